@@ -16,14 +16,14 @@ pub struct DaemonLocation {
 }
 
 impl DaemonLocation {
-    /// Name of the file.
+    /// Name of the file in the data directory.
     pub const FILE: &str = "address";
 }
 
 /// A link that opens the web page once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PageLink {
-    /// The URL.
+    /// URL with a one-time code; it expires after 15 minutes.
     pub url: String,
 }
 

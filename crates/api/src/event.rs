@@ -42,6 +42,6 @@ pub struct StoreChange {
 /// Event `reset`: events may be missing. Clients that display state must reload it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FeedReset {
-    /// Reason.
+    /// Reason, in words.
     pub why: String,
 }

@@ -8,8 +8,8 @@ mod node;
 mod operation;
 mod peer;
 mod problem;
+mod report;
 mod run;
-mod said;
 
 pub use entry::{AdminToken, DaemonLocation, PageLink};
 pub use event::{FeedReset, JobChange, NodeChange, PauseChange, StoreChange};
@@ -18,8 +18,8 @@ pub use node::{DrainReply, HealthReport, NodeSummary};
 pub use operation::{ControlEvent, CreatedRun, MarkBody, PauseBody, RerunBody, RunBody, SignalBody, SkipBody};
 pub use peer::{PeerRun, PeerState};
 pub use problem::{Problem, ProblemCode};
+pub use report::{AnswerLine, BackfillItem, BackfillPlan, HolesReport, ReloadReport, WhyReport};
 pub use run::{RunDetail, RunList, RunStep, RunSummary, RunTimes};
-pub use said::{AnswerLine, BackfillItem, BackfillPlan, HolesReport, ReloadReport, WhyReport};
 
 /// Path prefix of the API.
 pub const BASE: &str = "/api/v1";

@@ -1,4 +1,4 @@
-//! Prints the description of the API, for the committed copy in docs/reference.
+//! Prints the OpenAPI document, for the committed copy in docs/reference.
 
 use std::io::{self, Write};
 

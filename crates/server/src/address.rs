@@ -1,5 +1,5 @@
-//! The file that says where the daemon listens. The command line finds the daemon by it; it is there only while someone
-//! listens, unless the daemon was killed.
+//! The address file, by which the command line finds the daemon. It exists while the daemon listens; a killed daemon
+//! leaves it behind.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use cronhold_api::DaemonLocation;
 
 use crate::private_file;
 
-/// The file while it is there. It goes when this goes.
+/// The address file. Dropping this removes the file.
 #[derive(Debug)]
 pub struct AddressFile {
     path: PathBuf,
@@ -17,7 +17,7 @@ pub struct AddressFile {
 }
 
 impl AddressFile {
-    /// Writes it into a data directory.
+    /// Writes the file into a data directory.
     pub fn write(folder: &Path, address: &DaemonLocation) -> io::Result<Self> {
         let mut text = serde_json::to_vec(address)?;
         text.push(b'\n');
@@ -29,7 +29,7 @@ impl AddressFile {
 
 impl Drop for AddressFile {
     fn drop(&mut self) {
-        // Another daemon may have come and written its own.
+        // Another daemon may have replaced the file with its own.
         if fs::read(&self.path).is_ok_and(|text| text == self.text) {
             let _ = fs::remove_file(&self.path);
         }
@@ -50,23 +50,23 @@ mod tests {
     }
 
     #[test]
-    fn is_there_while_someone_listens() {
+    fn address_file_is_removed_on_drop() {
         let scratch = ServerScratchDir::new("address");
         let file = AddressFile::write(scratch.path(), &address(7)).expect("written");
         let path = scratch.path().join(DaemonLocation::FILE);
         let read: DaemonLocation = serde_json::from_slice(&fs::read(&path).expect("there")).expect("readable");
         assert_eq!(read, address(7));
         assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, private_file::MODE);
-        assert_eq!(fs::read_dir(scratch.path()).expect("there").count(), 1, "nothing is left beside it");
+        assert_eq!(fs::read_dir(scratch.path()).expect("there").count(), 1, "no temporary file is left");
         drop(file);
         assert!(!path.exists());
     }
 
     #[test]
-    fn that_of_another_daemon_stays() {
+    fn address_file_of_another_daemon_is_kept() {
         let scratch = ServerScratchDir::new("address-of-another");
         let first = AddressFile::write(scratch.path(), &address(7)).expect("written");
-        let second = AddressFile::write(scratch.path(), &address(8)).expect("written over it");
+        let second = AddressFile::write(scratch.path(), &address(8)).expect("replaced");
         drop(first);
         assert!(scratch.path().join(DaemonLocation::FILE).exists());
         drop(second);

@@ -25,11 +25,10 @@ pub struct AppState {
     pub node: NodeHandle,
     /// Answers queries.
     pub store: Arc<dyn Store>,
-    /// The clock.
     pub clock: Arc<dyn MachineClock>,
     /// Zones and calendars.
     pub world: WorldNow,
-    /// The directory of job files.
+    /// The job files.
     pub files: Arc<dyn JobFilesPort>,
     /// The event feed.
     pub feed: Arc<FeedBuffer>,
@@ -37,43 +36,44 @@ pub struct AppState {
     pub door: Authenticator,
     /// The id of this node.
     pub this: NodeId,
-    /// Whether the node has recovered and starts what is due.
+    /// Whether the node has recovered and starts due runs.
     pub is_ready: Arc<AtomicBool>,
     /// The version of the program.
     pub version: &'static str,
 }
 
-/// The directory of job files, as far as routes ask for it.
+/// The directories of job files, as the routes use them.
 pub trait JobFilesPort: Send + Sync + fmt::Debug {
-    /// Everything that is wrong with the files now.
+    /// All current mistakes in the files.
     fn mistakes(&self) -> Vec<MistakeAt>;
 
-    /// Whether a job may have a file in a directory that is read now.
+    /// Whether a job may have a file in a directory that the daemon currently reads.
     fn may_have_file(&self, job: &JobId) -> bool;
 
-    /// Reads all files anew and asks for what they say.
+    /// Rereads all files and applies their changes.
     fn reload(&self) -> Pending<'_, ReloadReport>;
 }
 
 /// A mistake in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MistakeAt {
-    /// The job that the file is for; nothing, when it belongs to none, such as a calendar.
+    /// The job that the file defines; `None` for other files, such as a calendar.
     pub job: Option<JobId>,
-    /// What is wrong and where.
+    /// The mistake and its position.
     pub mistake: FileMistake,
 }
 
-/// What the node cannot begin with in this time is not done at all: whoever asked has given up soon after that.
-const ASK_WITHIN: Span = Span::from_secs(20);
+/// Timeout of a command. The node drops a command that it cannot begin in this time, because the client gives up soon
+/// after.
+const COMMAND_TIMEOUT: Span = Span::from_secs(20);
 
 impl AppState {
-    /// Asks the node for something.
-    pub(crate) async fn ask(&self, actor: Actor, command: Command) -> Result<CommandReply, RequestError> {
-        self.node.request_within(actor, command, ASK_WITHIN).await
+    /// Sends a command to the node and waits for the reply.
+    pub(crate) async fn request(&self, actor: Actor, command: Command) -> Result<CommandReply, RequestError> {
+        self.node.request_within(actor, command, COMMAND_TIMEOUT).await
     }
 
-    /// Whether the node has taken up everything.
+    /// Whether the node has recovered.
     pub(crate) fn is_ready(&self) -> bool {
         self.is_ready.load(Ordering::Acquire)
     }

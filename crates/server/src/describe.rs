@@ -1,4 +1,4 @@
-//! Jobs as they are told: what is stored of them, gathered from several records, and what is wrong with their files.
+//! Jobs in responses: collected from several records, and the mistakes in their files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,29 +15,29 @@ use crate::find_run::latest_run;
 use crate::load_readable::load_readable;
 use crate::node_names::NodeNames;
 
-/// What is wrong with job files now.
+/// Current mistakes in job files.
 #[derive(Debug, Default)]
 pub(crate) struct JobFileMistakes {
-    /// By job.
+    /// Mistakes by job.
     pub(crate) of_jobs: BTreeMap<JobId, Vec<FileMistake>>,
-    /// Of no job.
+    /// Mistakes in files that define no job.
     pub(crate) others: Vec<FileMistake>,
 }
 
-/// Everything that is known of some jobs beside their definitions, at one moment.
+/// The stored state of some jobs, without their definitions, at one time.
 #[derive(Debug)]
 pub(crate) struct JobSurroundings {
     /// The pause of everything.
     pub(crate) pause: Option<PauseSummary>,
     states: BTreeMap<JobId, Arc<JobState>>,
     cursors: BTreeMap<JobId, Vec<Arc<Cursor>>>,
-    /// Why records that belong to them cannot be read.
+    /// Errors of related records that cannot be read.
     pub(crate) unreadable: Vec<String>,
     now: Instant,
 }
 
 impl JobFileMistakes {
-    /// All of them.
+    /// Collects all current mistakes.
     pub(crate) fn now(app: &AppState) -> Self {
         let mut all = Self::default();
         for found in app.files.mistakes() {
@@ -53,8 +53,8 @@ impl JobFileMistakes {
         self.of_jobs.get(job).cloned().unwrap_or_default()
     }
 
-    /// Mistakes of a job's file, and what the stored job asks for although this version does not carry it out. Such a
-    /// job was stored by another version. It keeps its schedule, and is reported with the places in its YAML.
+    /// Mistakes in the file of a job, and settings of the stored job that this version does not support. Another
+    /// version stored such a job. It keeps its schedule; the mistakes have the positions in its YAML.
     fn of_record(&self, record: &JobRecord) -> Vec<FileMistake> {
         let mut all = self.of(&record.id);
         if let Some((yaml, mistakes)) = unsupported_in(record.id.as_str(), &record.job) {
@@ -76,7 +76,7 @@ impl JobFileMistakes {
 }
 
 impl JobSurroundings {
-    /// Looks at what belongs to some jobs.
+    /// Loads the state of some jobs.
     pub(crate) async fn load(app: &AppState, jobs: &[Arc<JobRecord>]) -> Result<Self, Fault> {
         let mut keys = vec![RecordKey::Pause];
         for job in jobs {
@@ -88,7 +88,7 @@ impl JobSurroundings {
         let mut around = Self { pause: None, states, cursors, unreadable, now: app.clock.now() };
         for stored in found {
             match stored.record {
-                Record::Pause(pauses) => around.pause = told_pause(&pauses, true),
+                Record::Pause(pauses) => around.pause = pause_summary(&pauses, true),
                 Record::JobState(state) => drop(around.states.insert(state.job.clone(), state)),
                 Record::Cursor(cursor) => around.cursors.entry(cursor.job.clone()).or_default().push(cursor),
                 _ => {}
@@ -98,11 +98,11 @@ impl JobSurroundings {
     }
 
     fn pause_of(&self, job: &JobId) -> Option<PauseSummary> {
-        let own = self.states.get(job).and_then(|state| told_pause(&state.pauses, false));
+        let own = self.states.get(job).and_then(|state| pause_summary(&state.pauses, false));
         own.or_else(|| self.pause.clone())
     }
 
-    /// When a schedule is due next. What passed during a pause is not due any more.
+    /// When a schedule is due next. An occurrence that passed during a pause is no longer due.
     fn next(&self, cursor: &Cursor, is_paused: bool) -> Option<Instant> {
         cursor.next.filter(|next| !is_paused || *next > self.now)
     }
@@ -120,7 +120,7 @@ impl JobSurroundings {
     }
 }
 
-/// A job as a list has it.
+/// A job in a list.
 pub(crate) async fn job(
     app: &AppState,
     record: &JobRecord,
@@ -147,7 +147,7 @@ pub(crate) async fn job(
     })
 }
 
-/// A job of which there is only a file with mistakes.
+/// A job that only an invalid file defines.
 pub(crate) fn job_of_file(id: &JobId, around: &JobSurroundings, mistakes: &JobFileMistakes) -> JobSummary {
     JobSummary {
         id: id.to_string(),
@@ -165,7 +165,7 @@ pub(crate) fn job_of_file(id: &JobId, around: &JobSurroundings, mistakes: &JobFi
     }
 }
 
-/// A job with everything that is known of it.
+/// A job in detail.
 pub(crate) async fn detail(app: &AppState, record: &Arc<JobRecord>) -> Result<JobDetail, Fault> {
     let around = JobSurroundings::load(app, std::slice::from_ref(record)).await?;
     let job = job(app, record, &around, &JobFileMistakes::now(app)).await?;
@@ -189,7 +189,7 @@ pub(crate) async fn detail(app: &AppState, record: &Arc<JobRecord>) -> Result<Jo
     Ok(JobDetail { schedules, text, yaml, definition, job })
 }
 
-/// What tells a job in one revision apart from all others.
+/// The ETag of a job: different for each revision and each new job with the same id.
 pub(crate) fn etag(record: &JobRecord) -> String {
     format!("\"{}-{}\"", record.uid, record.revision)
 }
@@ -197,10 +197,10 @@ pub(crate) fn etag(record: &JobRecord) -> String {
 async fn latest(app: &AppState, job: &JobId) -> Result<Option<RunSummary>, Fault> {
     let Some(run) = latest_run(&*app.store, job).await? else { return Ok(None) };
     let names = NodeNames::of(&*app.store, std::iter::once(&*run)).await?;
-    Ok(Some(names.tell(&run)))
+    Ok(Some(names.summary(&run)))
 }
 
-fn told_pause(pauses: &PauseState, everything: bool) -> Option<PauseSummary> {
+fn pause_summary(pauses: &PauseState, everything: bool) -> Option<PauseSummary> {
     let pause = pauses.current.as_ref()?;
     let by = match &pause.by {
         Actor::Operator(name) => name.clone(),
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
     use crate::testing::with_rig;
 
-    /// A job that another version accepted is stored: it is not refused, but reported wherever jobs are shown.
+    /// The node keeps a job that another version stored, and reports its mistakes wherever jobs are shown.
     #[test]
     fn stored_job_with_unsupported_action_keeps_its_schedule_and_has_an_error() {
         with_rig("describe-unsupported", async |rig| {
@@ -228,17 +228,17 @@ mod tests {
             let (id, uid) = (JobId::parse("backup").expect("an id"), JobUid::from_bits(1));
             let (job, source) = (Arc::new(job), JobSource::Api);
             let command = Command::PutJob { id, job, source, uid, provided: Precondition::Any };
-            rig.app.ask(Actor::Operator("test".to_owned()), command).await.expect("stored");
-            let shown = rig.ask("GET /api/v1/jobs/backup", "").await.json();
+            rig.app.request(Actor::Operator("test".to_owned()), command).await.expect("stored");
+            let shown = rig.request("GET /api/v1/jobs/backup", "").await.json();
             assert!(shown["next"].is_string(), "{shown}");
             assert_eq!(shown["errors"][0]["message"], "`email` actions are not supported by this version");
             let line = shown["errors"][0]["line"].as_u64().and_then(|line| usize::try_from(line).ok()).expect("a line");
             let yaml = shown["yaml"].as_str().expect("a text");
             assert_eq!(yaml.lines().nth(line - 1).map(str::trim), Some("- email:"), "{yaml}");
 
-            let refused = rig.send("PUT /api/v1/jobs/backup", &shown["definition"].to_string()).await;
-            assert_eq!(refused.problem().0, 422);
-            assert!(refused.text.contains("`email` actions are not supported"), "{}", refused.text);
+            let rejected = rig.send("PUT /api/v1/jobs/backup", &shown["definition"].to_string()).await;
+            assert_eq!(rejected.problem().0, 422);
+            assert!(rejected.text.contains("`email` actions are not supported"), "{}", rejected.text);
         });
     }
 }

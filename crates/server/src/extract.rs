@@ -1,5 +1,4 @@
-//! How requests are read. The extractors of the framework answer mistakes in plain text; these answer as everything
-//! here does, with a problem.
+//! Extractors of requests. Those of the framework report errors as plain text; these report a problem like all routes.
 
 use std::time::Duration;
 
@@ -16,22 +15,22 @@ use tokio::time::timeout;
 use crate::guard::BODY_MAX;
 use crate::problem::ApiError;
 
-/// How long a body may take to arrive.
+/// Timeout for the body of a request.
 const BODY_WAIT: Duration = Duration::from_secs(30);
 
-/// The parameters behind the `?`.
+/// The query parameters.
 #[derive(Debug)]
 pub(crate) struct QueryParams<T>(pub(crate) T);
 
-/// A JSON body. An empty one stands for `{}`.
+/// A JSON body. An empty body is read as `{}`.
 #[derive(Debug)]
 pub(crate) struct JsonBody<T>(pub(crate) T);
 
-/// The job that a path names in one segment.
+/// The job id in a path, as one segment.
 #[derive(Debug)]
 pub(crate) struct JobIdPath(pub(crate) JobId);
 
-/// The one segment of a path that names something, such as a run.
+/// The variable segment of a path, such as the name of a run.
 #[derive(Debug)]
 pub(crate) struct PathSegment(pub(crate) String);
 
@@ -40,8 +39,8 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T>
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let read: Result<Query<T>, QueryRejection> = Query::from_request_parts(parts, state).await;
-        read.map(|Query(asked)| Self(asked))
-            .map_err(|error| ApiError::new(ProblemCode::BadRequest, format!("the parameters: {}", cause(&error))))
+        read.map(|Query(params)| Self(params))
+            .map_err(|error| ApiError::new(ProblemCode::BadRequest, format!("invalid query: {}", cause(&error))))
     }
 }
 
@@ -51,7 +50,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PathSegment {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let read: Result<Path<String>, PathRejection> = Path::from_request_parts(parts, state).await;
         read.map(|Path(segment)| Self(segment))
-            .map_err(|error| ApiError::new(ProblemCode::BadRequest, format!("the path: {}", cause(&error))))
+            .map_err(|error| ApiError::new(ProblemCode::BadRequest, format!("invalid path: {}", cause(&error))))
     }
 }
 
@@ -73,39 +72,39 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
         if bytes.is_empty() {
             return serde_json::from_slice(b"{}")
                 .map(Self)
-                .map_err(|error| ApiError::new(ProblemCode::BadRequest, format!("there is no body: {error}")));
+                .map_err(|error| ApiError::new(ProblemCode::BadRequest, format!("the body is missing: {error}")));
         }
         if !is_json {
             return Err(ApiError::new(ProblemCode::UnsupportedMediaType, "the body must be JSON")
                 .hint("send it with `Content-Type: application/json`"));
         }
-        // A list would be taken for the values of a map in their order.
+        // serde would read a list as the values of the struct in order.
         if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
-            return Err(ApiError::new(ProblemCode::BadRequest, "the body must be a map of keys, and is a list"));
+            return Err(ApiError::new(ProblemCode::BadRequest, "the body must be a JSON object, not a list"));
         }
         serde_json::from_slice(&bytes)
             .map(Self)
-            .map_err(|error| ApiError::new(ProblemCode::BadRequest, format!("the body: {error}")))
+            .map_err(|error| ApiError::new(ProblemCode::BadRequest, format!("invalid body: {error}")))
     }
 }
 
-/// A body that is too long.
+/// The error for a body that is too long.
 pub(crate) fn too_long() -> ApiError {
-    ApiError::new(ProblemCode::TooLarge, format!("a body can have at most {BODY_MAX} bytes"))
+    ApiError::new(ProblemCode::TooLarge, format!("the body has more than {BODY_MAX} bytes"))
 }
 
-/// The whole body. The guard has limited its length.
+/// Reads the whole body. The guard limits its length.
 pub(crate) async fn whole<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, ApiError> {
     let Ok(read) = timeout(BODY_WAIT, Bytes::from_request(request, state)).await else {
-        return Err(ApiError::new(ProblemCode::BadRequest, "the body did not arrive in time"));
+        return Err(ApiError::new(ProblemCode::BadRequest, "timeout while reading the body"));
     };
     read.map_err(|error| match error.status().as_u16() {
         413 => too_long(),
-        _ => ApiError::new(ProblemCode::BadRequest, format!("the body did not arrive: {}", cause(&error))),
+        _ => ApiError::new(ProblemCode::BadRequest, format!("cannot read the body: {}", cause(&error))),
     })
 }
 
-/// The kind of a body without its parameters, such as `application/json`.
+/// The media type of a body without its parameters, such as `application/json`.
 pub(crate) fn kind(headers: &HeaderMap) -> Option<String> {
     let kind = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
     Some(kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
@@ -115,7 +114,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind(headers).is_some_and(|kind| kind == "application/json" || kind.ends_with("+json"))
 }
 
-/// What lies behind a mistake, without the words of the framework around it.
+/// The root cause of an error, without the text that the framework adds.
 fn cause(error: &dyn std::error::Error) -> String {
     let mut last = error;
     while let Some(source) = last.source() {
@@ -124,9 +123,9 @@ fn cause(error: &dyn std::error::Error) -> String {
     last.to_string()
 }
 
-/// How many items a page may have.
-pub(crate) fn limit(asked: Option<usize>) -> Result<usize, ApiError> {
-    match asked {
+/// Checks the number of items in a page, and applies the default.
+pub(crate) fn limit(requested: Option<usize>) -> Result<usize, ApiError> {
+    match requested {
         None => Ok(LIMIT),
         Some(limit) if (1..=LIMIT_MAX).contains(&limit) => Ok(limit),
         Some(_) => Err(ApiError::new(ProblemCode::BadRequest, format!("`limit` must be from 1 to {LIMIT_MAX}"))),

@@ -1,7 +1,7 @@
-//! The event feed. The node appends what it has committed to a ring buffer; readers are notified and read at their own
-//! pace. A reader that is too slow gets a gap instead of the events that were overwritten. The node never waits.
+//! The event feed. The node appends an event for each committed change to a ring buffer; readers are notified and read
+//! at their own pace. A reader that is too slow gets a gap instead of the overwritten events. The node never waits.
 //!
-//! The ring holds shared records. They are serialised only when a reader wants them.
+//! The ring holds shared records. They are serialised only when a reader needs them.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,12 +14,12 @@ use cronhold_engine::EngineEvent;
 use tokio::sync::watch;
 use tracing::info;
 
-/// Events that are kept for readers that reconnect.
+/// Number of events that are kept for readers that reconnect.
 const KEPT_MAX: usize = 4_096;
-/// Events that a reader gets in one batch.
+/// Maximum number of events that a reader gets in one batch.
 const BATCH_MAX: usize = 256;
 
-/// Unreadable records that are told apart; more count as that many.
+/// Maximum number of distinct unreadable records that are counted.
 const UNREADABLE_MAX: usize = 1_000;
 
 /// The event feed.
@@ -27,7 +27,7 @@ const UNREADABLE_MAX: usize = 1_000;
 pub struct FeedBuffer {
     ring: Mutex<FeedRing>,
     /// The number of the latest event; readers wait for it to change.
-    bell: watch::Sender<u64>,
+    latest_number: watch::Sender<u64>,
     /// Records that the node could not read since its start, each once.
     unreadable: Mutex<BTreeSet<String>>,
 }
@@ -35,7 +35,7 @@ pub struct FeedBuffer {
 /// The ring buffer of the latest events.
 #[derive(Debug, Default)]
 struct FeedRing {
-    /// Identifies one start of the node. The numbers of events begin anew with each start.
+    /// Identifies one start of the node. Event numbers restart with each start.
     epoch: u64,
     /// The number of the next event.
     next: u64,
@@ -77,44 +77,44 @@ pub(crate) enum FeedRead {
 #[derive(Debug)]
 pub(crate) struct FeedReader {
     feed: Arc<FeedBuffer>,
-    bell: watch::Receiver<u64>,
+    latest_number: watch::Receiver<u64>,
     /// The event to read next.
     at: EventId,
 }
 
 impl Default for FeedBuffer {
     fn default() -> Self {
-        Self { ring: Mutex::default(), bell: watch::Sender::new(0), unreadable: Mutex::default() }
+        Self { ring: Mutex::default(), latest_number: watch::Sender::new(0), unreadable: Mutex::default() }
     }
 }
 
 impl cronhold_engine::EngineObserver for FeedBuffer {
-    fn on_event(&self, news: &EngineEvent<'_>) {
-        match news {
+    fn on_event(&self, event: &EngineEvent<'_>) {
+        match event {
             EngineEvent::Committed { stamp, done } => self.push_all(Some(stamp), events(stamp, done)),
             EngineEvent::StoreUnavailable(fault) => self.push_all(None, [FeedEntry::Store(Some(fault.to_string()))]),
             EngineEvent::StoreAvailable => self.push_all(None, [FeedEntry::Store(None)]),
-            EngineEvent::Ready { .. } => self.push_all(None, [FeedEntry::Node("it is ready".to_owned())]),
+            EngineEvent::Ready { .. } => self.push_all(None, [FeedEntry::Node("the node is ready".to_owned())]),
             EngineEvent::ClockStep { forward, by } => {
                 let direction = if *forward { "forward" } else { "back" };
-                self.push_all(None, [FeedEntry::Node(format!("its clock was set {direction} by {by}"))]);
+                self.push_all(None, [FeedEntry::Node(format!("the clock was set {direction} by {by}"))]);
             }
             EngineEvent::Skew { is_off, is_ahead, by } => {
-                let what = match (is_off, is_ahead) {
-                    (true, true) => format!("its clock is {by} ahead of the store's time"),
-                    (true, false) => format!("its clock is {by} behind the store's time"),
-                    (false, _) => "its clock agrees with the store's time".to_owned(),
+                let message = match (is_off, is_ahead) {
+                    (true, true) => format!("the clock is {by} ahead of the store's time"),
+                    (true, false) => format!("the clock is {by} behind the store's time"),
+                    (false, _) => "the clock agrees with the store's time".to_owned(),
                 };
-                self.push_all(None, [FeedEntry::Node(what)]);
+                self.push_all(None, [FeedEntry::Node(message)]);
             }
-            EngineEvent::NodeJoined(name) => self.push_all(None, [FeedEntry::Node(format!("node {name} is there"))]),
+            EngineEvent::NodeJoined(name) => self.push_all(None, [FeedEntry::Node(format!("node {name} joined"))]),
             EngineEvent::NodeGone(name) => self.push_all(None, [FeedEntry::Node(format!("node {name} is gone"))]),
             EngineEvent::Draining(on) => {
-                let what = if *on { "it drains" } else { "it drains no more" };
-                self.push_all(None, [FeedEntry::Node(what.to_owned())]);
+                let message = if *on { "the node is draining" } else { "the node is no longer draining" };
+                self.push_all(None, [FeedEntry::Node(message.to_owned())]);
             }
             EngineEvent::RecordUnreadable { key, reason } => {
-                self.note_unreadable(&key.map_or_else(|| (*reason).to_owned(), ToString::to_string));
+                self.count_unreadable(&key.map_or_else(|| (*reason).to_owned(), ToString::to_string));
             }
             EngineEvent::Repaired { .. }
             | EngineEvent::OlderZones { .. }
@@ -126,12 +126,12 @@ impl cronhold_engine::EngineObserver for FeedBuffer {
 }
 
 impl FeedBuffer {
-    /// Reads what comes after an event; after the latest, when none is named.
+    /// Creates a reader of the events after `after`; `None` starts after the latest event.
     pub(crate) fn reader(self: &Arc<Self>, after: Option<EventId>) -> FeedReader {
-        let bell = self.bell.subscribe();
+        let latest_number = self.latest_number.subscribe();
         let latest = self.lock().latest();
         let EventId { epoch, number } = after.unwrap_or(latest);
-        FeedReader { feed: Arc::clone(self), bell, at: EventId { epoch, number: number.saturating_add(1) } }
+        FeedReader { feed: Arc::clone(self), latest_number, at: EventId { epoch, number: number.saturating_add(1) } }
     }
 
     /// How many records the node could not read since its start, at most [`UNREADABLE_MAX`].
@@ -139,7 +139,7 @@ impl FeedBuffer {
         self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).len() as u64
     }
 
-    fn note_unreadable(&self, record: &str) {
+    fn count_unreadable(&self, record: &str) {
         let mut unreadable = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
         if unreadable.len() < UNREADABLE_MAX {
             unreadable.insert(record.to_owned());
@@ -150,9 +150,9 @@ impl FeedBuffer {
         let mut ring = self.lock();
         let before = ring.next;
         if let Some(stamp) = stamp.filter(|_| ring.epoch == 0) {
-            // Every start of a node has another number, and nodes have other ids.
+            // Node id and incarnation together identify one start of one node.
             let owner = stamp.owner;
-            let id = u64::try_from(owner.node.bits() & 0xffff_ffff).expect("so many bits fit");
+            let id = u64::try_from(owner.node.bits() & 0xffff_ffff).expect("32 bits fit");
             ring.epoch = (id << 32 | u64::from(owner.incarnation)).max(1);
         }
         for event in events {
@@ -165,25 +165,25 @@ impl FeedBuffer {
         let next = ring.next;
         drop(ring);
         if next != before {
-            self.bell.send_replace(next);
+            self.latest_number.send_replace(next);
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, FeedRing> {
-        // Nothing in here can panic half way.
+        // No code can panic while it holds the lock.
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl FeedRing {
-    /// The event that was told last. The first has the number 1, so that there is one before it.
+    /// The id of the latest event. The first event has the number 1, so that 0 is the position before it.
     fn latest(&self) -> EventId {
         EventId { epoch: self.epoch, number: self.next }
     }
 
     fn read(&self, at: EventId) -> FeedRead {
         let first = self.next - self.events.len() as u64 + 1;
-        // What was told before the first commit belongs to the same life.
+        // Events before the first commit have the epoch 0 and belong to the same start.
         if !(at.epoch == self.epoch || at.epoch == 0) || at.number < first || at.number > self.next + 1 {
             return FeedRead::Gap(self.latest());
         }
@@ -196,15 +196,15 @@ impl FeedRing {
 }
 
 impl FeedReader {
-    /// The event before the next one: what someone names who comes back.
+    /// The id of the last event that was read, with which a client can resume.
     pub(crate) fn position(&self) -> EventId {
         EventId { epoch: self.at.epoch, number: self.at.number - 1 }
     }
 
-    /// Waits for what comes next; never empty. May be dropped at any time.
+    /// Waits for the next events; never returns an empty batch. Cancel-safe.
     pub(crate) async fn next(&mut self) -> FeedRead {
         loop {
-            self.bell.borrow_and_update();
+            self.latest_number.borrow_and_update();
             let read = self.feed.lock().read(self.at);
             let last = match &read {
                 FeedRead::Gap(latest) => {
@@ -212,7 +212,7 @@ impl FeedReader {
                         event = "feed_reader_lagged",
                         wanted = self.at.number,
                         latest = latest.number,
-                        "a reader of the feed is too slow, or returns too late; it is told to start over"
+                        "a reader of the feed was too slow or reconnected too late; it must reload its state"
                     );
                     Some(*latest)
                 }
@@ -222,13 +222,13 @@ impl FeedReader {
                 self.at = EventId { epoch, number: number + 1 };
                 return read;
             }
-            // The feed that is read is held here, so its bell does not go away.
-            let _ = self.bell.changed().await;
+            // The reader holds the feed, so the sender still exists.
+            let _ = self.latest_number.changed().await;
         }
     }
 
-    /// Waits until something may have happened to a run.
-    pub(crate) async fn hears_of(&mut self, wanted: RunId) {
+    /// Waits until a run may have changed.
+    pub(crate) async fn wait_for_run(&mut self, wanted: RunId) {
         loop {
             match self.next().await {
                 FeedRead::Gap(_) => return,
@@ -242,10 +242,10 @@ impl FeedReader {
     }
 }
 
-/// What a commit tells, in the order of its changes.
+/// The events of a commit, in the order of its changes.
 fn events(stamp: &CommandStamp, done: &DecidedUnit) -> Vec<FeedEntry> {
     let paused = |job: Option<&JobId>, pauses: &PauseState| {
-        // The record changes for many reasons. That its pause began or ended is told by the time of this commit.
+        // The record changes for many reasons. The pause began or ended in this commit if it has the commit's time.
         let began = pauses.current.as_ref().is_some_and(|pause| pause.since == stamp.at);
         let ended = pauses.last.is_some_and(|(_, to)| to == stamp.at);
         (began || ended).then(|| FeedEntry::Pause(job.cloned(), pauses.current.clone()))
@@ -262,7 +262,7 @@ fn events(stamp: &CommandStamp, done: &DecidedUnit) -> Vec<FeedEntry> {
 }
 
 impl FeedEntry {
-    /// The job that it is about; none, when it is about everything.
+    /// The job of the event; `None` if it concerns everything.
     pub(crate) fn job(&self) -> Option<&JobId> {
         match self {
             Self::Run(run) => Some(&run.job),

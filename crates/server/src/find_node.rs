@@ -1,5 +1,4 @@
-//! From what someone calls a node to the node. Nodes are called by their names, which those that are gone can have had
-//! before, or by their ids.
+//! Finds a node by its name or its id. Nodes that are gone can have the same name as a current one.
 
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use cronhold_store::{Store, all_nodes};
 
 use crate::problem::ApiError;
 
-/// The node that someone names. One that is there counts more than those that are gone.
+/// Finds a node by its name or its id. A node that is alive takes precedence over gone ones with the same name.
 pub(crate) async fn find_node(store: &dyn Store, name: &str) -> Result<Arc<NodeRecord>, ApiError> {
     let nodes = all_nodes(store).await?;
     let id = NodeId::parse(name).ok();
@@ -19,11 +18,11 @@ pub(crate) async fn find_node(store: &dyn Store, name: &str) -> Result<Arc<NodeR
         return Ok(Arc::clone(node));
     }
     let now = store.time().await?;
-    let mut called: Vec<&Arc<NodeRecord>> = nodes.iter().filter(|node| node.name == name).collect();
-    if called.iter().any(|node| node.is_there(now)) {
-        called.retain(|node| node.is_there(now));
+    let mut named: Vec<&Arc<NodeRecord>> = nodes.iter().filter(|node| node.name == name).collect();
+    if named.iter().any(|node| node.is_there(now)) {
+        named.retain(|node| node.is_there(now));
     }
-    match called[..] {
+    match named[..] {
         [node] => Ok(Arc::clone(node)),
         [] => {
             let near = did_you_mean(name, nodes.iter().map(|node| node.name.as_str()));
@@ -34,8 +33,9 @@ pub(crate) async fn find_node(store: &dyn Store, name: &str) -> Result<Arc<NodeR
             Err(ApiError::new(ProblemCode::NotFound, format!("there is no node `{}`", shortened(name))).hint(hint))
         }
         _ => {
-            let detail = format!("{} nodes are called `{}`", called.len(), shortened(name));
-            Err(ApiError::new(ProblemCode::Conflict, detail).hint("give the id of one; `cronhold nodes` shows them"))
+            let detail = format!("{} nodes have the name `{}`", named.len(), shortened(name));
+            Err(ApiError::new(ProblemCode::Conflict, detail)
+                .hint("use the id of a node; `cronhold nodes` shows the ids"))
         }
     }
 }

@@ -1,6 +1,5 @@
-//! From what someone calls a run to the run. A job's name stands for its latest run that has begun, was skipped or waits
-//! for something else than its time: who asks for the output of `backup` does not mean the run that is planned for
-//! tomorrow, unless there is no other.
+//! Finds a run by its id, by `job#number`, or by its job. A job id means its latest run that is not scheduled for
+//! later: the output of `backup` is not that of the run that is scheduled for tomorrow, unless there is no other run.
 
 use std::sync::Arc;
 
@@ -12,12 +11,12 @@ use cronhold_store::{Fault, Query, RunQuery, Store};
 
 use crate::problem::ApiError;
 
-/// Runs that are looked at in one page for the latest one.
+/// Number of runs per page in the search for the latest one.
 const PAGE: usize = 20;
-/// Pages that are looked at. A job with more runs in the future has no latest one that anybody could mean.
+/// Maximum number of pages in the search. If a job has more scheduled runs than that, the search returns one of them.
 const PAGES_MAX: usize = 50;
 
-/// The run that someone names.
+/// Finds a run by its id, by `job#number`, or by its job.
 pub(crate) async fn find_run(store: &dyn Store, name: &str) -> Result<Arc<Run>, ApiError> {
     match RunRef::parse(name).map_err(|error| ApiError::unreadable(ProblemCode::BadRequest, error))? {
         RunRef::Id(id) => load_run(store, id).await?.ok_or_else(|| Rejection::NoRun(id).into()),
@@ -29,17 +28,17 @@ pub(crate) async fn find_run(store: &dyn Store, name: &str) -> Result<Arc<Run>, 
     }
 }
 
-/// A run by its id.
+/// Loads a run by its id.
 pub(crate) async fn load_run(store: &dyn Store, id: RunId) -> Result<Option<Arc<Run>>, Fault> {
     Ok(store.load(&[RecordKey::Run(id)]).await?.into_iter().flatten().find_map(run_of))
 }
 
-/// The latest run of a job, if it ever had one.
+/// The latest run of a job that is not scheduled, or else the latest scheduled one; `None` if the job has no runs.
 pub(crate) async fn latest_run(store: &dyn Store, job: &JobId) -> Result<Option<Arc<Run>>, Fault> {
     let mut query = RunQuery { job: Some(job.clone()), ..RunQuery::default() };
-    let mut planned = None;
+    let mut scheduled = None;
     for page in 0..PAGES_MAX {
-        // Most often the first is the one.
+        // Usually the first run is the result.
         let limit = if page == 0 { 1 } else { PAGE };
         let found = store.page(&Query::Runs(query.clone()), limit).await?;
         let next = found.next(limit);
@@ -47,17 +46,17 @@ pub(crate) async fn latest_run(store: &dyn Store, job: &JobId) -> Result<Option<
             if run.state != State::Scheduled {
                 return Ok(Some(run));
             }
-            planned.get_or_insert(run);
+            scheduled.get_or_insert(run);
         }
         match next {
             Some(RecordKey::Run(last)) => query.before = Some(last),
             _ => break,
         }
     }
-    Ok(planned)
+    Ok(scheduled)
 }
 
-/// The run of a list's record.
+/// The run in a stored record; `None` if it is another kind of record.
 pub(crate) fn run_of(stored: StoredRecord) -> Option<Arc<Run>> {
     match stored.record {
         Record::Run(run) => Some(run),
@@ -78,16 +77,16 @@ async fn numbered(store: &dyn Store, job: &JobId, number: RunNumber) -> Result<A
     }
 }
 
-/// Why a job has no run.
+/// The error for a job without runs, or for a job that does not exist.
 async fn no_run(store: &dyn Store, job: JobId) -> Result<ApiError, Fault> {
     Ok(match is_job(store, &job).await? {
         true => ApiError::new(ProblemCode::NotFound, format!("the job `{job}` has no run yet"))
-            .hint(format!("`cronhold run {job}` starts one, `cronhold why {job}` says when the next comes")),
+            .hint(format!("`cronhold run {job}` starts one, `cronhold why {job}` shows when the next one is due")),
         false => Rejection::NoJob(job).into(),
     })
 }
 
-/// Whether there is such a job.
+/// Whether a job exists.
 pub(crate) async fn is_job(store: &dyn Store, job: &JobId) -> Result<bool, Fault> {
     Ok(store.load(&[RecordKey::Job(job.clone())]).await?.iter().any(Option::is_some))
 }

@@ -1,10 +1,10 @@
-//! Patterns of job ids: `*` stands for any characters, `/` included, and `?` for one.
+//! Patterns of job ids: `*` matches any characters, `/` included, and `?` matches one character.
 
-/// Whether a text looks like a pattern. Takes time in proportion to both at most.
+/// Whether a text matches a pattern. Takes at most time proportional to the product of both lengths.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut at, mut seen) = (0, 0);
-    // Where to go on when it does not fit: after the latest star, which then stands for one character more.
+    // Where to continue after a mismatch: after the latest star, which then matches one more character.
     let mut star: Option<(usize, usize)> = None;
     while seen < text.len() {
         match pattern.get(at) {
@@ -12,7 +12,7 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
                 star = Some((at, seen));
                 at += 1;
             }
-            Some(sign) if *sign == '?' || *sign == text[seen] => {
+            Some(letter) if *letter == '?' || *letter == text[seen] => {
                 at += 1;
                 seen += 1;
             }
@@ -26,7 +26,7 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
             },
         }
     }
-    pattern[at..].iter().all(|sign| *sign == '*')
+    pattern[at..].iter().all(|letter| *letter == '*')
 }
 
 #[cfg(test)]
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stars_and_question_marks() {
+    fn patterns_match_whole_ids() {
         for (pattern, text, expected) in [
             ("", "", true),
             ("*", "", true),
@@ -53,6 +53,6 @@ mod tests {
         ] {
             assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
         }
-        assert!(!matches(&format!("{}b", "a*".repeat(100)), &"a".repeat(200)), "it ends");
+        assert!(!matches(&format!("{}b", "a*".repeat(100)), &"a".repeat(200)), "takes no exponential time");
     }
 }

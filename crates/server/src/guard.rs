@@ -18,11 +18,11 @@ use crate::caller::RequestIdentity;
 use crate::extract;
 use crate::problem::ApiError;
 
-/// Longest body in bytes.
+/// Maximum length of a body, in bytes.
 pub(crate) const BODY_MAX: usize = 1024 * 1024;
-/// Longest path with its parameters.
+/// Maximum length of a path and its query, in bytes.
 const URI_MAX: usize = 8 * 1024;
-/// Longest name of a user in bytes.
+/// Maximum length of a user name, in bytes.
 const NAME_MAX: usize = 64;
 /// The cookie of a session.
 pub(crate) const COOKIE: &str = "cronhold_session";
@@ -85,7 +85,7 @@ fn split_port(host: &str) -> (&str, Option<u16>) {
 /// Checks a request, passes it to its route or rejects it, and logs it.
 pub(crate) async fn guard(State(guard): State<Arc<RequestGuard>>, mut request: Request, next: Next) -> Response {
     let received = guard.app.clock.uptime();
-    // Without its parameters, because a link to the page has its code there.
+    // The log must not contain the query, which has the code of a sign-in link.
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let mut actor = None;
     let mut response = match guard.check(&request) {
@@ -96,7 +96,7 @@ pub(crate) async fn guard(State(guard): State<Arc<RequestGuard>>, mut request: R
             }
             next.run(request).await
         }
-        Err(denied) => denied.into_response(),
+        Err(error) => error.into_response(),
     };
     let headers = response.headers_mut();
     for (name, value) in [
@@ -131,7 +131,7 @@ impl RequestGuard {
         }
         let caller = self.check_caller(headers, changes)?;
         if !self.app.is_ready() && uri.path().starts_with(cronhold_api::BASE) {
-            return Err(ApiError::new(ProblemCode::Unavailable, "the daemon is starting").hint("ask again in a moment"));
+            return Err(ApiError::new(ProblemCode::Unavailable, "the daemon is starting").hint("try again in a moment"));
         }
         Ok(Some(caller))
     }
@@ -145,8 +145,8 @@ impl RequestGuard {
         };
         if !self.hosts.is_ours(host) || named.is_some_and(|named| !self.hosts.is_ours(named)) {
             let shown: String = host.chars().take(NAME_MAX).collect();
-            return Err(ApiError::new(ProblemCode::Forbidden, format!("`{shown}` is not a name of this daemon"))
-                .hint("use the address that it listens on, or start it with `--host NAME`"));
+            return Err(ApiError::new(ProblemCode::Forbidden, format!("`{shown}` is not a host name of this daemon"))
+                .hint("use the address that the daemon listens on, or start it with `--host NAME`"));
         }
         Ok(host)
     }
@@ -158,29 +158,29 @@ impl RequestGuard {
                 scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
             });
             if !token.is_some_and(|token| self.app.door.is_token(token)) {
-                warn!(event = "sign_in_refused", "a request with a wrong token was refused");
-                return Err(ApiError::new(ProblemCode::Unauthorized, "the token is not the right one")
-                    .hint("it stands in the file `token` in the daemon's data directory"));
+                warn!(event = "sign_in_refused", "rejected a request with an invalid token");
+                return Err(ApiError::new(ProblemCode::Unauthorized, "invalid token")
+                    .hint("the token is in the file `token` in the daemon's data directory"));
             }
             return Ok(RequestIdentity(Actor::Operator(name(headers)?)));
         }
         let session = cookies(headers).any(|cookie| self.app.door.is_session(cookie, self.app.clock.now()));
         if !session {
-            return Err(ApiError::new(
-                ProblemCode::Unauthorized,
-                "this needs the admin token or a session of the page",
-            )
-            .hint("send `Authorization: Bearer TOKEN`, or open the page with a link of `cronhold token link`"));
+            return Err(ApiError::new(ProblemCode::Unauthorized, "the request needs the admin token or a session")
+                .hint(
+                    "send `Authorization: Bearer TOKEN`, or open the web page with a link from `cronhold token link`",
+                ));
         }
-        // Cookies know no ports: a page of another server on this machine is sent ours as well. An origin that is not
-        // ours was looked at before; that one is there, or what the browser says instead, tells our page from others.
+        // Cookies are not bound to a port, so a page of another server on this machine sends ours as well.
+        // `check_origin` has rejected foreign origins. Only an `Origin` header or `Sec-Fetch-Site` proves that our page
+        // sent the request.
         let site = headers.get(FETCH_SITE).map(HeaderValue::as_bytes);
         let is_foreign = site.is_some_and(|site| site != b"same-origin" && site != b"none");
         let from_page = headers.contains_key(header::ORIGIN) || site == Some(b"same-origin");
         if is_foreign || changes && !from_page {
             return Err(ApiError::new(
                 ProblemCode::Forbidden,
-                "a browser must say that the request comes from the page",
+                "the browser did not confirm that the request comes from the web page",
             ));
         }
         Ok(RequestIdentity(Actor::Operator("page".to_owned())))
@@ -196,18 +196,21 @@ fn is_open(path: &str) -> bool {
 fn check_uri(uri: &Uri) -> Result<(), ApiError> {
     let bad = |detail: &str| Err(ApiError::new(ProblemCode::BadRequest, format!("the path {detail}")));
     if uri.path().len() + uri.query().map_or(0, str::len) > URI_MAX {
-        return Err(ApiError::new(ProblemCode::TooLarge, format!("the path has more than {URI_MAX} bytes")));
+        return Err(ApiError::new(
+            ProblemCode::TooLarge,
+            format!("the path and its query have more than {URI_MAX} bytes"),
+        ));
     }
     if !uri.path().starts_with('/') {
         return bad("must begin with `/`");
     }
     for segment in uri.path()[1..].split('/') {
-        let Some(decoded) = decode(segment) else { return bad("is not well encoded") };
+        let Some(decoded) = decode(segment) else { return bad("is not valid percent-encoded UTF-8") };
         if decoded == "." || decoded == ".." {
-            return bad("must not have `.` or `..` in it");
+            return bad("must not contain `.` or `..`");
         }
         if decoded.chars().any(char::is_control) {
-            return bad("must not have control characters in it");
+            return bad("must not contain control characters");
         }
     }
     Ok(())
@@ -229,7 +232,7 @@ fn decode(segment: &str) -> Option<String> {
     String::from_utf8(decoded).ok()
 }
 
-/// Rejects requests that a page of another origin has sent.
+/// Rejects requests that a page of another origin sent.
 fn check_origin(headers: &HeaderMap, host: &str) -> Result<(), ApiError> {
     let is_ours = |origin: &HeaderValue| {
         let origin = origin.to_str().unwrap_or_default();
@@ -239,7 +242,7 @@ fn check_origin(headers: &HeaderMap, host: &str) -> Result<(), ApiError> {
     if headers.get_all(header::ORIGIN).iter().all(is_ours) {
         return Ok(());
     }
-    Err(ApiError::new(ProblemCode::Forbidden, "the request comes from a page that is not of this daemon"))
+    Err(ApiError::new(ProblemCode::Forbidden, "the request comes from a page of another origin"))
 }
 
 fn check_body(headers: &HeaderMap) -> Result<(), ApiError> {
@@ -250,11 +253,8 @@ fn check_body(headers: &HeaderMap) -> Result<(), ApiError> {
     let has_body = length.is_some_and(|length| length > 0) || headers.contains_key(header::TRANSFER_ENCODING);
     let kind = extract::kind(headers);
     if (has_body || kind.is_some()) && !kind.is_some_and(|kind| KINDS.contains(&kind.as_str())) {
-        return Err(ApiError::new(
-            ProblemCode::UnsupportedMediaType,
-            "a body must be JSON, or YAML where a job is put",
-        )
-        .hint("send it with `Content-Type: application/json` or `application/yaml`"));
+        return Err(ApiError::new(ProblemCode::UnsupportedMediaType, "the body must be JSON, or YAML for a job")
+            .hint("send it with `Content-Type: application/json` or `application/yaml`"));
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! Idempotency keys: who asks for a run twice under one key gets one run. The id of a run begins with its time, so a key
-//! alone does not make an id. For a run with a time of its own it does together with that time; for one that is to
-//! start now, the id that was given out first counts. It is remembered here, and found among the latest runs of the
-//! job after a restart.
+//! Idempotency keys: two requests with the same key create one run. A run id begins with the time of the run, so a key
+//! alone does not determine the id. If the request has a time, key and time determine it. If the run starts now, the id
+//! of the first request counts: this module keeps it in memory, and finds it among the latest runs of the job after a
+//! restart.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -12,30 +12,30 @@ use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Query, RunQuery, Store};
 use sha2::{Digest, Sha256};
 
-/// Keys that are remembered.
+/// Number of ids that are kept in memory.
 const KEPT_MAX: usize = 4_096;
-/// After a restart a key is found among so many runs of the job.
-const LOOKED_AT_MAX: usize = 200;
-/// Clocks of nodes may differ by this much.
+/// Number of runs of the job that are searched for a key after a restart.
+const SEARCHED_MAX: usize = 200;
+/// Tolerated difference between the clocks of nodes.
 const LEEWAY: Span = Span::from_secs(60);
-/// Bits of an id behind its time.
+/// The bits of an id after its time.
 const OWN_BITS: u128 = (1 << 80) - 1;
 
-/// Keys and the runs that they stand for, the oldest first.
+/// Run ids of recent keys, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct IdempotencyKeys(Mutex<VecDeque<RunId>>);
 
-/// What is asked for under a key.
+/// A request with a key.
 #[derive(Debug)]
 pub(crate) struct KeyedRequest<'a> {
     pub(crate) job: &'a JobId,
-    /// What else tells it apart, such as the run that is to be done again.
+    /// Distinguishes requests of one job, such as the run to repeat.
     pub(crate) what: &'a str,
     pub(crate) key: &'a str,
 }
 
 impl IdempotencyKeys {
-    /// The id of the run that is to start now.
+    /// The id of a run that starts now: that of the first request with the same key, or a new one.
     pub(crate) async fn id(&self, keyed: &KeyedRequest<'_>, now: Instant, store: &dyn Store) -> Result<RunId, Fault> {
         let id = keyed.id(now);
         if let Some(known) = self.known(id) {
@@ -43,7 +43,7 @@ impl IdempotencyKeys {
         }
         let stored = stored(keyed.job, id, now, store).await?;
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Someone else may have come with the same key while the store was asked.
+        // A concurrent request with the same key may have added its id during the query.
         if let Some(known) = kept.iter().find(|known| is_same(**known, id)) {
             return Ok(*known);
         }
@@ -62,11 +62,11 @@ impl IdempotencyKeys {
 }
 
 impl KeyedRequest<'_> {
-    /// The id of a run for a time. The same key and the same time are the same run.
+    /// The id of a run for a time. The same key and the same time give the same id.
     pub(crate) fn id(&self, at: Instant) -> RunId {
         let mut hash = Sha256::new();
         for part in [self.job.as_str(), self.what, self.key] {
-            // Lengths stand before the parts, so that no two lists of parts look the same.
+            // Each part has its length as a prefix, so that different lists of parts never have the same bytes.
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part.as_bytes());
         }
@@ -76,19 +76,19 @@ impl KeyedRequest<'_> {
     }
 }
 
-/// Whether two ids stand for the same key at some time.
+/// Whether two ids belong to the same key, with any time.
 fn is_same(one: RunId, other: RunId) -> bool {
     one.bits() & OWN_BITS == other.bits() & OWN_BITS
 }
 
-/// The run that an earlier life of the node has made under the key.
+/// Searches the latest stored runs of the job for a run of the key.
 async fn stored(job: &JobId, id: RunId, now: Instant, store: &dyn Store) -> Result<Option<RunId>, Fault> {
     let query = RunQuery {
         job: Some(job.clone()),
         before: Some(RunId::from_random(now.plus(LEEWAY), [0xff; 10])),
         ..RunQuery::default()
     };
-    let page = store.page(&Query::Runs(query), LOOKED_AT_MAX).await?;
+    let page = store.page(&Query::Runs(query), SEARCHED_MAX).await?;
     let ids = page.records.iter().filter_map(|stored| match stored.record.key() {
         RecordKey::Run(run) => Some(run),
         _ => None,

@@ -1,5 +1,5 @@
-//! Loads what is known of a job from the store, for answers that are made of records alone. How much is loaded is
-//! limited: an answer that rests on less than everything has to say so.
+//! Loads the records of a job from the store, for explanations that are derived from records alone. The number of
+//! records is limited; a response that is based on incomplete records must report that.
 
 use std::collections::BTreeSet;
 
@@ -12,41 +12,42 @@ use cronhold_store::{Fault, Query, RunQuery, Store};
 
 use crate::problem::ApiError;
 
-/// Runs of a job that are loaded at most. Retention keeps them to a few thousand, unless the job says otherwise.
+/// Maximum number of runs of a job that are loaded. Retention keeps a few thousand, unless the job sets another limit.
 pub(crate) const RUNS_MAX: usize = 20_000;
-/// Runs in a page.
+/// Number of runs in a page.
 const PAGE: usize = 1_000;
-/// Runs that a question about the present looks at: those that have not ended, and the latest.
+/// Maximum number of unfinished runs that are loaded for the present.
 const OPEN_MAX: usize = 1_000;
+/// Number of latest runs that are loaded for the present.
 const LATEST: usize = 20;
-/// Nodes that are looked at.
+/// Maximum number of nodes that are loaded.
 const NODES_MAX: usize = 1_000;
 
 /// Which runs are loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunSelection {
-    /// Those that say how it is now.
+    /// Unfinished runs, and the latest finished ones.
     Present,
-    /// All, as far as there are not too many.
+    /// All runs, up to [`RUNS_MAX`].
     All,
 }
 
-/// What is known of a job.
+/// The records of a job.
 #[derive(Debug)]
 pub(crate) struct JobHistoryRecords {
     pub(crate) known: KnownRecords,
-    /// Where the runs begin that were loaded, when there are more before them.
+    /// Time of the earliest loaded run if there are more runs before it; `None` if all were loaded.
     pub(crate) cut: Option<Instant>,
 }
 
 impl JobHistoryRecords {
-    /// How many runs were looked at.
+    /// Number of loaded runs.
     pub(crate) fn runs(&self) -> usize {
         self.known.runs.len()
     }
 }
 
-/// Loads what is known of a job.
+/// Loads the records of a job.
 pub(crate) async fn load(store: &dyn Store, job: &JobId, runs: RunSelection) -> Result<JobHistoryRecords, Fault> {
     let keys = [RecordKey::Job(job.clone()), RecordKey::JobState(job.clone()), RecordKey::Pause];
     let mut records = found(store, &keys).await?;
@@ -65,7 +66,7 @@ pub(crate) async fn load(store: &dyn Store, job: &JobId, runs: RunSelection) -> 
     Ok(JobHistoryRecords { known: KnownRecords::from_iter(records), cut })
 }
 
-/// The same for a job that there must be.
+/// Like `load`, and fails if the job does not exist.
 pub(crate) async fn load_there(
     store: &dyn Store,
     job: &JobId,
@@ -84,18 +85,18 @@ fn of_schedules(job: &JobRecord) -> Vec<RecordKey> {
         .collect()
 }
 
-/// Runs that have not ended, and the latest ones that have.
+/// Unfinished runs, and the latest finished ones.
 async fn present(store: &dyn Store, job: &JobId) -> Result<Vec<Record>, Fault> {
     let open = State::ALL.into_iter().filter(|state| !state.is_finished()).collect();
     let query = |states| Query::Runs(RunQuery { job: Some(job.clone()), states, ..RunQuery::default() });
     let mut runs = page(store, query(open), OPEN_MAX).await?;
     let latest = page(store, query(Vec::new()), LATEST).await?;
-    // Whatever has not ended is there already; of a planned run in the future nobody needs more.
+    // `runs` already has the unfinished ones.
     runs.extend(latest.into_iter().filter(|record| run(record).is_some_and(|run| run.state.is_finished())));
     Ok(runs)
 }
 
-/// All runs of a job, the latest first, and where they begin if there were too many.
+/// All runs of a job, latest first, and the time of the earliest loaded one if there are too many.
 async fn all(store: &dyn Store, job: &JobId) -> Result<(Vec<Record>, Option<Instant>), Fault> {
     let mut query = RunQuery { job: Some(job.clone()), ..RunQuery::default() };
     let mut runs: Vec<Record> = Vec::new();
@@ -105,15 +106,15 @@ async fn all(store: &dyn Store, job: &JobId) -> Result<(Vec<Record>, Option<Inst
         runs.extend(page.records.into_iter().map(|stored| stored.record));
         let Some(RecordKey::Run(last)) = next else { return Ok((runs, None)) };
         if runs.len() >= RUNS_MAX {
-            // Ids are in the order of nominal times, but for those of runs that someone wanted again.
+            // Ids are in the order of nominal times, except for reruns.
             return Ok((runs, Some(last.time())));
         }
         query.before = Some(last);
     }
 }
 
-/// Locks that runs wait for, and the runs that hold them; also what nodes of another kind run of the job, when a holder is
-/// no run of ours.
+/// Loads the locks that runs wait for, and the runs that hold them. If the store has no run for a holder, it also loads
+/// the record of what foreign nodes run of the job.
 async fn locks(store: &dyn Store, job: &JobId, runs: &mut Vec<Record>) -> Result<Vec<Record>, Fault> {
     let waiting = runs.iter().filter_map(run).filter(|run| !run.state.is_finished());
     let names: BTreeSet<LockName> = waiting.filter_map(|run| run.lock.clone()).collect();

@@ -1,8 +1,8 @@
-//! The face of a node for programs and browsers: HTTP on a thread of its own, so that nobody who asks can hold up the
-//! node. Reads go straight to the store; everything that changes something goes through the node's handle.
+//! The HTTP server of a node, for programs and browsers. It has its own thread, so that requests cannot delay the node.
+//! Queries read from the store; every change is a command to the node.
 //!
-//! In reading order: [`AppState`] is what every route knows; `guard` and `door` decide who may ask; `routes` has one file
-//! per noun; `problem` is every answer that is not what was asked for; `serve` listens.
+//! In reading order: [`AppState`] is the state that all routes share; `guard` and `door` authenticate requests;
+//! `routes` has one file per resource; `problem` maps errors to responses; `serve` accepts connections.
 
 mod address;
 mod app;
@@ -45,7 +45,7 @@ pub use listen::{BoundListener, ListenError, ListenOptions};
 pub use openapi::document;
 pub use serve::HttpServer;
 
-/// Everything that can be asked, behind the guard.
+/// All routes, behind the guard.
 pub(crate) fn router(app: Arc<AppState>, hosts: AllowedHosts) -> Router {
     let guard = Arc::new(guard::RequestGuard { app: Arc::clone(&app), hosts });
     routes::router()

@@ -9,12 +9,12 @@ use cronhold_api::PORT;
 use cronhold_schedule::TextError;
 use cronhold_schedule::text::shortened;
 
-/// The address to listen on, and who may use it.
+/// The address to listen on, and the requests that are accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListenOptions {
     /// The address. Port 0 selects a free port.
     pub address: SocketAddr,
-    /// Whether other machines may reach it.
+    /// Whether an address that other machines can reach is allowed.
     pub is_open: bool,
     /// Host names of requests that are accepted beside the address itself.
     pub hosts: Vec<String>,
@@ -31,36 +31,36 @@ pub struct BoundListener {
 /// Why an address cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Others could reach it.
-    #[error("{0} can be reached from other machines, and HTTP is not encrypted")]
+    /// Other machines could reach it.
+    #[error("{0} is reachable from other machines, and HTTP is not encrypted")]
     Open(SocketAddr),
-    /// The system says no.
+    /// The system cannot bind it.
     #[error("cannot listen on {0}: {1}")]
     Refused(SocketAddr, io::Error),
 }
 
 impl ListenError {
-    /// What can be done instead.
+    /// How to fix it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Open(_) => "give --insecure-listen as well if everybody on that network may read the token",
+            Self::Open(_) => "add --insecure-listen if you trust every machine on that network with the token",
             Self::Refused(_, error) if error.kind() == io::ErrorKind::AddrInUse => {
-                "another daemon may run already; give another port with --listen"
+                "another daemon may be running; select another port with --listen"
             }
-            Self::Refused(..) => "give an address of this machine with --listen",
+            Self::Refused(..) => "select an address of this machine with --listen",
         }
     }
 }
 
 impl Default for ListenOptions {
-    /// The own machine, on the usual port.
+    /// The loopback address and the default port.
     fn default() -> Self {
         Self { address: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), PORT), is_open: false, hosts: Vec::new() }
     }
 }
 
 impl ListenOptions {
-    /// Reads an address such as `127.0.0.1:2766`, `[::1]:2766`, `localhost:2766`, or one of them without a port.
+    /// Parses an address such as `127.0.0.1:2766`, `[::1]:2766`, `localhost:2766`, or one of them without a port.
     pub fn parse(text: &str) -> Result<SocketAddr, TextError> {
         let numbers = text.replacen("localhost", "127.0.0.1", usize::from(text.starts_with("localhost")));
         let bare = numbers.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
@@ -71,7 +71,7 @@ impl ListenOptions {
         })
     }
 
-    /// Begins to listen. Whoever connects waits until it is served.
+    /// Binds the socket. Connections are queued until the server starts.
     pub fn bind(&self) -> Result<BoundListener, ListenError> {
         if !self.address.ip().is_loopback() && !self.is_open {
             return Err(ListenError::Open(self.address));
@@ -86,12 +86,12 @@ impl ListenOptions {
 }
 
 impl BoundListener {
-    /// What is listened on, with the port that was found.
+    /// The bound address, with the selected port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where programs and browsers of this machine find it.
+    /// The base URL for programs and browsers on this machine.
     pub fn url(&self) -> String {
         let mut shown = self.address;
         if shown.ip().is_unspecified() {
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_addresses() {
+    fn listen_addresses_are_parsed() {
         for (text, expected) in [
             ("127.0.0.1:80", "127.0.0.1:80"),
             ("127.0.0.1", "127.0.0.1:2766"),
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_own_machine_unless_asked_for() {
+    fn public_address_needs_an_option() {
         for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
             let listen = ListenOptions { address: address.parse().expect("an address"), ..ListenOptions::default() };
             let error = listen.bind().expect_err(address);

@@ -1,9 +1,10 @@
-//! Loading many records for an answer that should not fail because one of them is corrupt.
+//! Loads many records for a response that must not fail because one of them is corrupt.
 
 use cronhold_core::record::{RecordKey, StoredRecord};
 use cronhold_store::{Fault, Store};
 
-/// The records that exist and can be read, and the reasons why others cannot be read. Fails only if the store does.
+/// Returns the records that exist and can be read, and the errors of the unreadable ones. Fails only if the store
+/// fails.
 pub(crate) async fn load_readable(
     store: &dyn Store,
     keys: &[RecordKey],
@@ -13,7 +14,7 @@ pub(crate) async fn load_readable(
         Err(Fault::Permanent(_)) => {}
         Err(fault) => return Err(fault),
     }
-    // One of them cannot be read; which one shows when each is loaded by itself.
+    // At least one record cannot be read. Loading each one separately finds out which.
     let (mut readable, mut unreadable) = (Vec::new(), Vec::new());
     for key in keys {
         match store.load(std::slice::from_ref(key)).await {

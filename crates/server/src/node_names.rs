@@ -1,5 +1,5 @@
-//! Runs as they are told: with the names of nodes, which people know, in the place of their ids, which they do not. Runs
-//! of nodes that nobody knows any more keep the id.
+//! Runs in responses, with the names of nodes instead of their ids. Runs of nodes that the store no longer has keep the
+//! id.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,19 +8,19 @@ use cronhold_core::NodeId;
 use cronhold_core::record::{self, Record, RecordKey};
 use cronhold_store::{Fault, Store};
 
-/// Names of nodes, as far as someone has asked for them.
+/// A cache of node names; `None` for nodes that the store does not have.
 #[derive(Debug, Default)]
 pub(crate) struct NodeNames(BTreeMap<NodeId, Option<String>>);
 
 impl NodeNames {
-    /// Names for all nodes of some runs.
+    /// Loads the names of all nodes of some runs.
     pub(crate) async fn of(store: &dyn Store, runs: impl Iterator<Item = &record::Run>) -> Result<Self, Fault> {
         let mut names = Self::default();
         names.learn(store, runs).await?;
         Ok(names)
     }
 
-    /// Looks up the nodes of some runs that were not asked for yet.
+    /// Loads the names of nodes that are not in the cache.
     pub(crate) async fn learn(
         &mut self,
         store: &dyn Store,
@@ -40,16 +40,16 @@ impl NodeNames {
         Ok(())
     }
 
-    /// A run as it is told.
-    pub(crate) fn tell(&self, run: &record::Run) -> RunSummary {
+    /// A run in a response, with the name of its node.
+    pub(crate) fn summary(&self, run: &record::Run) -> RunSummary {
         let name = run.owner.and_then(|owner| self.0.get(&owner.node)?.clone());
-        let mut told = RunSummary::from(run);
-        told.node = name.or(told.node);
-        told
+        let mut summary = RunSummary::from(run);
+        summary.node = name.or(summary.node);
+        summary
     }
 }
 
-/// One run as it is told.
-pub(crate) async fn tell(store: &dyn Store, run: &record::Run) -> Result<RunSummary, Fault> {
-    Ok(NodeNames::of(store, [run].into_iter()).await?.tell(run))
+/// One run in a response, with the name of its node.
+pub(crate) async fn summary(store: &dyn Store, run: &record::Run) -> Result<RunSummary, Fault> {
+    Ok(NodeNames::of(store, [run].into_iter()).await?.summary(run))
 }

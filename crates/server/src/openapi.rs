@@ -1,5 +1,5 @@
-//! The document that describes the API to programs (OpenAPI 3.1). Every path is listed here once; what it says of each
-//! stands at the handlers.
+//! The OpenAPI 3.1 document. This module lists every path once; the attributes and doc comments of the handlers
+//! describe them.
 
 use cronhold_api::Problem;
 use utoipa::openapi::path::Operation;
@@ -12,17 +12,17 @@ use crate::routes::{
     peers, reload, run_operations, runs, why,
 };
 
-/// The description of the API.
+/// The OpenAPI document.
 #[derive(Debug, OpenApi)]
 #[openapi(
-    info(title = "Cronhold", description = "Jobs, their runs, and why they did or did not happen", version = "1"),
+    info(title = "Cronhold", description = "HTTP API of the job scheduler Cronhold", version = "1"),
     security(("token" = [])),
     modifiers(&TokenSecurity, &UniqueOperationIds, &ProblemResponses, &OptionalBodies),
     paths(
         jobs::list, jobs::show, job_put::put, job_remove::remove,
         pauses::pause, pauses::resume, pauses::pause_all, pauses::resume_all,
-        next::next, why::ask, backfill::backfill, holes::ask,
-        runs::list, runs::show, runs::make, outputs::output,
+        next::next, why::explain, backfill::backfill, holes::find_holes,
+        runs::list, runs::show, runs::create, outputs::output,
         run_operations::start, run_operations::skip, run_operations::stop, run_operations::kill,
         run_operations::signal, run_operations::mark, run_operations::rerun,
         feed::feed,
@@ -33,7 +33,7 @@ use crate::routes::{
 )]
 struct OpenApiDocument;
 
-/// Who may ask.
+/// Adds the security scheme: a bearer token.
 struct TokenSecurity;
 
 impl Modify for TokenSecurity {
@@ -43,20 +43,20 @@ impl Modify for TokenSecurity {
     }
 }
 
-/// Names of operations that are unique: functions of different nouns may be called the same.
+/// Derives unique operation ids from methods and paths, because handlers in different modules can have the same name.
 struct UniqueOperationIds;
 
 impl Modify for UniqueOperationIds {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        for (path, way, operation) in operations(document) {
-            let words = path.trim_start_matches(cronhold_api::BASE).split(['/', '{', '}']);
-            let words = std::iter::once(way).chain(words.filter(|word| !word.is_empty()));
-            operation.operation_id = Some(words.collect::<Vec<_>>().join("_"));
+        for (path, method, operation) in operations(document) {
+            let parts = path.trim_start_matches(cronhold_api::BASE).split(['/', '{', '}']);
+            let parts = std::iter::once(method).chain(parts.filter(|part| !part.is_empty()));
+            operation.operation_id = Some(parts.collect::<Vec<_>>().join("_"));
         }
     }
 }
 
-/// Problems have a media type of their own, and every answer has a description.
+/// Sets the media type of problems, and a description for every response that has none.
 struct ProblemResponses;
 
 impl Modify for ProblemResponses {
@@ -65,8 +65,7 @@ impl Modify for ProblemResponses {
             for (status, response) in &mut operation.responses.responses {
                 let RefOr::T(response) = response else { continue };
                 if response.description.is_empty() {
-                    response.description =
-                        if status.starts_with('2') { "Done" } else { "Not done, and why" }.to_owned();
+                    response.description = if status.starts_with('2') { "Success" } else { "Error" }.to_owned();
                 }
                 let is_problem = matches!(response.content.get("application/json"),
                     Some(RefOr::T(Content { schema: Some(RefOr::Ref(schema)), .. }))
@@ -79,7 +78,7 @@ impl Modify for ProblemResponses {
     }
 }
 
-/// An empty body stands for one without keys, and is good where no key is needed.
+/// Marks a request body as optional if all of its keys are: an empty body is read as `{}`.
 struct OptionalBodies;
 
 impl Modify for OptionalBodies {
@@ -102,16 +101,16 @@ impl Modify for OptionalBodies {
     }
 }
 
-/// Every operation with its path and the way in which it is asked for.
+/// All operations with their path and method.
 fn operations(document: &mut utoipa::openapi::OpenApi) -> impl Iterator<Item = (&str, &'static str, &mut Operation)> {
     document.paths.paths.iter_mut().flat_map(|(path, item)| {
-        let ways =
+        let methods =
             [("get", &mut item.get), ("put", &mut item.put), ("post", &mut item.post), ("delete", &mut item.delete)];
-        ways.into_iter().filter_map(|(way, operation)| Some((path.as_str(), way, operation.as_mut()?)))
+        methods.into_iter().filter_map(|(method, operation)| Some((path.as_str(), method, operation.as_mut()?)))
     })
 }
 
-/// The description of the API.
+/// The OpenAPI document of the API.
 pub fn document() -> utoipa::openapi::OpenApi {
     OpenApiDocument::openapi()
 }
@@ -119,9 +118,9 @@ pub fn document() -> utoipa::openapi::OpenApi {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_committed_document_is_current() {
+    fn committed_document_is_up_to_date() {
         let committed = include_str!("../../../docs/reference/openapi.json");
-        let now = serde_json::to_string_pretty(&super::document()).expect("a document");
-        assert!(committed.trim_end() == now, "docs/reference/openapi.json is old; run `./dev docs`");
+        let now = serde_json::to_string_pretty(&super::document()).expect("a JSON document");
+        assert!(committed.trim_end() == now, "docs/reference/openapi.json is outdated; run `./dev docs`");
     }
 }

@@ -1,17 +1,17 @@
-//! Files that only the daemon's user may read, and that are there as a whole or not at all.
+//! Files that only the daemon's user can read, written atomically.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Nobody but the daemon's user reads or writes them.
+/// Only the daemon's user can read and write them.
 pub(crate) const MODE: u32 = 0o600;
 
-/// Writes a file, in place of one that is there.
+/// Writes a file, or replaces an existing one.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let draft = path.with_extension(format!("{}.new", std::process::id()));
-    // What an earlier process of the same number has left could have another mode.
+    // An earlier process with the same id may have left a draft with another mode.
     let _ = fs::remove_file(&draft);
     let written = put(&draft, bytes).and_then(|()| fs::rename(&draft, path));
     if written.is_err() {

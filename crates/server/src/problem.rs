@@ -1,5 +1,5 @@
-//! Error replies, as `application/problem+json`. The one place that maps rejections of the core, faults of the store and
-//! refusals of the node to HTTP status codes.
+//! Error responses as `application/problem+json`. This module maps rejections of the core, faults of the store and
+//! errors of the node to HTTP status codes.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -19,19 +19,18 @@ impl ApiError {
         Problem::new(code, detail).into()
     }
 
-    /// Adds a hint.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
     }
 
-    /// An error for an invalid text, such as a job's id in a path.
+    /// An error for an invalid text, such as a job id in a path.
     pub(crate) fn unreadable(code: ProblemCode, error: TextError) -> Self {
-        let denied = Self::new(code, error.message);
+        let problem = Self::new(code, error.message);
         match error.hint {
-            Some(hint) => denied.hint(hint),
-            None => denied,
+            Some(hint) => problem.hint(hint),
+            None => problem,
         }
     }
 }
@@ -54,10 +53,10 @@ impl From<Rejection> for ApiError {
             Rejection::JobChanged { .. } => ProblemCode::Changed,
             _ => ProblemCode::Conflict,
         };
-        let denied = Self::new(code, rejection.to_string());
+        let problem = Self::new(code, rejection.to_string());
         match rejection.hint() {
-            Some(hint) => denied.hint(hint),
-            None => denied,
+            Some(hint) => problem.hint(hint),
+            None => problem,
         }
     }
 }
@@ -66,25 +65,25 @@ impl From<Fault> for ApiError {
     fn from(fault: Fault) -> Self {
         let hint = match &fault {
             Fault::Unavailable(_) | Fault::Recovering(_) | Fault::ReadOnly(_) => {
-                "try again when the store works again; nothing was changed"
+                "nothing was changed; try again when the store has recovered"
             }
-            Fault::OutcomeUnknown(_) => "look whether it was done before you ask again",
-            Fault::Permanent(_) => "the daemon's log says more",
+            Fault::OutcomeUnknown(_) => "check whether the change was made before you try again",
+            Fault::Permanent(_) => "see the daemon's log for details",
         };
         Self::new(ProblemCode::Unavailable, fault.to_string()).hint(hint)
     }
 }
 
 impl From<RequestError> for ApiError {
-    fn from(refused: RequestError) -> Self {
-        match refused {
+    fn from(error: RequestError) -> Self {
+        match error {
             RequestError::Rejected(rejection) => rejection.into(),
             RequestError::Failed(fault) => fault.into(),
             RequestError::Busy | RequestError::Late => {
-                Self::new(ProblemCode::Busy, refused.to_string()).hint("ask again a little later")
+                Self::new(ProblemCode::Busy, error.to_string()).hint("try again later")
             }
             RequestError::Stopping => {
-                Self::new(ProblemCode::Unavailable, refused.to_string()).hint("ask again after its start")
+                Self::new(ProblemCode::Unavailable, error.to_string()).hint("try again after the daemon has restarted")
             }
         }
     }
@@ -93,7 +92,7 @@ impl From<RequestError> for ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = serde_json::to_vec(&*self.0).expect("a problem is made of texts");
+        let body = serde_json::to_vec(&*self.0).expect("a problem consists of strings and numbers");
         let kind = HeaderValue::from_static(Problem::MEDIA_TYPE);
         let mut response = (status, [(header::CONTENT_TYPE, kind)], body).into_response();
         if status == StatusCode::UNAUTHORIZED {

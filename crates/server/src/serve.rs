@@ -1,5 +1,4 @@
-//! The thread that serves HTTP. It has an executor of its own, so that many requests delay each other but never the
-//! node.
+//! The thread that serves HTTP. It has its own executor, so that many requests delay each other but never the node.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,20 +19,20 @@ use crate::guard::AllowedHosts;
 use crate::listen::BoundListener;
 use crate::{AppState, router};
 
-/// Connections that are served at once; others wait to be accepted.
+/// Maximum number of open connections; others wait to be accepted.
 const CONNECTIONS_MAX: usize = 512;
-/// How long a request's head may take, and how long a connection may be idle.
+/// Timeout for the head of a request, and for an idle connection.
 const HEAD_WAIT: Duration = Duration::from_secs(60);
-/// Longest head of a request in bytes.
+/// Maximum length of the head of a request, in bytes.
 const HEAD_MAX: usize = 64 * 1024;
-/// Most headers of a request.
+/// Maximum number of headers of a request.
 const HEADERS_MAX: usize = 64;
-/// How long to wait after a connection could not be accepted.
+/// Delay after a connection could not be accepted.
 const ACCEPT_WAIT: Duration = Duration::from_millis(50);
-/// How long requests in progress may take when the server stops. Feeds and followed outputs would never end.
+/// Timeout for requests in progress when the server stops. Feeds and followed outputs would never end.
 const STOP_WAIT: Duration = Duration::from_secs(1);
 
-/// A running server. It stops when this is dropped.
+/// A running server. Dropping it stops the server.
 #[derive(Debug)]
 pub struct HttpServer {
     address: SocketAddr,
@@ -87,9 +86,9 @@ impl Drop for HttpServer {
 
 /// Accepts connections until the server stops, and waits for those that are left.
 async fn accept(socket: TcpListener, routes: Router, stopping: watch::Receiver<bool>) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let next = async || {
-        let permit = Arc::clone(&room).acquire_owned().await.expect("the semaphore is never closed");
+        let permit = Arc::clone(&permits).acquire_owned().await.expect("the semaphore is never closed");
         loop {
             match socket.accept().await {
                 Ok((stream, _)) => return (stream, permit),
@@ -108,33 +107,33 @@ async fn accept(socket: TcpListener, routes: Router, stopping: watch::Receiver<b
             _ = until.wait_for(|stop| *stop) => break,
             accepted = next() => accepted,
         };
-        tokio::spawn(converse(stream, routes.clone(), stopping.clone(), permit));
+        tokio::spawn(serve_connection(stream, routes.clone(), stopping.clone(), permit));
     }
     drop(socket);
-    let all = u32::try_from(CONNECTIONS_MAX).expect("it is a small number");
-    let _ = timeout(STOP_WAIT, room.acquire_many(all)).await;
+    let all = u32::try_from(CONNECTIONS_MAX).expect("the limit fits in 32 bits");
+    let _ = timeout(STOP_WAIT, permits.acquire_many(all)).await;
 }
 
 /// Serves one connection to its end.
-async fn converse(
+async fn serve_connection(
     stream: TcpStream,
     routes: Router,
     mut stopping: watch::Receiver<bool>,
     permit: OwnedSemaphorePermit,
 ) {
-    // Replies are small and written at once.
+    // Responses are small and written at once.
     let _ = stream.set_nodelay(true);
     let mut settings = http1::Builder::new();
     settings.timer(TokioTimer::new()).header_read_timeout(HEAD_WAIT).max_buf_size(HEAD_MAX).max_headers(HEADERS_MAX);
     let connection = settings.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
     let mut connection = std::pin::pin!(connection);
-    // A connection ends with an error only if the client breaks it off.
-    let is_over = tokio::select! {
+    // A connection ends with an error only if the client closes it early.
+    let has_ended = tokio::select! {
         biased;
         _ = connection.as_mut() => true,
         _ = stopping.wait_for(|stop| *stop) => false,
     };
-    if !is_over {
+    if !has_ended {
         connection.as_mut().graceful_shutdown();
         let _ = timeout(STOP_WAIT, connection).await;
     }
@@ -152,25 +151,25 @@ mod tests {
     use crate::ListenOptions;
     use crate::testing::with_rig;
 
-    /// Long enough for every machine; nothing is measured by it.
-    const PATIENCE: Duration = Duration::from_secs(20);
+    /// Read timeout, long enough for a slow machine. No test measures it.
+    const READ_TIMEOUT: Duration = Duration::from_secs(20);
 
     fn connect(address: SocketAddr) -> Stream {
-        let stream = Stream::connect(address).expect("someone listens");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let stream = Stream::connect(address).expect("connected");
+        stream.set_read_timeout(Some(READ_TIMEOUT)).expect("a timeout");
         stream
     }
 
-    /// Says something and hears everything until the other side has no more to say.
-    fn converse(address: SocketAddr, said: &str) -> String {
+    /// Sends a text and reads until the server closes the connection.
+    fn exchange(address: SocketAddr, sent: &str) -> String {
         let mut stream = connect(address);
-        let _ = stream.write_all(said.as_bytes());
-        let mut heard = Vec::new();
-        let _ = stream.read_to_end(&mut heard);
-        String::from_utf8_lossy(&heard).into_owned()
+        let _ = stream.write_all(sent.as_bytes());
+        let mut received = Vec::new();
+        let _ = stream.read_to_end(&mut received);
+        String::from_utf8_lossy(&received).into_owned()
     }
 
-    /// Time passes by itself here as soon as everybody waits.
+    /// The paused clock advances whenever all tasks wait.
     #[test]
     fn slow_client_is_disconnected() {
         let executor = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
@@ -180,13 +179,13 @@ mod tests {
             let (_stop, stopping) = watch::channel(false);
             tokio::spawn(accept(socket, Router::new(), stopping));
             let begun = tokio::time::Instant::now();
-            for said in ["", "GET /health HTTP/1.1\r\nHost: ", "GET / HTTP/1.1\r\nHost: x\r\n\r\n"] {
-                let mut stream = TcpStream::connect(address).await.expect("someone listens");
-                stream.write_all(said.as_bytes()).await.expect("said");
-                let mut heard = Vec::new();
-                // Its end is the end of the connection, which nobody here has asked for.
-                stream.read_to_end(&mut heard).await.expect("heard");
-                assert_eq!(heard.is_empty(), !said.ends_with("\r\n\r\n"), "{said}");
+            for sent in ["", "GET /health HTTP/1.1\r\nHost: ", "GET / HTTP/1.1\r\nHost: x\r\n\r\n"] {
+                let mut stream = TcpStream::connect(address).await.expect("connected");
+                stream.write_all(sent.as_bytes()).await.expect("sent");
+                let mut received = Vec::new();
+                // The stream ends when the server closes the connection; the client does not request that.
+                stream.read_to_end(&mut received).await.expect("received");
+                assert_eq!(received.is_empty(), !sent.ends_with("\r\n\r\n"), "{sent}");
             }
             assert!(begun.elapsed() >= HEAD_WAIT);
         });
@@ -200,38 +199,38 @@ mod tests {
             let listening = listen.bind().expect("bound");
             let server = HttpServer::start(listening, Arc::clone(&rig.app)).expect("a thread");
             let address = server.address();
-            let asked = format!("GET /health HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-            let answer = converse(address, &asked);
-            assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-            assert!(answer.contains("x-content-type-options: nosniff"), "{answer}");
-            for (said, status) in [
-                (asked.replace(&address.to_string(), "evil.example"), "403"),
+            let request = format!("GET /health HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+            let response = exchange(address, &request);
+            assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
+            assert!(response.contains("x-content-type-options: nosniff"), "{response}");
+            for (sent, status) in [
+                (request.replace(&address.to_string(), "evil.example"), "403"),
                 ("nonsense\r\n\r\n".to_owned(), "400"),
                 ("GET /health HTTP/1.1\r\nConnection: close\r\n\r\n".to_owned(), "400"),
-                (asked.replace("GET", "GET /a /b"), "400"),
-                (asked.replace("Connection", &format!("{}Connection", "X: y\r\n".repeat(HEADERS_MAX))), "431"),
+                (request.replace("GET", "GET /a /b"), "400"),
+                (request.replace("Connection", &format!("{}Connection", "X: y\r\n".repeat(HEADERS_MAX))), "431"),
             ] {
-                let answer = converse(address, &said);
-                assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{status}: {answer}");
+                let response = exchange(address, &sent);
+                assert!(response.starts_with(&format!("HTTP/1.1 {status}")), "{status}: {response}");
             }
-            // The connection may be gone before all of this was said, and the answer with it.
+            // The server may close the connection before the client has sent everything, and the response is lost.
             let long = format!("X: {}\r\nConnection", "y".repeat(4 * HEAD_MAX));
-            let answer = converse(address, &asked.replace("Connection", &long));
-            assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
-            // One who has connected and says nothing, and one who is in the middle of something.
-            let (mut silent, mut slow) = (connect(address), connect(address));
-            slow.write_all(b"GET /health HTTP/1.1\r\nHost: ").expect("said");
-            // One who wants to be told everything that happens from now on, for ever.
+            let response = exchange(address, &request.replace("Connection", &long));
+            assert!(response.is_empty() || response.starts_with("HTTP/1.1 431"), "{response}");
+            // An idle connection, and one in the middle of a request head.
+            let (mut idle, mut partial) = (connect(address), connect(address));
+            partial.write_all(b"GET /health HTTP/1.1\r\nHost: ").expect("sent");
+            // A client of the feed, whose response never ends.
             let mut follower = connect(address);
             let follow =
                 format!("GET /api/v1/feed HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {}\r\n\r\n", rig.token);
-            follower.write_all(follow.as_bytes()).expect("said");
+            follower.write_all(follow.as_bytes()).expect("sent");
             let mut begun = [0; 15];
-            follower.read_exact(&mut begun).expect("an answer");
+            follower.read_exact(&mut begun).expect("a response");
             assert_eq!(&begun, b"HTTP/1.1 200 OK");
             server.stop();
-            assert!(Stream::connect(address).is_err(), "nobody listens any more");
-            for left in [&mut silent, &mut slow, &mut follower] {
+            assert!(Stream::connect(address).is_err(), "the port is closed");
+            for left in [&mut idle, &mut partial, &mut follower] {
                 let mut rest = Vec::new();
                 let _ = left.read_to_end(&mut rest);
                 assert!(!String::from_utf8_lossy(&rest).contains("200 OK"));

@@ -1,4 +1,4 @@
-//! What tests of this crate share: a real node on the store in memory, and requests to its router without a network.
+//! Shared test fixtures: a real node with an in-memory store, and requests to its router without a network.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,14 +24,14 @@ use crate::door::Authenticator;
 use crate::guard::AllowedHosts;
 use crate::{AppState, FeedBuffer, JobFilesPort, MistakeAt};
 
-/// The longest answer that a test reads.
-const ANSWER_MAX: usize = 16 * 1024 * 1024;
-/// When the clock of tests begins.
+/// Maximum length of a response that a test reads, in bytes.
+const RESPONSE_MAX: usize = 16 * 1024 * 1024;
+/// Start time of the test clock.
 pub(crate) const START: Instant = Instant::from_secs(1_800_000_000);
-/// What the router of tests thinks that it listens on.
+/// The address of the test router.
 pub(crate) const HOST: &str = "127.0.0.1:2766";
 
-/// A directory that goes with this.
+/// A temporary directory. Dropping this removes it.
 #[derive(Debug)]
 pub(crate) struct ServerScratchDir(PathBuf);
 
@@ -54,7 +54,7 @@ impl Drop for ServerScratchDir {
     }
 }
 
-/// Chance that everybody can guess.
+/// Predictable random numbers.
 #[derive(Debug, Default)]
 pub(crate) struct FixedEntropy(AtomicU64);
 
@@ -65,7 +65,7 @@ impl EntropySource for FixedEntropy {
     }
 }
 
-/// The executor's time, counted from the start of the test.
+/// A clock that follows the time of the executor since the start of the test.
 #[derive(Debug)]
 pub(crate) struct TestClock(tokio::time::Instant);
 
@@ -83,12 +83,12 @@ impl MachineClock for TestClock {
     }
 }
 
-/// Runs no programs, and records what it is asked for.
+/// Runs no programs, and records all requests.
 #[derive(Debug, Default)]
 pub(crate) struct RecordingRunner(Mutex<Vec<String>>);
 
 impl RecordingRunner {
-    /// What was asked for so far: `launch`, `adopt`, `stop`, or the name of a signal.
+    /// The requests so far: `launch`, `adopt`, `stop`, or the name of a signal.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -118,7 +118,7 @@ impl ProgramRunner for RecordingRunner {
     }
 }
 
-/// Notes that the node is ready, and tells the feed of the routes.
+/// Records that the node is ready, and forwards events to the feed of the routes.
 #[derive(Debug)]
 struct ReadyObserver {
     is_ready: Arc<AtomicBool>,
@@ -126,11 +126,11 @@ struct ReadyObserver {
 }
 
 impl EngineObserver for ReadyObserver {
-    fn on_event(&self, news: &EngineEvent<'_>) {
-        if matches!(news, EngineEvent::Ready { .. }) {
+    fn on_event(&self, event: &EngineEvent<'_>) {
+        if matches!(event, EngineEvent::Ready { .. }) {
             self.is_ready.store(true, Ordering::Release);
         }
-        self.feed.on_event(news);
+        self.feed.on_event(event);
     }
 }
 
@@ -163,7 +163,7 @@ impl JobFilesPort for BrokenFiles {
     }
 }
 
-/// A node, its routes, and what is behind them.
+/// A node, its routes and their dependencies.
 pub(crate) struct ServerFixture {
     pub(crate) app: Arc<AppState>,
     pub(crate) hands: Arc<RecordingRunner>,
@@ -172,7 +172,6 @@ pub(crate) struct ServerFixture {
     _scratch: ServerScratchDir,
 }
 
-/// What came back.
 #[derive(Debug)]
 pub(crate) struct TestResponse {
     pub(crate) status: u16,
@@ -187,7 +186,7 @@ impl TestResponse {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
 
-    /// Status and code of a problem; the answer must be one.
+    /// Status and code of a problem. Panics if the response is not a problem.
     #[track_caller]
     pub(crate) fn problem(&self) -> (u16, String) {
         let kind = self.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
@@ -198,7 +197,7 @@ impl TestResponse {
     }
 }
 
-/// Runs a test on a node of its own.
+/// Runs a test with a new node.
 pub(crate) fn with_rig(name: &str, test: impl AsyncFnOnce(&ServerFixture)) {
     let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an executor");
     executor.block_on(async {
@@ -216,14 +215,14 @@ impl ServerFixture {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::new(move || store_clock.now())));
         let (hands, feed, is_ready) =
             (Arc::new(RecordingRunner::default()), Arc::new(FeedBuffer::default()), Arc::default());
-        let ear = ReadyObserver { is_ready: Arc::clone(&is_ready), feed: Arc::clone(&feed) };
+        let observer = ReadyObserver { is_ready: Arc::clone(&is_ready), feed: Arc::clone(&feed) };
         let entropy = Arc::new(FixedEntropy::default());
         let ports = NodePorts {
             clock: Arc::clone(&clock),
             entropy: Arc::clone(&entropy) as _,
             store: Arc::clone(&store),
             programs: Arc::clone(&hands) as _,
-            feed: Arc::new(ear),
+            feed: Arc::new(observer),
         };
         let this = NodeId::from_bits(7);
         let (engine, node) = Engine::new(ports, Options::new(this, "test"), world());
@@ -232,7 +231,7 @@ impl ServerFixture {
         while !is_ready.load(Ordering::Acquire) {
             tokio::task::yield_now().await;
         }
-        let door = Authenticator::open(scratch.path(), entropy).expect("a door");
+        let door = Authenticator::open(scratch.path(), entropy).expect("an authenticator");
         let token = fs::read_to_string(scratch.path().join("token")).expect("a token").trim().to_owned();
         let files = Arc::new(BrokenFiles);
         let world = Arc::new(world);
@@ -242,17 +241,17 @@ impl ServerFixture {
         Self { app, hands, token, router, _scratch: scratch }
     }
 
-    /// Asks with the token. Headers stand in lines of `more`, and a body after an empty line.
-    pub(crate) async fn ask(&self, line: &str, more: &str) -> TestResponse {
+    /// Sends a request with the token. `more` has one header per line, and the body after an empty line.
+    pub(crate) async fn request(&self, line: &str, more: &str) -> TestResponse {
         self.raw(line, &format!("Authorization: Bearer {}\n{more}", self.token)).await
     }
 
-    /// Asks with a JSON body and the token.
+    /// Sends a request with a JSON body and the token.
     pub(crate) async fn send(&self, line: &str, body: &str) -> TestResponse {
-        self.ask(line, &format!("Content-Type: application/json\n\n{body}")).await
+        self.request(line, &format!("Content-Type: application/json\n\n{body}")).await
     }
 
-    /// Asks without the token.
+    /// Sends a request without the token.
     pub(crate) async fn raw(&self, line: &str, more: &str) -> TestResponse {
         let (method, uri) = line.split_once(' ').expect("a method and a path");
         let (headers, body) = more.split_once("\n\n").unwrap_or((more, ""));
@@ -266,9 +265,9 @@ impl ServerFixture {
             request = request.header(name, value);
         }
         let request = request.body(Body::from(body.to_owned())).expect("a request");
-        let answer = self.router.clone().oneshot(request).await.expect("a router always answers");
-        let (status, headers) = (answer.status(), answer.headers().clone());
-        let body = to_bytes(answer.into_body(), ANSWER_MAX).await.expect("a body");
+        let response = self.router.clone().oneshot(request).await.expect("the router does not fail");
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = to_bytes(response.into_body(), RESPONSE_MAX).await.expect("a body");
         assert_ne!(status, StatusCode::INTERNAL_SERVER_ERROR, "{body:?}");
         TestResponse { status: status.as_u16(), headers, text: String::from_utf8_lossy(&body).into_owned() }
     }

@@ -29,7 +29,7 @@ impl DaemonClient {
     ) -> Result<HolesReport, CallError> {
         let mut all = self.hole_page(job, from, to, None)?;
         while let Some(after) = all.next.take() {
-            // The stretch is that of the first answer, or the end of it would move on with the clock.
+            // Later pages use the period of the first response; otherwise its end would advance with the clock.
             let page = self.hole_page(job, Some(all.from), Some(all.to), Some(&after))?;
             if page.next.as_ref() == Some(&after) {
                 return Err(CallError::Broken(format!(
@@ -68,25 +68,25 @@ impl DaemonClient {
     /// Drains a node, given by name or id, or undoes that.
     pub fn drain(&self, node: &str, on: bool) -> Result<DrainReply, CallError> {
         let what = if on { "drain" } else { "undrain" };
-        self.post(api().segment("nodes").segment(node).segment(what), &nothing())
+        self.post(api().segment("nodes").segment(node).segment(what), &empty_body())
     }
 
     /// Rereads the job files.
     pub fn reload(&self) -> Result<ReloadReport, CallError> {
-        self.post(api().segment("reload"), &nothing())
+        self.post(api().segment("reload"), &empty_body())
     }
 
     /// Creates a link that opens the web page once.
     pub fn link(&self) -> Result<String, CallError> {
-        self.post::<LinkReply>(api().segment("link"), &nothing()).map(|link| link.url)
+        self.post::<LinkReply>(api().segment("link"), &empty_body()).map(|link| link.url)
     }
 
     /// Creates a new token and invalidates the old one.
     pub fn renew_token(&self) -> Result<String, CallError> {
-        self.post::<TokenReply>(api().segment("token"), &nothing()).map(|token| token.token)
+        self.post::<TokenReply>(api().segment("token"), &empty_body()).map(|token| token.token)
     }
 }
 
-fn nothing() -> Value {
+fn empty_body() -> Value {
     Value::Object(Map::new())
 }

@@ -61,7 +61,7 @@ impl FeedStream<'_> {
     /// Waits for the next event for a limited time.
     pub fn next_within(&mut self, limit: Duration) -> Result<Option<FeedEvent>, CallError> {
         let client = self.client;
-        // A wait that is given up loses nothing: what was read is kept in `lines`.
+        // A timeout loses no events: the received bytes are kept in `lines`.
         client.runtime.block_on(async { timeout(limit, self.wait()).await.ok().transpose() })
     }
 
@@ -97,7 +97,7 @@ impl FeedStream<'_> {
     }
 
     async fn reconnect(&mut self) -> Result<Incoming, CallError> {
-        // Half an event that was cut off comes again as a whole.
+        // The daemon sends a truncated event again as a whole.
         self.lines = LineBuffer::default();
         loop {
             match self.connect().await {
@@ -115,12 +115,12 @@ impl FeedStream<'_> {
     }
 
     async fn connect(&self) -> Result<Incoming, CallError> {
-        let ask = RequestBuilder::new(Method::GET, api().segment("feed")).header(ACCEPT, "text/event-stream");
-        let ask = match &self.last {
-            Some(last) => ask.header(HeaderName::from_static("last-event-id"), last),
-            None => ask,
+        let request = RequestBuilder::new(Method::GET, api().segment("feed")).header(ACCEPT, "text/event-stream");
+        let request = match &self.last {
+            Some(last) => request.header(HeaderName::from_static("last-event-id"), last),
+            None => request,
         };
-        Ok(exchange::open(&self.client.caller, ask).await?.into_body())
+        Ok(exchange::open(&self.client.caller, request).await?.into_body())
     }
 }
 
@@ -165,7 +165,7 @@ impl LineBuffer {
                 }
                 self.event.text.push_str(value);
             }
-            // A line that begins with a colon says only that someone is there.
+            // A line that begins with a colon is a comment: a keep-alive.
             _ => {}
         }
     }

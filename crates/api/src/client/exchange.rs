@@ -19,9 +19,9 @@ use super::{CallError, CallerOptions, PATIENCE};
 use crate::Problem;
 
 /// Timeout of the connection attempt.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum size of a response that is read as a whole, in bytes.
-const ANSWER_MAX: usize = 64 * 1024 * 1024;
+const RESPONSE_MAX: usize = 64 * 1024 * 1024;
 /// Maximum length of an unexpected response in an error message.
 const SHOWN_MAX: usize = 200;
 
@@ -66,18 +66,18 @@ impl RequestBuilder {
     }
 
     fn request(self, caller: &CallerOptions) -> Request<String> {
-        let mut ask = self.header(HOST, caller.address.authority()).header(USER_AGENT, "cronhold");
+        let mut builder = self.header(HOST, caller.address.authority()).header(USER_AGENT, "cronhold");
         if let Some(token) = &caller.token {
-            ask = ask.header(AUTHORIZATION, &format!("Bearer {token}"));
+            builder = builder.header(AUTHORIZATION, &format!("Bearer {token}"));
         }
         if let Some(user) = &caller.user {
-            ask = ask.header(HeaderName::from_static("x-cronhold-user"), user);
+            builder = builder.header(HeaderName::from_static("x-cronhold-user"), user);
         }
-        ask.headers.entry(ACCEPT).or_insert(HeaderValue::from_static("application/json"));
-        let mut request = Request::new(ask.body);
-        *request.method_mut() = ask.method;
-        *request.uri_mut() = ask.path.as_str().parse().expect("paths are percent-encoded");
-        *request.headers_mut() = ask.headers;
+        builder.headers.entry(ACCEPT).or_insert(HeaderValue::from_static("application/json"));
+        let mut request = Request::new(builder.body);
+        *request.method_mut() = builder.method;
+        *request.uri_mut() = builder.path.as_str().parse().expect("paths are percent-encoded");
+        *request.headers_mut() = builder.headers;
         request
     }
 }
@@ -101,40 +101,41 @@ impl ResponseBody {
 }
 
 /// Sends a request and reads the whole response within a time limit.
-pub(super) async fn plain(caller: &CallerOptions, ask: RequestBuilder) -> Result<ResponseBody, CallError> {
+pub(super) async fn plain(caller: &CallerOptions, request: RequestBuilder) -> Result<ResponseBody, CallError> {
     let whole = async {
-        let mut answer = open(caller, ask).await?;
-        let etag = answer.headers().get(ETAG).and_then(|etag| etag.to_str().ok()).map(str::to_owned);
+        let mut response = open(caller, request).await?;
+        let etag = response.headers().get(ETAG).and_then(|etag| etag.to_str().ok()).map(str::to_owned);
         Ok(ResponseBody {
-            status: answer.status(),
+            status: response.status(),
             etag,
-            bytes: rest(answer.body_mut(), &caller.address.to_string()).await?,
+            bytes: rest(response.body_mut(), &caller.address.to_string()).await?,
         })
     };
     in_time(PATIENCE, caller, whole).await
 }
 
 /// Sends a request and returns after the response head. The body may be an endless stream.
-pub(super) async fn open(caller: &CallerOptions, ask: RequestBuilder) -> Result<Response<Incoming>, CallError> {
+pub(super) async fn open(caller: &CallerOptions, request: RequestBuilder) -> Result<Response<Incoming>, CallError> {
     let address = caller.address.to_string();
     let cannot =
         |error: &dyn std::error::Error| CallError::Unreachable(format!("cannot connect to {address}: {error}"));
     let target = (caller.address.host(), caller.address.port());
     let connect = async { TcpStream::connect(target).await.map_err(|error| cannot(&error)) };
-    let stream = in_time(CONNECT_PATIENCE, caller, connect).await?;
-    // What is asked is short, and its answer is waited for.
+    let stream = in_time(CONNECT_TIMEOUT, caller, connect).await?;
+    // Requests are small, and the caller waits for the response.
     let _ = stream.set_nodelay(true);
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(&address, &error))?;
-    // It is moved whenever someone waits for an answer, and ends with it.
+    // The task makes progress while the runtime waits for the response, and ends with the connection.
     tokio::spawn(connection);
-    let asked = sender.send_request(ask.request(caller));
-    let mut answer = in_time(PATIENCE, caller, async { asked.await.map_err(|error| broken(&address, &error)) }).await?;
-    if answer.status().is_success() {
-        return Ok(answer);
+    let pending = sender.send_request(request.request(caller));
+    let mut response =
+        in_time(PATIENCE, caller, async { pending.await.map_err(|error| broken(&address, &error)) }).await?;
+    if response.status().is_success() {
+        return Ok(response);
     }
-    let status = answer.status();
-    Err(problem(status, &rest(answer.body_mut(), &address).await?, &address))
+    let status = response.status();
+    Err(problem(status, &rest(response.body_mut(), &address).await?, &address))
 }
 
 /// The next piece of a body, or `None` at its end.
@@ -154,8 +155,8 @@ async fn rest(body: &mut Incoming, address: &str) -> Result<Vec<u8>, CallError> 
     let mut bytes = Vec::new();
     while let Some(piece) = piece(body).await.map_err(|error| broken(address, &error))? {
         bytes.extend_from_slice(&piece);
-        if bytes.len() > ANSWER_MAX {
-            return Err(CallError::Broken(format!("the response of {address} is longer than {ANSWER_MAX} bytes")));
+        if bytes.len() > RESPONSE_MAX {
+            return Err(CallError::Broken(format!("the response of {address} is longer than {RESPONSE_MAX} bytes")));
         }
     }
     Ok(bytes)

@@ -55,24 +55,24 @@ impl DaemonClient {
 
     /// Loads a job in detail, with its ETag.
     pub fn job(&self, id: &str) -> Result<(JobDetail, Option<String>), CallError> {
-        let body = self.ask(RequestBuilder::new(Method::GET, job(id)))?;
+        let body = self.send(RequestBuilder::new(Method::GET, job(id)))?;
         Ok((body.read()?, body.etag))
     }
 
     /// Adds or changes a job, given as YAML or JSON with the keys of a job file.
     pub fn put_job(&self, id: &str, yaml: String, only: &PutPrecondition) -> Result<JobDetail, CallError> {
-        let ask = RequestBuilder::new(Method::PUT, job(id)).text("application/yaml", yaml);
-        let ask = match only {
-            PutPrecondition::New => ask.header(IF_NONE_MATCH, "*"),
-            PutPrecondition::As(tag) => ask.header(IF_MATCH, tag),
-            PutPrecondition::Anyway => ask,
+        let request = RequestBuilder::new(Method::PUT, job(id)).text("application/yaml", yaml);
+        let request = match only {
+            PutPrecondition::New => request.header(IF_NONE_MATCH, "*"),
+            PutPrecondition::As(tag) => request.header(IF_MATCH, tag),
+            PutPrecondition::Anyway => request,
         };
-        self.ask(ask)?.read()
+        self.send(request)?.read()
     }
 
     /// Removes a job.
     pub fn delete_job(&self, id: &str) -> Result<(), CallError> {
-        self.ask(RequestBuilder::new(Method::DELETE, job(id))).map(|_| ())
+        self.send(RequestBuilder::new(Method::DELETE, job(id))).map(|_| ())
     }
 
     /// Loads the next occurrences of a job.
@@ -80,7 +80,7 @@ impl DaemonClient {
         self.get(job(id).segment("next").with("count", count).with_some("from", from))
     }
 
-    /// Asks why a job runs or does not run.
+    /// Explains why a job runs or does not run, now or at a given time.
     pub fn why(&self, id: &str, at: Option<Instant>) -> Result<WhyReport, CallError> {
         self.get(job(id).segment("why").with_some("at", at))
     }
@@ -92,12 +92,12 @@ impl DaemonClient {
 
     /// Pauses a job, or everything.
     pub fn pause(&self, id: Option<&str>, why: &str) -> Result<(), CallError> {
-        self.tell(job_or_all(id).segment("pause"), &PauseBody { why: why.to_owned() })
+        self.post_empty(job_or_all(id).segment("pause"), &PauseBody { why: why.to_owned() })
     }
 
     /// Ends the pause of a job, or of everything.
     pub fn resume(&self, id: Option<&str>) -> Result<(), CallError> {
-        self.tell(job_or_all(id).segment("resume"), &serde_json::Value::Object(serde_json::Map::new()))
+        self.post_empty(job_or_all(id).segment("resume"), &serde_json::Value::Object(serde_json::Map::new()))
     }
 }
 

@@ -1,5 +1,5 @@
-//! The HTTP client, with one blocking method per endpoint. Each request uses its own connection, so that a restart of the
-//! daemon between two requests needs no handling.
+//! The HTTP client, with one blocking method per endpoint. Each request uses its own connection, so that a restart of
+//! the daemon between two requests needs no handling.
 
 mod address;
 mod daemon;
@@ -34,9 +34,9 @@ use exchange::{RequestBuilder, ResponseBody};
 /// Timeout of a request.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 /// First interval between two polls of a run.
-const LOOK_FIRST: Duration = Duration::from_millis(20);
+const POLL_FIRST: Duration = Duration::from_millis(20);
 /// Maximum interval between two polls of a run.
-const LOOK_LAST: Duration = Duration::from_millis(500);
+const POLL_MAX: Duration = Duration::from_millis(500);
 
 /// The daemon, and the identity of the caller.
 #[derive(Clone)]
@@ -73,14 +73,14 @@ impl DaemonClient {
 
     /// Waits until a run has finished and returns it. `id` is a run id and not a job, whose latest run may change.
     pub fn finished(&self, id: &str) -> Result<RunSummary, CallError> {
-        let mut look = LOOK_FIRST;
+        let mut interval = POLL_FIRST;
         loop {
             let run = self.run(id)?.run;
             if run.state.is_finished() {
                 return Ok(run);
             }
-            self.rest(look);
-            look = (look * 2).min(LOOK_LAST);
+            self.rest(interval);
+            interval = (interval * 2).min(POLL_MAX);
         }
     }
 
@@ -90,20 +90,20 @@ impl DaemonClient {
     }
 
     fn get<T: DeserializeOwned>(&self, path: RequestPath) -> Result<T, CallError> {
-        self.ask(RequestBuilder::new(Method::GET, path))?.read()
+        self.send(RequestBuilder::new(Method::GET, path))?.read()
     }
 
     fn post<T: DeserializeOwned>(&self, path: RequestPath, body: &impl Serialize) -> Result<T, CallError> {
-        self.ask(RequestBuilder::new(Method::POST, path).json(body))?.read()
+        self.send(RequestBuilder::new(Method::POST, path).json(body))?.read()
     }
 
-    /// Sends a request with an empty response.
-    fn tell(&self, path: RequestPath, body: &impl Serialize) -> Result<(), CallError> {
-        self.ask(RequestBuilder::new(Method::POST, path).json(body)).map(|_| ())
+    /// Sends a request and discards the response body.
+    fn post_empty(&self, path: RequestPath, body: &impl Serialize) -> Result<(), CallError> {
+        self.send(RequestBuilder::new(Method::POST, path).json(body)).map(|_| ())
     }
 
-    fn ask(&self, ask: RequestBuilder) -> Result<ResponseBody, CallError> {
-        self.runtime.block_on(exchange::plain(&self.caller, ask))
+    fn send(&self, request: RequestBuilder) -> Result<ResponseBody, CallError> {
+        self.runtime.block_on(exchange::plain(&self.caller, request))
     }
 }
 
@@ -115,7 +115,10 @@ fn api() -> RequestPath {
 impl fmt::Debug for CallerOptions {
     /// Omits the token.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallerOptions").field("address", &self.address).field("user", &self.user).finish_non_exhaustive()
+        f.debug_struct("CallerOptions")
+            .field("address", &self.address)
+            .field("user", &self.user)
+            .finish_non_exhaustive()
     }
 }
 

@@ -19,10 +19,10 @@ impl DaemonClient {
     pub fn output(&self, run: &str, from: u64, follow: bool) -> Result<OutputReader<'_>, CallError> {
         let path = api().segment("runs").segment(run).segment("output").with("from", from);
         let path = if follow { path.with("follow", true) } else { path };
-        let ask =
+        let request =
             RequestBuilder::new(Method::GET, path).header(ACCEPT, "application/octet-stream, application/problem+json");
-        let answer = self.runtime.block_on(exchange::open(&self.caller, ask))?;
-        Ok(OutputReader { client: self, body: answer.into_body() })
+        let response = self.runtime.block_on(exchange::open(&self.caller, request))?;
+        Ok(OutputReader { client: self, body: response.into_body() })
     }
 }
 
@@ -32,10 +32,10 @@ impl Iterator for OutputReader<'_> {
     /// The next bytes, or `None` at the end.
     fn next(&mut self) -> Option<Self::Item> {
         let piece = self.client.runtime.block_on(exchange::piece(&mut self.body));
-        piece.map(|piece| piece.map(|bytes| bytes.to_vec())).map_err(|_| broken_off(self.client)).transpose()
+        piece.map(|piece| piece.map(|bytes| bytes.to_vec())).map_err(|_| truncated(self.client)).transpose()
     }
 }
 
-fn broken_off(client: &DaemonClient) -> CallError {
+fn truncated(client: &DaemonClient) -> CallError {
     CallError::Unreachable(format!("{} closed the connection in the middle of the output", client.address()))
 }

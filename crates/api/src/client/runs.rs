@@ -37,23 +37,23 @@ impl DaemonClient {
 
     /// Creates a run of a job. The same key never creates a second run.
     pub fn make_run(&self, job: &str, body: &RunBody, key: Option<&str>) -> Result<CreatedRun, CallError> {
-        self.make_run_once(job, body, key).map(|(made, _)| made)
+        self.make_run_once(job, body, key).map(|(created, _)| created)
     }
 
     /// Like `make_run`, and also returns whether the run is new.
     pub fn make_run_once(&self, job: &str, body: &RunBody, key: Option<&str>) -> Result<(CreatedRun, bool), CallError> {
-        let ask = RequestBuilder::new(Method::POST, api().segment("jobs").segment(job).segment("runs")).json(body);
-        let ask = match key {
-            Some(key) => ask.header(HeaderName::from_static("idempotency-key"), key),
-            None => ask,
+        let request = RequestBuilder::new(Method::POST, api().segment("jobs").segment(job).segment("runs")).json(body);
+        let request = match key {
+            Some(key) => request.header(HeaderName::from_static("idempotency-key"), key),
+            None => request,
         };
-        let answer = self.ask(ask)?;
-        Ok((answer.read()?, answer.status == StatusCode::CREATED))
+        let response = self.send(request)?;
+        Ok((response.read()?, response.status == StatusCode::CREATED))
     }
 
     /// Starts a scheduled or waiting run now.
     pub fn start(&self, run: &str) -> Result<RunSummary, CallError> {
-        self.post(named(run).segment("start"), &nothing())
+        self.post(named(run).segment("start"), &empty_body())
     }
 
     /// Skips a run that has not started.
@@ -63,12 +63,12 @@ impl DaemonClient {
 
     /// Stops a run.
     pub fn stop(&self, run: &str) -> Result<RunSummary, CallError> {
-        self.post(named(run).segment("stop"), &nothing())
+        self.post(named(run).segment("stop"), &empty_body())
     }
 
     /// Kills a run.
     pub fn kill(&self, run: &str) -> Result<RunSummary, CallError> {
-        self.post(named(run).segment("kill"), &nothing())
+        self.post(named(run).segment("kill"), &empty_body())
     }
 
     /// Sends a signal to a run's program.
@@ -92,6 +92,6 @@ fn named(run: &str) -> RequestPath {
 }
 
 /// An empty body.
-fn nothing() -> Value {
+fn empty_body() -> Value {
     Value::Object(Map::new())
 }

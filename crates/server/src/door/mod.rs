@@ -110,8 +110,8 @@ fn signature(token: &str, until: i64) -> String {
 impl fmt::Debug for Authenticator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.path {
-            Some(path) => write!(f, "Door({})", path.display()),
-            None => f.write_str("Door"),
+            Some(path) => write!(f, "Authenticator({})", path.display()),
+            None => f.write_str("Authenticator"),
         }
     }
 }
@@ -123,55 +123,55 @@ mod tests {
 
     const NOW: Instant = Instant::from_secs(1_800_000_000);
 
-    fn door(scratch: &ServerScratchDir) -> Authenticator {
-        Authenticator::open(scratch.path(), Arc::new(FixedEntropy::default())).expect("a door")
+    fn open(scratch: &ServerScratchDir) -> Authenticator {
+        Authenticator::open(scratch.path(), Arc::new(FixedEntropy::default())).expect("a token")
     }
 
     #[test]
-    fn a_session_lives_with_its_token() {
+    fn session_survives_restart_and_ends_with_its_token() {
         let scratch = ServerScratchDir::new("door");
-        let first = door(&scratch);
+        let first = open(&scratch);
         let code = first.code(NOW);
-        let session = first.enter(&code, NOW).expect("let in");
-        assert!(first.enter(&code, NOW).is_none(), "a code works once");
+        let session = first.enter(&code, NOW).expect("a session");
+        assert!(first.enter(&code, NOW).is_none(), "a code is valid once");
         assert!(first.is_session(&session.text, NOW));
-        assert!(!first.is_session(&session.text, NOW.plus(SESSION)), "it ends");
+        assert!(!first.is_session(&session.text, NOW.plus(SESSION)), "the session expires");
 
-        let restarted = door(&scratch);
-        assert!(restarted.is_session(&session.text, NOW), "it outlives a restart");
+        let restarted = open(&scratch);
+        assert!(restarted.is_session(&session.text, NOW), "the session survives a restart");
         let old = std::fs::read_to_string(scratch.path().join("token")).expect("there").trim().to_owned();
         assert!(restarted.is_token(&old));
         let code = restarted.code(NOW);
         let new = restarted.renew().expect("written");
         assert!(restarted.is_token(&new) && !restarted.is_token(&old));
-        assert!(!restarted.is_session(&session.text, NOW), "it ends with its token");
-        assert!(restarted.enter(&code, NOW).is_none(), "so do codes");
-        assert!(door(&scratch).is_token(&new), "the file has the new one");
+        assert!(!restarted.is_session(&session.text, NOW), "a new token ends the session");
+        assert!(restarted.enter(&code, NOW).is_none(), "a new token ends codes");
+        assert!(open(&scratch).is_token(&new), "the file has the new token");
     }
 
     #[test]
-    fn a_private_door_has_a_token_of_its_own() {
-        let dice = Arc::new(FixedEntropy::default());
-        let (one, token) = Authenticator::private(Arc::clone(&dice) as _);
-        let (other, _) = Authenticator::private(dice);
+    fn private_token_is_only_in_memory() {
+        let entropy = Arc::new(FixedEntropy::default());
+        let (one, token) = Authenticator::private(Arc::clone(&entropy) as _);
+        let (other, _) = Authenticator::private(entropy);
         assert!(one.is_token(&token) && !other.is_token(&token));
         let renewed = one.renew().expect("no file is needed");
         assert!(one.is_token(&renewed) && !one.is_token(&token));
     }
 
     #[test]
-    fn forged_sessions_are_none() {
+    fn forged_sessions_are_rejected() {
         let scratch = ServerScratchDir::new("door-forged");
-        let door = door(&scratch);
-        let session = door.enter(&door.code(NOW), NOW).expect("let in").text;
+        let authenticator = open(&scratch);
+        let session = authenticator.enter(&authenticator.code(NOW), NOW).expect("a session").text;
         let (until, signed) = session.split_once('.').expect("two parts");
         let later = format!("{}.{signed}", until.parse::<i64>().expect("a number") + 1);
         for forged in ["", ".", until, &later, &format!("{until}."), &format!("{until}.{}", &signed[1..]), &signed[..4]]
         {
-            assert!(!door.is_session(forged, NOW), "{forged}");
+            assert!(!authenticator.is_session(forged, NOW), "{forged}");
         }
         for not_the_token in ["", "0", &session, &"0".repeat(64)] {
-            assert!(!door.is_token(not_the_token), "{not_the_token}");
+            assert!(!authenticator.is_token(not_the_token), "{not_the_token}");
         }
     }
 }

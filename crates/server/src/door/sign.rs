@@ -1,8 +1,8 @@
-//! Signing and comparing without telling by the time it takes how much was right.
+//! Signatures, and comparison in constant time.
 
 use sha2::{Digest, Sha256};
 
-/// Bytes of a block of the hash, as HMAC needs them.
+/// Block size of SHA-256 in bytes.
 const BLOCK: usize = 64;
 
 /// HMAC-SHA256 (RFC 2104).
@@ -17,7 +17,8 @@ pub(super) fn hmac(key: &[u8], text: &[u8]) -> [u8; 32] {
     Sha256::new().chain_update(block.map(|byte| byte ^ 0x5c)).chain_update(inner).finalize().into()
 }
 
-/// Whether two texts are the same. Their hashes are compared, all bytes of them, so that the time says nothing.
+/// Whether two texts are equal. Compares all bytes of their hashes, so that the time reveals nothing about the
+/// difference.
 pub(super) fn is_same(one: &[u8], other: &[u8]) -> bool {
     let (one, other) = (Sha256::digest(one), Sha256::digest(other));
     let difference = one.iter().zip(&other).fold(0, |difference, (one, other)| difference | (one ^ other));
@@ -35,7 +36,7 @@ mod tests {
 
     /// Test cases 1, 2 and 6 of RFC 4231.
     #[test]
-    fn signs_as_the_standard_says() {
+    fn hmac_matches_rfc_4231() {
         for (key, text, expected) in [
             (&[0x0b; 20][..], "Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"),
             (
@@ -54,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn compares() {
+    fn comparison_finds_any_difference() {
         assert!(is_same(b"a", b"a"));
         assert!(!is_same(b"a", b"b") && !is_same(b"a", b"") && !is_same(b"a", b"a\0"));
     }

@@ -1,4 +1,4 @@
-//! The file of the admin token: made at the first start, and readable for nobody else.
+//! The file of the admin token. The first start creates it; only the daemon's user can read it.
 
 use std::fs;
 use std::io;
@@ -9,24 +9,23 @@ use cronhold_engine::EntropySource;
 
 use crate::private_file;
 
-/// Shortest token that someone may put there.
+/// Minimum length of a token that a user wrote to the file.
 const LENGTH_MIN: usize = 32;
-/// Longest one.
+/// Maximum length of a token.
 const LENGTH_MAX: usize = 512;
-/// Modes that let others in.
+/// Permissions of group and others.
 const OTHERS: u32 = 0o077;
 
-/// A new token: 256 random bits.
+/// Creates a token of 256 random bits.
 pub(super) fn make(entropy: &dyn EntropySource) -> String {
     format!("{:032x}{:032x}", entropy.bits(), entropy.bits())
 }
 
-/// Writes a token.
 pub(super) fn write(path: &Path, token: &str) -> io::Result<()> {
     private_file::write(path, format!("{token}\n").as_bytes())
 }
 
-/// The token that is there, or a new one that stays there.
+/// Loads the token, or creates and writes a new one.
 pub(super) fn kept_or_new(path: &Path, entropy: &dyn EntropySource) -> io::Result<String> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
@@ -38,13 +37,15 @@ pub(super) fn kept_or_new(path: &Path, entropy: &dyn EntropySource) -> io::Resul
         Err(error) => return Err(error),
     };
     if fs::metadata(path)?.permissions().mode() & OTHERS != 0 {
-        return Err(io::Error::other("others may read it; remove the file, and a new token is made at the next start"));
+        return Err(io::Error::other(
+            "other users can read it; remove the file, and the next start creates a new token",
+        ));
     }
     let token = text.trim();
     if !(LENGTH_MIN..=LENGTH_MAX).contains(&token.len()) || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         let message = format!(
-            "it holds no token, which has {LENGTH_MIN} to {LENGTH_MAX} letters and digits; \
-             remove the file, and one is made at the next start"
+            "it contains no valid token of {LENGTH_MIN} to {LENGTH_MAX} printable ASCII characters; \
+             remove the file, and the next start creates a new token"
         );
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }
@@ -57,21 +58,21 @@ mod tests {
     use crate::testing::{FixedEntropy, ServerScratchDir};
 
     #[test]
-    fn is_made_once_and_only_ours() {
+    fn token_is_created_once_and_private() {
         let scratch = ServerScratchDir::new("token");
         let path = scratch.path().join("token");
-        let dice = FixedEntropy::default();
-        let made = kept_or_new(&path, &dice).expect("made");
-        assert_eq!(made.len(), 64);
+        let entropy = FixedEntropy::default();
+        let created = kept_or_new(&path, &entropy).expect("created");
+        assert_eq!(created.len(), 64);
         assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, private_file::MODE);
-        assert_eq!(kept_or_new(&path, &dice).expect("kept"), made);
+        assert_eq!(kept_or_new(&path, &entropy).expect("kept"), created);
 
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("changed");
-        let error = kept_or_new(&path, &dice).expect_err("others may read it");
-        assert!(error.to_string().contains("others may read it"), "{error}");
+        let error = kept_or_new(&path, &entropy).expect_err("other users can read it");
+        assert!(error.to_string().contains("other users can read it"), "{error}");
         for bad in ["", "short", "with blanks with blanks with blanks with"] {
             private_file::write(&path, bad.as_bytes()).expect("written");
-            assert!(kept_or_new(&path, &dice).is_err(), "{bad}");
+            assert!(kept_or_new(&path, &entropy).is_err(), "{bad}");
         }
     }
 }

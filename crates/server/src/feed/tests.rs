@@ -1,4 +1,4 @@
-//! Readers of the feed: those who keep up, those who come back, and those who are too slow.
+//! Readers of the feed: those that keep up, those that reconnect, and those that are too slow.
 
 use cronhold_core::record::{Actor, JobState, RunOwner};
 use cronhold_core::{JobUid, NodeId, RunNumber};
@@ -28,7 +28,7 @@ fn job() -> JobId {
     JobId::parse("a").expect("an id")
 }
 
-/// What is there to be read at once.
+/// The events that are available without waiting.
 fn now(reader: &mut FeedReader) -> Option<FeedRead> {
     let mut next = std::pin::pin!(reader.next());
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
@@ -38,7 +38,7 @@ fn now(reader: &mut FeedReader) -> Option<FeedRead> {
     }
 }
 
-/// Numbers of runs that are there to be read at once.
+/// The numbers of the runs that are available without waiting.
 #[track_caller]
 fn numbers(reader: &mut FeedReader) -> Vec<u64> {
     match now(reader) {
@@ -55,7 +55,7 @@ fn numbers(reader: &mut FeedReader) -> Vec<u64> {
 }
 
 #[test]
-fn readers_get_what_comes_after_them() {
+fn readers_get_events_after_their_start() {
     let feed = Arc::new(FeedBuffer::default());
     let mut early = feed.reader(None);
     commit(&feed, 1, vec![run(1)]);
@@ -69,7 +69,7 @@ fn readers_get_what_comes_after_them() {
 }
 
 #[test]
-fn who_comes_back_misses_nothing() {
+fn reconnected_reader_misses_no_events() {
     let feed = Arc::new(FeedBuffer::default());
     let mut first = feed.reader(None);
     commit(&feed, 1, vec![run(1), run(2)]);
@@ -79,13 +79,13 @@ fn who_comes_back_misses_nothing() {
     commit(&feed, 2, vec![run(3)]);
     let mut again = feed.reader(Some(left_at));
     assert_eq!(numbers(&mut again), [3]);
-    // Who has seen everything waits.
+    // A reader that has received everything waits.
     let mut last = feed.reader(Some(again.position()));
     assert_eq!(now(&mut last), None);
 }
 
 #[test]
-fn gaps_are_told() {
+fn slow_or_unknown_reader_gets_a_gap() {
     let feed = Arc::new(FeedBuffer::default());
     let mut slow = feed.reader(None);
     commit(&feed, 1, vec![run(0)]);
@@ -98,20 +98,20 @@ fn gaps_are_told() {
     assert_eq!(now(&mut slow), Some(FeedRead::Gap(latest)));
     commit(&feed, 2, vec![run(7)]);
     assert_eq!(numbers(&mut slow), [7]);
-    // Another life, and a number that nobody can have seen.
+    // An id of another start, and a number that does not exist yet.
     let latest = EventId { epoch, number: latest.number + 1 };
     for after in [EventId { epoch: epoch + 1, number: 5 }, EventId { epoch, number: 999_999 }] {
-        let mut stranger = feed.reader(Some(after));
-        assert_eq!(now(&mut stranger), Some(FeedRead::Gap(latest)), "{after:?}");
-        assert_eq!(now(&mut stranger), None);
+        let mut unknown = feed.reader(Some(after));
+        assert_eq!(now(&mut unknown), Some(FeedRead::Gap(latest)), "{after:?}");
+        assert_eq!(now(&mut unknown), None);
     }
-    // Nothing is sent that is longer than a batch.
+    // A read returns at most one batch.
     let mut behind = feed.reader(Some(EventId { epoch, number: 1_000 }));
     assert_eq!(numbers(&mut behind).len(), BATCH_MAX);
 }
 
 #[test]
-fn tells_what_is_worth_telling() {
+fn only_relevant_changes_become_events() {
     let feed = Arc::new(FeedBuffer::default());
     let mut reader = feed.reader(None);
     let pause = ActivePause { since: Instant::from_secs(2), by: Actor::Schedule, why: String::new() };
@@ -145,7 +145,7 @@ fn tells_what_is_worth_telling() {
             FeedEntry::Job(job(), None),
             FeedEntry::Store(Some("the store is unavailable: gone".to_owned())),
             FeedEntry::Store(None),
-            FeedEntry::Node("its clock was set forward by 1m".to_owned()),
+            FeedEntry::Node("the clock was set forward by 1m".to_owned()),
         ]
     );
 }

@@ -1,10 +1,10 @@
-//! What is let in and what is not.
+//! Which requests the guard accepts and which it rejects.
 
 use super::*;
 use crate::testing::with_rig;
 
 #[test]
-fn hosts() {
+fn only_own_host_names_are_accepted() {
     let ours = |address: &str, host: &str| {
         AllowedHosts::new(address.parse().expect("an address"), &["Cron.example".to_owned()]).is_ours(host)
     };
@@ -31,12 +31,12 @@ fn hosts() {
         assert!(!ours("127.0.0.1:2766", host), "{host}");
     }
     assert!(ours("0.0.0.0:2766", "10.0.0.1:2766") && ours("0.0.0.0:2766", "[fd00::1]:2766"));
-    assert!(!ours("0.0.0.0:2766", "evil.example:2766"), "names can be made to point at us, addresses cannot");
+    assert!(!ours("0.0.0.0:2766", "evil.example:2766"), "a foreign name can resolve to our address, an address cannot");
     assert!(ours("10.0.0.1:80", "10.0.0.1") && !ours("10.0.0.1:80", "10.0.0.2"));
 }
 
 #[test]
-fn without_the_token_nothing_is_told() {
+fn requests_without_valid_credentials_are_rejected() {
     with_rig("no-token", async |rig| {
         let wrong = "0".repeat(64);
         for (line, headers) in [
@@ -62,7 +62,7 @@ fn without_the_token_nothing_is_told() {
 }
 
 #[test]
-fn other_pages_cannot_ask() {
+fn foreign_origins_and_hosts_are_rejected() {
     with_rig("origins", async |rig| {
         for headers in [
             "Origin: http://evil.example",
@@ -75,24 +75,24 @@ fn other_pages_cannot_ask() {
             "Host: evil.example:2766\nOrigin: http://evil.example:2766",
         ] {
             for line in ["GET /api/v1/jobs", "POST /api/v1/pause", "GET /health"] {
-                let got = rig.ask(line, headers).await;
+                let got = rig.request(line, headers).await;
                 assert_eq!(got.problem(), (403, "forbidden".to_owned()), "{line} {headers}");
             }
         }
         for headers in ["Origin: http://127.0.0.1:2766", "Host: cron.example\nOrigin: https://cron.example", "X: y"] {
-            assert_eq!(rig.ask("GET /api/v1/jobs", headers).await.status, 200, "{headers}");
+            assert_eq!(rig.request("GET /api/v1/jobs", headers).await.status, 200, "{headers}");
         }
-        assert_eq!(rig.ask("GET http://evil.example:2766/api/v1/jobs", "").await.problem().0, 403);
-        let twice = rig.ask("GET /health", "Host: 127.0.0.1:2766\nHost: 127.0.0.1:2766").await;
+        assert_eq!(rig.request("GET http://evil.example:2766/api/v1/jobs", "").await.problem().0, 403);
+        let twice = rig.request("GET /health", "Host: 127.0.0.1:2766\nHost: 127.0.0.1:2766").await;
         assert_eq!(twice.problem().0, 400);
     });
 }
 
 #[test]
-fn a_browser_comes_in_by_a_link() {
+fn browser_signs_in_once_with_a_link() {
     with_rig("link", async |rig| {
-        let url = rig.ask("POST /api/v1/link", "").await.json()["url"].as_str().expect("a link").to_owned();
-        let path = url.strip_prefix("http://127.0.0.1:2766").expect("a link to where we were asked");
+        let url = rig.request("POST /api/v1/link", "").await.json()["url"].as_str().expect("a link").to_owned();
+        let path = url.strip_prefix("http://127.0.0.1:2766").expect("a link to the host of the request");
         let entered = rig.raw(&format!("GET {path}"), "").await;
         assert_eq!((entered.status, entered.headers["location"].to_str().expect("a text")), (303, "/"));
         let cookie = entered.headers["set-cookie"].to_str().expect("a text");
@@ -100,7 +100,7 @@ fn a_browser_comes_in_by_a_link() {
             assert!(cookie.contains(part), "{cookie}");
         }
         let session = cookie.split(';').next().expect("a pair");
-        assert_eq!(rig.raw(&format!("GET {path}"), "").await.problem().0, 401, "a link works once");
+        assert_eq!(rig.raw(&format!("GET {path}"), "").await.problem().0, 401, "a link is valid once");
 
         let by_cookie =
             async |line: &str, more: &str| rig.raw(line, &format!("Cookie: a=b; {session}\n{more}")).await.status;
@@ -112,15 +112,15 @@ fn a_browser_comes_in_by_a_link() {
         assert_eq!(by_cookie("POST /api/v1/pause", "Sec-Fetch-Site: same-origin").await, 204);
         assert_eq!(by_cookie("POST /api/v1/resume", "Origin: http://127.0.0.1:2766").await, 204);
 
-        let renewed = rig.ask("POST /api/v1/token", "").await.json()["token"].as_str().expect("a token").to_owned();
+        let renewed = rig.request("POST /api/v1/token", "").await.json()["token"].as_str().expect("a token").to_owned();
         assert_eq!(by_cookie("GET /api/v1/jobs", "").await, 401);
-        assert_eq!(rig.ask("GET /api/v1/jobs", "").await.status, 401, "the old token is worth nothing");
+        assert_eq!(rig.request("GET /api/v1/jobs", "").await.status, 401, "the old token is invalid");
         assert_eq!(rig.raw("GET /api/v1/jobs", &format!("Authorization: Bearer {renewed}")).await.status, 200);
     });
 }
 
 #[test]
-fn what_is_not_plain_is_refused() {
+fn malformed_requests_are_rejected() {
     with_rig("tricks", async |rig| {
         for (path, status) in [
             ("/api/v1/jobs/%2e%2e", 400),
@@ -143,19 +143,22 @@ fn what_is_not_plain_is_refused() {
             ("/api/v1/jobs?limit=-1", 400),
             ("/api/v1/jobs?nothing=1", 400),
         ] {
-            assert_eq!(rig.ask(&format!("GET {path}"), "").await.problem().0, status, "{path}");
+            assert_eq!(rig.request(&format!("GET {path}"), "").await.problem().0, status, "{path}");
         }
-        let long = rig.ask(&format!("GET /api/v1/jobs/{}", "a".repeat(URI_MAX)), "").await;
+        let long = rig.request(&format!("GET /api/v1/jobs/{}", "a".repeat(URI_MAX)), "").await;
         assert_eq!(long.problem(), (413, "too_large".to_owned()));
-        assert_eq!(rig.ask(&format!("GET /api/v1/jobs/{}", "a".repeat(201)), "").await.problem().0, 400);
-        assert_eq!(rig.ask("DELETE /api/v1/jobs", "").await.problem(), (405, "method_not_allowed".to_owned()));
-        assert_eq!(rig.ask("BREW /api/v1/jobs", "").await.problem().0, 405);
-        assert_eq!(rig.ask("GET /api/v1/jobs", &format!("X-Cronhold-User: {}", "x".repeat(65))).await.problem().0, 400);
+        assert_eq!(rig.request(&format!("GET /api/v1/jobs/{}", "a".repeat(201)), "").await.problem().0, 400);
+        assert_eq!(rig.request("DELETE /api/v1/jobs", "").await.problem(), (405, "method_not_allowed".to_owned()));
+        assert_eq!(rig.request("BREW /api/v1/jobs", "").await.problem().0, 405);
+        assert_eq!(
+            rig.request("GET /api/v1/jobs", &format!("X-Cronhold-User: {}", "x".repeat(65))).await.problem().0,
+            400
+        );
     });
 }
 
 #[test]
-fn bodies_are_limited_and_of_a_kind() {
+fn bodies_have_a_maximum_length_and_a_known_type() {
     with_rig("bodies", async |rig| {
         let pause = "POST /api/v1/pause";
         for (headers, body, expected) in [
@@ -170,10 +173,10 @@ fn bodies_are_limited_and_of_a_kind() {
             ("Content-Type: application/yaml", "why: tea", (415, "unsupported_media_type")),
             ("Content-Length: 1048577\nContent-Type: application/json", "{}", (413, "too_large")),
         ] {
-            let got = rig.ask(pause, &format!("{headers}\n\n{body}")).await;
+            let got = rig.request(pause, &format!("{headers}\n\n{body}")).await;
             assert_eq!(got.problem(), (expected.0, expected.1.to_owned()), "{headers} {body}");
         }
-        // A length that nobody has announced.
+        // A long body without a `Content-Length` header.
         let long = format!("{{\"why\": \"{}\"}}", "x".repeat(BODY_MAX));
         assert_eq!(rig.send(pause, &long).await.problem(), (413, "too_large".to_owned()));
         let deep = "[".repeat(100_000);

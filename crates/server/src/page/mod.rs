@@ -1,8 +1,8 @@
-//! The page: what a browser is given at `/`. It holds no secrets and no state: everything it shows comes from the API,
-//! which asks for a session.
+//! The web page at `/`. It contains no secrets and no state: everything it shows comes from the API, which requires a
+//! session.
 //!
-//! All files of the page lie in one folder whose name is a hash of them all. So browsers may keep them for ever, the
-//! modules find each other by relative paths, and a new version of the daemon never mixes with an old page.
+//! The URL of each file has a folder that is named after a hash of all files. So browsers can cache the files forever,
+//! the modules import each other by relative paths, and a new version of the daemon never mixes with an old page.
 
 use std::sync::{Arc, LazyLock};
 
@@ -17,14 +17,14 @@ use sha2::{Digest, Sha256};
 use crate::AppState;
 use crate::problem::ApiError;
 
-/// Digits of the hash that names the folder; enough that two versions never share one.
+/// Number of hash digits in the name of the folder; enough that two versions never have the same name.
 const VERSION_DIGITS: usize = 16;
 
-/// What stands in the page's document for the name of the folder.
+/// Placeholder for the name of the folder in the HTML document.
 const VERSION_MARK: &str = "VERSION";
 
-/// What the page may do: load its own files and talk to its own daemon. Nothing inline, nothing foreign, no frame
-/// around it, and no text that is made into markup, whoever wrote it.
+/// The content security policy. The page can load its own files and send requests to its own daemon. It allows no
+/// inline code, nothing from other sites, no embedding in a frame, and no conversion of text to markup.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       base-uri 'none'; form-action 'self'; frame-ancestors 'none'; \
                       require-trusted-types-for 'script'; trusted-types 'none'";
@@ -75,7 +75,7 @@ const ASSETS: &[PageAsset] = assets![
     SCRIPT "peers.js",
 ];
 
-/// The name of the folder: a hash of all that is in it.
+/// The name of the folder: a hash of all files.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let mut hash = Sha256::new();
     for text in ASSETS.iter().map(|asset| asset.text).chain([DOCUMENT]) {
@@ -91,33 +91,33 @@ pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new().route("/", get(document)).route("/page/{version}/{name}", get(asset))
 }
 
-/// The document. Browsers ask for it each time, and are told when it is the one that they have.
+/// The HTML document. Browsers revalidate it each time; the response is 304 if it has not changed.
 async fn document(headers: HeaderMap) -> Response {
     static TEXT: LazyLock<String> = LazyLock::new(|| DOCUMENT.replace(VERSION_MARK, &VERSION));
     let tag = format!("\"{}\"", *VERSION);
-    let is_known = headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
-    let mut response = match is_known {
+    let is_current = headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
+    let mut response = match is_current {
         true => StatusCode::NOT_MODIFIED.into_response(),
         false => ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], TEXT.as_str()).into_response(),
     };
-    let tag = HeaderValue::try_from(tag).expect("quotes and hexadecimal digits are fit for a header");
+    let tag = HeaderValue::try_from(tag).expect("quotes and hexadecimal digits are valid in a header");
     response.headers_mut().insert(header::ETAG, tag);
-    sealed(response, "no-cache")
+    with_headers(response, "no-cache")
 }
 
-/// A file of the page, as long as the folder is the one of this daemon.
+/// A file of the page. The folder must be that of this version of the daemon.
 async fn asset(Path((version, name)): Path<(String, String)>) -> Result<Response, ApiError> {
     let found = ASSETS.iter().find(|asset| asset.name == name).filter(|_| version == *VERSION);
     let Some(asset) = found else {
-        let denied = ApiError::new(ProblemCode::NotFound, "the page has no such file");
-        return Err(denied.hint("load the page anew: the daemon may have another version now"));
+        let error = ApiError::new(ProblemCode::NotFound, "the web page has no such file");
+        return Err(error.hint("reload the page; the version of the daemon may have changed"));
     };
     let response = ([(header::CONTENT_TYPE, asset.media_type)], asset.text).into_response();
-    Ok(sealed(response, "public, max-age=31536000, immutable"))
+    Ok(with_headers(response, "public, max-age=31536000, immutable"))
 }
 
-/// The response with what browsers must know about how it may be used.
-fn sealed(mut response: Response, caching: &'static str) -> Response {
+/// Adds the headers for caching and security.
+fn with_headers(mut response: Response, caching: &'static str) -> Response {
     for (name, value) in [
         (header::CACHE_CONTROL, caching),
         (header::CONTENT_SECURITY_POLICY, POLICY),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_document_is_sealed_and_loads_only_what_is_there() {
+    async fn document_has_security_headers_and_loads_only_existing_files() {
         let response = document(HeaderMap::new()).await;
         assert!(header_of(&response, header::CONTENT_SECURITY_POLICY).contains("frame-ancestors 'none'"));
         assert_eq!(header_of(&response, header::X_CONTENT_TYPE_OPTIONS), "nosniff");
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_browser_that_has_it_is_told_so() {
+    async fn unchanged_document_is_not_sent_again() {
         let first = document(HeaderMap::new()).await;
         let mut headers = HeaderMap::new();
         headers.insert(header::IF_NONE_MATCH, first.headers()[header::ETAG].clone());
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn files_are_kept_for_ever_and_only_under_their_version() {
+    async fn files_are_immutable_and_found_only_under_their_version() {
         let response = found(&VERSION, "main.js").await.expect("there");
         assert_eq!(header_of(&response, header::CONTENT_TYPE), SCRIPT);
         assert!(header_of(&response, header::CACHE_CONTROL).contains("immutable"));
@@ -194,17 +194,17 @@ mod tests {
         }
     }
 
-    /// A module that another one imports and nobody serves would be a page that stays empty.
+    /// If the server lacked a module that another one imports, the page would stay empty.
     #[test]
-    fn modules_import_what_is_served() {
+    fn modules_import_only_served_files() {
         for asset in ASSETS.iter().filter(|asset| asset.media_type == SCRIPT) {
             let imports = asset.text.lines().filter(|line| line.starts_with("import "));
             for line in imports {
                 let name = line.split('"').nth(1).and_then(|path| path.strip_prefix("./")).expect("a relative path");
                 assert!(ASSETS.iter().any(|other| other.name == name), "{}: {line}", asset.name);
             }
-            for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "alert("] {
-                assert!(!asset.text.contains(way), "{} must not use {way}", asset.name);
+            for name in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "alert("] {
+                assert!(!asset.text.contains(name), "{} must not use {name}", asset.name);
             }
         }
     }

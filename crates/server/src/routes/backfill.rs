@@ -1,5 +1,5 @@
-//! What a backfill would run: the occurrences of a stretch of time, what became of each, and the key under which each is
-//! asked for, so that a backfill that is repeated runs nothing twice.
+//! The plan of a backfill: the occurrences of a period, the outcome of each, and an idempotency key for each, so that a
+//! repeated backfill creates no run twice.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,15 +21,14 @@ use crate::extract::{JobIdPath, QueryParams};
 use crate::known::{self, RunSelection};
 use crate::problem::ApiError;
 
-/// Occurrences in one answer.
+/// Maximum number of occurrences in a response.
 const ITEMS_MAX: usize = 1_000;
 
-/// The routes.
 pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new().route("/api/v1/jobs/{id}/backfill", get(backfill))
 }
 
-/// The stretch that is asked for, both ends included.
+/// The period, both ends included.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BackfillQuery {
@@ -37,23 +36,25 @@ pub(crate) struct BackfillQuery {
     to: Option<String>,
 }
 
-/// What became of the occurrences of a stretch of time.
-#[utoipa::path(get, path = "/api/v1/jobs/{id}/backfill", tag = "questions",
+/// List the occurrences of a period with their outcomes
+#[utoipa::path(get, path = "/api/v1/jobs/{id}/backfill", tag = "jobs",
     params(
-        ("id" = String, Path, description = "The job's id"),
-        ("from" = String, Query, description = "From this time on"),
-        ("to" = Option<String>, Query, description = "Up to this time; now, when absent"),
+        ("id" = String, Path, description = "Job id"),
+        ("from" = String, Query, description = "Start of the period"),
+        ("to" = Option<String>, Query, description = "End of the period; default: now"),
     ),
     responses((status = 200, body = BackfillPlan), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn backfill(
     State(app): State<Arc<AppState>>,
     JobIdPath(job): JobIdPath,
-    QueryParams(stretch): QueryParams<BackfillQuery>,
+    QueryParams(period): QueryParams<BackfillQuery>,
 ) -> Result<Json<BackfillPlan>, ApiError> {
-    let from = read("from", stretch.from.as_deref(), Instant::parse)?;
-    let from = from
-        .ok_or_else(|| ApiError::new(ProblemCode::BadRequest, "`from` is missing").hint("give a time to begin at"))?;
-    let to = read("to", stretch.to.as_deref(), Instant::parse)?.unwrap_or(app.clock.now());
+    let from = read("from", period.from.as_deref(), Instant::parse)?;
+    let from = from.ok_or_else(|| {
+        ApiError::new(ProblemCode::BadRequest, "`from` is missing")
+            .hint("add the start of the period, such as `from=2026-01-01T00:00:00Z`")
+    })?;
+    let to = read("to", period.to.as_deref(), Instant::parse)?.unwrap_or(app.clock.now());
     if from > to {
         return Err(ApiError::new(ProblemCode::BadRequest, "`from` must not be after `to`"));
     }
@@ -63,7 +64,7 @@ pub(crate) async fn backfill(
     let just_before = from.minus(Span::from_micros(1));
     for (job, id, schedule) in enabled(&known) {
         let compiled = compile(job, id, schedule, &world)?;
-        // A schedule that counts from the run before it had no occurrences that nobody made.
+        // A schedule that counts from its previous run has no occurrences without a run.
         if compiled.counts_from_previous() {
             continue;
         }
@@ -85,15 +86,15 @@ fn item(
     let automatic = compiled.automatic_args(at).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     let args: BTreeMap<String, String> = match Args::bind(&job.job.params, &schedule.args, &automatic) {
         Ok(args) => args.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
-        // What is missing is said when it is asked for.
+        // The creation of the run reports missing args.
         Err(_) => schedule.args.clone(),
     };
-    let state = became(at, id, &args, known).map(|state| state.to_string());
+    let state = outcome(at, id, &args, known).map(|state| state.to_string());
     BackfillItem { at, schedule: id.to_string(), key: format!("backfill {id} {at}"), args, state }
 }
 
-/// What became of an occurrence: the state of its latest run, be it made by the schedule or by an earlier backfill.
-fn became(at: Instant, id: &ScheduleId, args: &BTreeMap<String, String>, known: &KnownRecords) -> Option<RunState> {
+/// The outcome of an occurrence: the state of its latest run, which the schedule or an earlier backfill created.
+fn outcome(at: Instant, id: &ScheduleId, args: &BTreeMap<String, String>, known: &KnownRecords) -> Option<RunState> {
     let is_own = |run: &Run| match &run.schedule {
         Some(schedule) => schedule == id,
         None => run.args.iter().eq(args.iter().map(|(name, value)| (name.as_str(), value.as_str()))),
@@ -106,7 +107,7 @@ fn became(at: Instant, id: &ScheduleId, args: &BTreeMap<String, String>, known: 
     if let Some(run) = known.runs.iter().find(covers) {
         return Some(run.state);
     }
-    // What is still to be caught up will come by itself.
+    // The schedule will run backlogged occurrences itself.
     let backlog = known.backlogs.iter().find(|backlog| backlog.schedule == *id);
     backlog.filter(|backlog| backlog.holds(at)).map(|_| RunState::Scheduled)
 }

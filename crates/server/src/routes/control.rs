@@ -1,5 +1,5 @@
-//! Accepts Cronken's events from clients that have no Redis to publish them to. Each event does the same as the plain
-//! request for it, and unlike with Redis the client receives the result.
+//! Accepts control events of Cronken over HTTP, for clients that cannot publish them to Redis. Each event has the
+//! effect of the corresponding request of the API. Unlike with Redis, the client receives the result.
 
 use std::sync::Arc;
 
@@ -26,12 +26,11 @@ use crate::extract::JsonBody;
 use crate::find_node::find_node;
 use crate::problem::ApiError;
 
-/// The routes.
 pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new().route("/api/v1/control", post(control))
 }
 
-/// Does what an event asks for.
+/// Apply a control event of Cronken
 #[utoipa::path(post, path = "/api/v1/control", tag = "control", request_body = ControlEvent,
     responses((status = 204), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn control(
@@ -42,14 +41,14 @@ pub(crate) async fn control(
     let read = CronkenEvent::from_action(&event.action, &event.args);
     let event = read.map_err(|error| ApiError::unreadable(ProblemCode::Invalid, error))?;
     if let Some(command) = event.command(app.node.random_run_id()) {
-        ask(&app, actor, command).await?;
+        send_command(&app, actor, command).await?;
         return Ok(StatusCode::NO_CONTENT);
     }
     match event {
         CronkenEvent::Add(id, form) => {
             let job = Arc::new(read_job(&app, &form)?);
             let (uid, provided) = (new_uid(&app), Precondition::New);
-            ask(&app, actor, Command::PutJob { id, job, source: JobSource::Api, uid, provided }).await?;
+            send_command(&app, actor, Command::PutJob { id, job, source: JobSource::Api, uid, provided }).await?;
         }
         CronkenEvent::Resume(None) => resume_all(&app.node, &*app.store, &actor).await?,
         CronkenEvent::Validate(names) => validate(&app, &names).await?,
@@ -59,9 +58,9 @@ pub(crate) async fn control(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Sends a command to the node. It succeeds if what it asks for is so already.
-async fn ask(app: &AppState, actor: Actor, command: Command) -> Result<(), ApiError> {
-    match app.ask(actor, command).await {
+/// Sends a command to the node. Succeeds also if the requested state is already the current one.
+async fn send_command(app: &AppState, actor: Actor, command: Command) -> Result<(), ApiError> {
+    match app.request(actor, command).await {
         Ok(_) => Ok(()),
         Err(RequestError::Rejected(rejection)) if rejection.is_so_already() => Ok(()),
         Err(refused) => Err(refused.into()),
@@ -75,7 +74,7 @@ async fn drain(app: &AppState, actor: Actor, names: &[String]) -> Result<(), Api
         nodes.push(find_node(&*app.store, name).await?.id);
     }
     for node in nodes {
-        ask(app, actor.clone(), Command::Drain { node, on: true }).await?;
+        send_command(app, actor.clone(), Command::Drain { node, on: true }).await?;
     }
     Ok(())
 }

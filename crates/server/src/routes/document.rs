@@ -1,4 +1,4 @@
-//! The description of the API, for programs.
+//! The OpenAPI document.
 
 use std::sync::Arc;
 
@@ -8,7 +8,6 @@ use utoipa::openapi::OpenApi;
 
 use crate::{AppState, openapi};
 
-/// The routes.
 pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new().route("/openapi.json", get(document))
 }

@@ -1,5 +1,5 @@
-//! The feed: what happens, as server-sent events. Who comes back names the last event it has seen, and gets what it has
-//! missed; or is told that something is missing, and looks at everything anew.
+//! The event feed as server-sent events. A client that reconnects sends the id of the last event it received, and gets
+//! the events since then. If these are no longer kept, it gets a `reset` event and must reload its state.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -24,32 +24,32 @@ use crate::node_names::NodeNames;
 use crate::problem::ApiError;
 use crate::stream::{self, ReaderGone, StreamWriter};
 
-/// When nothing has happened for so long, that is said, so that both sides notice when the other is gone.
+/// Interval of keep-alive messages on an idle feed, with which both sides detect a lost connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Who has lost the connection should wait for so long before it comes back.
+/// Delay before a client reconnects.
 const RETRY: Duration = Duration::from_secs(1);
-/// Why someone has to look at everything anew.
-const GAP: &str = "some events are not kept any longer, or belong to another life of the node";
+/// The reason in a `reset` event.
+const GAP: &str = "some events are no longer kept, or the node has restarted";
 
-/// The routes.
 pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new().route("/api/v1/feed", get(feed))
 }
 
-/// What is asked for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FeedQuery {
     job: Option<String>,
 }
 
-/// What happens from now on.
+/// Stream events
 #[utoipa::path(get, path = "/api/v1/feed", tag = "feed",
-    description = "Server-sent events without end. `run` has a run, `job` that one was put or removed, `pause` that a job \
-        or everything is paused or goes on, `node` and `store` how they do, and `reset` that something was not told.",
+    description = "Server-sent events from now on, without end. `run`: a run was created or has changed. `job`: a job \
+        was added, changed or removed. `pause`: a job, or everything, was paused or resumed. `node`: a message about \
+        the node. `store`: the store failed or recovered. `reset`: events may be missing, and the client must reload \
+        its state.",
     params(
-        ("job" = Option<String>, Query, description = "Only what is about this job, or about everything"),
-        ("Last-Event-ID" = Option<String>, Header, description = "Goes on after this event"),
+        ("job" = Option<String>, Query, description = "Only events of this job, and events that concern all jobs"),
+        ("Last-Event-ID" = Option<String>, Header, description = "Resume after this event"),
     ),
     responses((status = 200, content_type = "text/event-stream", body = String), (status = "4XX", body = Problem)))]
 pub(crate) async fn feed(
@@ -58,10 +58,10 @@ pub(crate) async fn feed(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let job = read("job", which.job.as_deref(), JobId::parse)?;
-    let after = headers.get("last-event-id").map(seen).transpose()?;
+    let after = headers.get("last-event-id").map(parse_event_id).transpose()?;
     let reader = app.feed.reader(after);
-    let teller = FeedSender { app, job, names: NodeNames::default() };
-    let body = stream::body(move |writer| async move { teller.tell(reader, &writer).await });
+    let sender = FeedSender { app, job, names: NodeNames::default() };
+    let body = stream::body(move |writer| async move { sender.send_all(reader, &writer).await });
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
@@ -69,8 +69,8 @@ pub(crate) async fn feed(
     Ok((headers, body).into_response())
 }
 
-/// The event that someone has seen last.
-fn seen(text: &HeaderValue) -> Result<EventId, ApiError> {
+/// Parses the id of the last event that a client received.
+fn parse_event_id(text: &HeaderValue) -> Result<EventId, ApiError> {
     let parsed = text.to_str().ok().and_then(|text| {
         let (epoch, number) = text.trim().split_once('-')?;
         Some(EventId { epoch: u64::from_str_radix(epoch, 16).ok()?, number: number.parse().ok()? })
@@ -78,7 +78,7 @@ fn seen(text: &HeaderValue) -> Result<EventId, ApiError> {
     parsed.ok_or_else(|| ApiError::new(ProblemCode::BadRequest, "`Last-Event-ID` is not the id of an event"))
 }
 
-/// Someone who is told.
+/// Sends events to one client.
 struct FeedSender {
     app: Arc<AppState>,
     job: Option<JobId>,
@@ -86,16 +86,16 @@ struct FeedSender {
 }
 
 impl FeedSender {
-    async fn tell(mut self, mut reader: FeedReader, writer: &StreamWriter) -> Result<(), ReaderGone> {
-        // An id without an event: from here on nothing is missed, even if nothing has happened yet.
+    async fn send_all(mut self, mut reader: FeedReader, writer: &StreamWriter) -> Result<(), ReaderGone> {
+        // An id without an event: a client that disconnects before the first event can resume here.
         writer.write(format!("retry: {}\nid: {}\n\n", RETRY.as_millis(), FeedEventId(reader.position()))).await?;
         let mut quiet = std::pin::pin!(sleep(KEEP_ALIVE));
         loop {
             let read = tokio::select! {
                 read = reader.next() => read,
                 () = quiet.as_mut() => {
-                    // What was not wanted counts as seen.
-                    writer.write(format!(": nothing new\nid: {}\n\n", FeedEventId(reader.position()))).await?;
+                    // Advances the id of the client past events that its filter excludes.
+                    writer.write(format!(": keep-alive\nid: {}\n\n", FeedEventId(reader.position()))).await?;
                     quiet.set(sleep(KEEP_ALIVE));
                     continue;
                 }
@@ -103,7 +103,7 @@ impl FeedSender {
             };
             let text = match read {
                 FeedRead::Gap(id) => event(id, "reset", &FeedReset { why: GAP.to_owned() }),
-                FeedRead::Events(events) => self.words(events).await,
+                FeedRead::Events(events) => self.format_all(events).await,
             };
             if !text.is_empty() {
                 writer.write(text).await?;
@@ -112,26 +112,26 @@ impl FeedSender {
         }
     }
 
-    /// The events that this reader wants, as they are sent.
-    async fn words(&mut self, events: Vec<(EventId, FeedEntry)>) -> String {
+    /// The events that match the filter of the client, as text.
+    async fn format_all(&mut self, events: Vec<(EventId, FeedEntry)>) -> String {
         let wanted = |event: &FeedEntry| match (&self.job, event.job()) {
             (Some(wanted), Some(job)) => wanted == job,
             _ => true,
         };
         let events: Vec<(EventId, FeedEntry)> = events.into_iter().filter(|(_, event)| wanted(event)).collect();
         let runs = events.iter().filter_map(|(_, event)| run(event));
-        // A store that fails has no names; ids are good enough then.
+        // If the store fails, runs show the ids of nodes instead of their names.
         let _ = self.names.learn(&*self.app.store, runs).await;
         let mut text = String::new();
         for (id, event) in events {
-            self.word(&mut text, id, event);
+            self.format(&mut text, id, event);
         }
         text
     }
 
-    fn word(&self, text: &mut String, id: EventId, told: FeedEntry) {
-        text.push_str(&match told {
-            FeedEntry::Run(run) => event(id, "run", &self.names.tell(&run)),
+    fn format(&self, text: &mut String, id: EventId, entry: FeedEntry) {
+        text.push_str(&match entry {
+            FeedEntry::Run(run) => event(id, "run", &self.names.summary(&run)),
             FeedEntry::Job(job, revision) => event(id, "job", &JobChange { id: job.to_string(), revision }),
             FeedEntry::Pause(job, pause) => {
                 let everything = job.is_none();
@@ -156,15 +156,16 @@ fn run(event: &FeedEntry) -> Option<&Run> {
     }
 }
 
-/// An event as it is sent. JSON has no line ends of its own.
+/// An event as text. The JSON has no line breaks.
 fn event(id: EventId, name: &str, value: &impl Serialize) -> String {
-    let json = serde_json::to_string(value).expect("what is told is made of texts and numbers");
+    let json = serde_json::to_string(value).expect("events consist of strings and numbers");
     let mut text = String::with_capacity(json.len() + 64);
-    write!(text, "id: {}\nevent: {name}\ndata: {json}\n\n", FeedEventId(id)).expect("a string takes any text");
+    write!(text, "id: {}\nevent: {name}\ndata: {json}\n\n", FeedEventId(id))
+        .expect("writing to a string does not fail");
     text
 }
 
-/// The id of an event as it is sent.
+/// The text form of an event id.
 struct FeedEventId(EventId);
 
 impl std::fmt::Display for FeedEventId {

@@ -1,5 +1,5 @@
-//! A job is put: made, or changed as a whole. Its body is a job file in all but name, and is read by what reads job
-//! files, so that the same mistakes are found at the same places.
+//! Creates or replaces a job. The body has the format of a job file, and the parser of job files reads it, so that both
+//! report the same mistakes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,34 +17,34 @@ use cronhold_jobfile::{Mistake, Options, read_job, render_line};
 use cronhold_store::{Fault, Query};
 use serde::de::IgnoredAny;
 
-use super::jobs::{find, told};
+use super::jobs::{find, respond_with_job};
 use crate::AppState;
 use crate::caller::RequestIdentity;
 use crate::extract::{JobIdPath, kind, whole};
 use crate::problem::ApiError;
 
-/// Ids that are read at once.
+/// Number of ids that are read in one page.
 const PAGE: usize = 1_000;
-/// Ids that are read to see whether a job that is named in another is there.
+/// Maximum number of ids that are read to check whether the jobs that a job refers to exist.
 const IDS_MAX: usize = 200_000;
-/// Mistakes that are told; the others come to light when these are gone.
-const TOLD_MAX: usize = 50;
+/// Maximum number of mistakes in a response.
+const MISTAKES_MAX: usize = 50;
 
-/// Makes or changes a job.
+/// Create or replace a job
 #[utoipa::path(put, path = "/api/v1/jobs/{id}", tag = "jobs",
     params(
-        ("id" = String, Path, description = "The job's id"),
-        ("If-None-Match" = Option<String>, Header, description = "`*`: only if there is no such job"),
+        ("id" = String, Path, description = "Job id"),
+        ("If-None-Match" = Option<String>, Header, description = "`*`: only if the job does not exist"),
         ("If-Match" = Option<String>, Header,
-            description = "An ETag: only if the job is still so; `*`: only if it is there"),
+            description = "An ETag: only if the job has not changed; `*`: only if the job exists"),
     ),
     request_body(content(
         (Object = "application/json"),
         (String = "application/yaml"),
-    ), description = "The job, with the keys of a job file"),
+    ), description = "Job definition with the keys of a job file"),
     responses(
-        (status = 200, description = "Changed, or as it was", body = JobDetail),
-        (status = 201, description = "Made", body = JobDetail),
+        (status = 200, description = "Replaced, or unchanged", body = JobDetail),
+        (status = 201, description = "Created", body = JobDetail),
         (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn put(
     State(app): State<Arc<AppState>>,
@@ -60,38 +60,38 @@ pub(crate) async fn put(
         read.map_err(|error| ApiError::new(ProblemCode::BadRequest, format!("the body is not JSON: {error}")))?;
     }
     let text = std::str::from_utf8(&bytes)
-        .map_err(|error| ApiError::new(ProblemCode::BadRequest, format!("the body is not text: {error}")))?;
+        .map_err(|error| ApiError::new(ProblemCode::BadRequest, format!("the body is not UTF-8: {error}")))?;
     let job = read(&app, &id, text).await?;
     let uid = new_uid(&app);
     let command = Command::PutJob { id: id.clone(), job, source: JobSource::Api, uid, provided };
-    app.ask(actor, command).await?;
-    // Someone may have removed it since.
+    app.request(actor, command).await?;
+    // Another client may have removed the job since.
     let record = find(&app, &id).await?.ok_or(Rejection::NoJob(id))?;
-    let mut response = told(&app, &record).await?;
+    let mut response = respond_with_job(&app, &record).await?;
     if record.uid == uid && record.revision == 1 {
         *response.status_mut() = StatusCode::CREATED;
     }
     Ok(response)
 }
 
-/// What tells a new job apart from all others. An id of a run is as unique as that has to be.
+/// The unique id of a new job. It is generated like a run id.
 pub(super) fn new_uid(app: &AppState) -> JobUid {
     JobUid::parse(&app.node.random_run_id().to_string()).expect("both are 32 hexadecimal digits")
 }
 
-/// Which job has to be there, as the headers say.
+/// The precondition of the headers.
 fn provided(headers: &HeaderMap) -> Result<Precondition, ApiError> {
     let bad = |detail: &str| ApiError::new(ProblemCode::BadRequest, detail);
     match (headers.get(header::IF_MATCH), headers.get(header::IF_NONE_MATCH)) {
         (None, None) => Ok(Precondition::Any),
         (Some(tag), None) => seen(tag),
         (None, Some(tag)) if tag == "*" => Ok(Precondition::New),
-        (None, Some(_)) => Err(bad("`If-None-Match` can only be `*` here")),
-        (Some(_), Some(_)) => Err(bad("`If-Match` and `If-None-Match` contradict each other")),
+        (None, Some(_)) => Err(bad("`If-None-Match` must be `*`")),
+        (Some(_), Some(_)) => Err(bad("`If-Match` and `If-None-Match` cannot be combined")),
     }
 }
 
-/// The job that `If-Match` stands for.
+/// The precondition of an `If-Match` header.
 pub(super) fn seen(tag: &HeaderValue) -> Result<Precondition, ApiError> {
     let read = |tag: &str| {
         if tag == "*" {
@@ -101,18 +101,18 @@ pub(super) fn seen(tag: &HeaderValue) -> Result<Precondition, ApiError> {
         Some(Precondition::As { uid: JobUid::parse(uid).ok()?, revision: revision.parse().ok()? })
     };
     let read = tag.to_str().ok().and_then(|tag| read(tag.trim()));
-    read.ok_or_else(|| ApiError::new(ProblemCode::BadRequest, "`If-Match` must be `*` or one ETag as a job has it"))
+    read.ok_or_else(|| ApiError::new(ProblemCode::BadRequest, "`If-Match` must be `*` or the ETag of a job"))
 }
 
 fn is_json(headers: &HeaderMap) -> Result<bool, ApiError> {
     match kind(headers) {
         Some(kind) => Ok(kind.ends_with("json")),
-        None => Err(ApiError::new(ProblemCode::UnsupportedMediaType, "it must be said what the body is")
+        None => Err(ApiError::new(ProblemCode::UnsupportedMediaType, "the body has no content type")
             .hint("send it with `Content-Type: application/json` or `application/yaml`")),
     }
 }
 
-/// The job that a text is, or everything that is wrong with it.
+/// Parses and checks a job. The error lists all mistakes.
 async fn read(app: &AppState, id: &JobId, text: &str) -> Result<Arc<Job>, ApiError> {
     let world = (app.world)();
     let read = read_job(id.as_str(), text, &Options { zones: &world.zones });
@@ -121,10 +121,10 @@ async fn read(app: &AppState, id: &JobId, text: &str) -> Result<Arc<Job>, ApiErr
     let places = Arc::new(read.places);
     let loaded = LoadedJob { job: Arc::clone(&job), file: id.to_string(), places, root: 0 };
     let jobs = BTreeMap::from([(id.clone(), loaded)]);
-    let mut mistakes = look(app, &world, &jobs, &BTreeSet::new());
+    let mut mistakes = check_job(app, &world, &jobs, &BTreeSet::new());
     if !mistakes.is_empty() {
-        // Only now, because most jobs name no others: which others are there?
-        mistakes = look(app, &world, &jobs, &known_ids(app).await?);
+        // Most jobs refer to no other jobs, so the ids are loaded only if the check without them fails.
+        mistakes = check_job(app, &world, &jobs, &known_ids(app).await?);
     }
     if !mistakes.is_empty() {
         return Err(wrong(&mistakes, text));
@@ -132,7 +132,7 @@ async fn read(app: &AppState, id: &JobId, text: &str) -> Result<Arc<Job>, ApiErr
     Ok(job)
 }
 
-fn look(
+fn check_job(
     app: &AppState,
     world: &DecisionContext,
     jobs: &BTreeMap<JobId, LoadedJob>,
@@ -158,9 +158,9 @@ async fn known_ids(app: &AppState) -> Result<BTreeSet<JobId>, Fault> {
 }
 
 fn wrong(mistakes: &[Mistake], text: &str) -> ApiError {
-    let mut told: Vec<String> = mistakes.iter().take(TOLD_MAX).map(|mistake| render_line(mistake, text)).collect();
-    if mistakes.len() > TOLD_MAX {
-        told.push(format!("and {} more", mistakes.len() - TOLD_MAX));
+    let mut lines: Vec<String> = mistakes.iter().take(MISTAKES_MAX).map(|mistake| render_line(mistake, text)).collect();
+    if mistakes.len() > MISTAKES_MAX {
+        lines.push(format!("and {} more", mistakes.len() - MISTAKES_MAX));
     }
-    ApiError::new(ProblemCode::Invalid, told.join("\n"))
+    ApiError::new(ProblemCode::Invalid, lines.join("\n"))
 }

@@ -1,4 +1,4 @@
-//! A job is removed. Its runs stay, and so do programs that are running.
+//! Removes a job. Its runs are kept, and running programs continue.
 
 use std::sync::Arc;
 
@@ -16,11 +16,13 @@ use crate::caller::RequestIdentity;
 use crate::extract::JobIdPath;
 use crate::problem::ApiError;
 
-/// Removes a job that was put by the command line or the API, or whose file is gone.
+/// Remove a job
+///
+/// The job was created by the command line or the API, or its file no longer exists. Its runs are kept.
 #[utoipa::path(delete, path = "/api/v1/jobs/{id}", tag = "jobs",
     params(
-        ("id" = String, Path, description = "The job's id"),
-        ("If-Match" = Option<String>, Header, description = "An ETag: only if the job is still so"),
+        ("id" = String, Path, description = "Job id"),
+        ("If-Match" = Option<String>, Header, description = "An ETag: only if the job has not changed"),
     ),
     responses((status = 204), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn remove(
@@ -34,12 +36,12 @@ pub(crate) async fn remove(
         None => Precondition::Any,
     };
     let source = source(&app, &id).await?;
-    app.ask(actor, Command::RemoveJob { id, source, provided }).await?;
+    app.request(actor, Command::RemoveJob { id, source, provided }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// In whose name a job is removed. One whose directory is not given any more, or was emptied, would stay for ever: nobody
-/// but the person who asks can speak for it.
+/// The source that removes a job. If the job belongs to a directory that is no longer read, or that no longer has its
+/// file, the request acts for that directory. Otherwise such a job could never be removed.
 async fn source(app: &AppState, id: &JobId) -> Result<JobSource, ApiError> {
     match find(app, id).await? {
         Some(job) if matches!(job.source, JobSource::Directory(_)) && !app.files.may_have_file(id) => {

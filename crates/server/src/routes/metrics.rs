@@ -18,17 +18,16 @@ use crate::load_readable::load_readable;
 use crate::problem::ApiError;
 
 const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-/// Jobs per page when they are counted.
+/// Number of jobs per page when they are counted.
 const PAGE: usize = 1_000;
-/// How long a count of jobs is reused, because counting reads all of them.
+/// How long a count of jobs is cached, because counting reads all of them.
 const COUNT_LASTS: Span = Span::from_secs(30);
 
-/// The routes.
 pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new().route("/metrics", get(metrics)).layer(Extension(Arc::new(JobCountCache::default())))
 }
 
-/// The last count of jobs, and when it was made.
+/// The last count of jobs, with the uptime of the count.
 #[derive(Debug, Default)]
 pub(crate) struct JobCountCache(Mutex<Option<(Span, JobCounts)>>);
 
@@ -36,11 +35,11 @@ pub(crate) struct JobCountCache(Mutex<Option<(Span, JobCounts)>>);
 struct JobCounts {
     jobs: u64,
     paused: u64,
-    /// Records of jobs that cannot be read.
+    /// Number of job records that cannot be read.
     unreadable: u64,
 }
 
-/// All metrics.
+/// Get metrics in the text format of Prometheus
 #[utoipa::path(get, path = "/metrics", tag = "health",
     responses((status = 200, content_type = "text/plain", body = String), (status = "4XX", body = Problem),
         (status = 503, body = Problem)))]
@@ -52,33 +51,38 @@ pub(crate) async fn metrics(
     let reading = app.node.counters();
     let mistakes = app.files.mistakes().len() as u64;
     let mut text = String::new();
-    let mut tell = |name: &str, kind: &str, help: &str, value: u64| {
+    let mut add = |name: &str, kind: &str, help: &str, value: u64| {
         writeln!(text, "# HELP cronhold_{name} {help}\n# TYPE cronhold_{name} {kind}\ncronhold_{name} {value}")
             .expect("writing to a string does not fail");
     };
-    tell("ready", "gauge", "Whether the node has taken up everything and starts what is due.", app.is_ready().into());
-    tell("jobs", "gauge", "Jobs.", counts.jobs);
-    tell("jobs_paused", "gauge", "Jobs that are paused by themselves.", counts.paused);
-    tell("job_file_mistakes", "gauge", "Mistakes in job files and calendars.", mistakes);
+    add("ready", "gauge", "Whether the node has recovered and starts due runs.", app.is_ready().into());
+    add("jobs", "gauge", "Number of jobs.", counts.jobs);
+    add("jobs_paused", "gauge", "Number of jobs that are paused individually.", counts.paused);
+    add("job_file_mistakes", "gauge", "Number of errors in job files and calendars.", mistakes);
     let unreadable = counts.unreadable.max(app.feed.unreadable_records());
-    tell("unreadable_records", "gauge", "Stored records that cannot be read; the log names them.", unreadable);
-    tell("turns_total", "counter", "Turns taken.", reading.turns);
-    tell("commands_total", "counter", "Commands carried out.", reading.commands);
-    tell("programs_launched_total", "counter", "Programs that were asked to be started.", reading.launched);
-    tell("runs_finished_total", "counter", "Runs that finished here.", reading.finished);
-    tell("claims_late_total", "counter", "Occurrences claimed more than a second after they were due.", reading.late);
-    tell("claim_lateness_max_milliseconds", "gauge", "How late the latest of them was.", reading.latest_ms);
-    tell("store_faults_total", "counter", "Commands that the store failed.", reading.faults);
-    tell("records_unreadable_total", "counter", "Attempts to read a record that cannot be read.", reading.unreadable);
-    tell("repairs_total", "counter", "Obligations that the watchdog repaired.", reading.repaired);
-    tell("clock_steps_total", "counter", "Steps of the clock.", reading.clock_steps);
-    tell("store_up", "gauge", "Whether the store has no trouble.", store.trouble.is_none().into());
-    tell("store_commits_total", "counter", "Commits of the store.", store.commits);
-    tell("store_units_total", "counter", "Units that were committed.", store.units);
+    add(
+        "unreadable_records",
+        "gauge",
+        "Number of stored records that cannot be read; the log has their keys.",
+        unreadable,
+    );
+    add("turns_total", "counter", "Turns of the engine loop.", reading.turns);
+    add("commands_total", "counter", "Commands executed.", reading.commands);
+    add("programs_launched_total", "counter", "Program launches requested.", reading.launched);
+    add("runs_finished_total", "counter", "Runs that finished on this node.", reading.finished);
+    add("claims_late_total", "counter", "Occurrences claimed more than a second after they were due.", reading.late);
+    add("claim_lateness_max_milliseconds", "gauge", "Maximum lateness of a claim in milliseconds.", reading.latest_ms);
+    add("store_faults_total", "counter", "Commands that failed because of the store.", reading.faults);
+    add("records_unreadable_total", "counter", "Failed attempts to read a stored record.", reading.unreadable);
+    add("repairs_total", "counter", "Obligations that the watchdog repaired.", reading.repaired);
+    add("clock_steps_total", "counter", "Steps of the system clock.", reading.clock_steps);
+    add("store_up", "gauge", "Whether the store works.", store.trouble.is_none().into());
+    add("store_commits_total", "counter", "Commits of the store.", store.commits);
+    add("store_units_total", "counter", "Units committed to the store.", store.units);
     let version = app.version.replace(['\\', '"', '\n'], "_");
     writeln!(
         text,
-        "# HELP cronhold_build_info What this is.\n# TYPE cronhold_build_info gauge\n\
+        "# HELP cronhold_build_info Version of the daemon.\n# TYPE cronhold_build_info gauge\n\
          cronhold_build_info{{version=\"{version}\"}} 1"
     )
     .expect("writing to a string does not fail");

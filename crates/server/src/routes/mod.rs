@@ -1,4 +1,4 @@
-//! All routes, one file per noun. Each file has one `router` with its paths from the root on.
+//! All routes, one file per resource. Each file has a `router` with absolute paths.
 
 pub(crate) mod backfill;
 pub(crate) mod control;
@@ -34,7 +34,7 @@ use crate::{AppState, page};
 #[cfg(test)]
 mod tests;
 
-/// Everything that can be asked, without the guard.
+/// All routes, without the guard.
 pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new()
         .merge(jobs::router())
@@ -56,14 +56,14 @@ pub(crate) fn router() -> Router<Arc<AppState>> {
         .merge(document::router())
         .merge(page::router())
         .fallback(no_such_path)
-        .method_not_allowed_fallback(not_in_this_way)
+        .method_not_allowed_fallback(method_not_allowed)
 }
 
 async fn no_such_path(uri: Uri) -> ApiError {
-    ApiError::new(ProblemCode::NotFound, format!("there is nothing at `{}`", shortened(uri.path())))
-        .hint("GET /openapi.json tells what there is; a job's id is one part of a path, with `%2F` for `/`")
+    ApiError::new(ProblemCode::NotFound, format!("there is no path `{}`", shortened(uri.path())))
+        .hint("GET /openapi.json lists all paths; a job id is one path segment, with `%2F` for `/`")
 }
 
-async fn not_in_this_way(method: Method, uri: Uri) -> ApiError {
-    ApiError::new(ProblemCode::MethodNotAllowed, format!("`{}` cannot be asked with {method}", shortened(uri.path())))
+async fn method_not_allowed(method: Method, uri: Uri) -> ApiError {
+    ApiError::new(ProblemCode::MethodNotAllowed, format!("`{}` does not support {method}", shortened(uri.path())))
 }

@@ -1,4 +1,4 @@
-//! When a job is due next, by all of its schedules that count.
+//! The next occurrences of a job, of all enabled schedules.
 
 use std::sync::Arc;
 
@@ -18,15 +18,13 @@ use crate::extract::{JobIdPath, QueryParams};
 use crate::known::{self, RunSelection};
 use crate::problem::ApiError;
 
-/// Occurrences when nobody says how many.
+/// Default number of occurrences.
 const COUNT: usize = 5;
 
-/// The routes.
 pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new().route("/api/v1/jobs/{id}/next", get(next))
 }
 
-/// Which occurrences are asked for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NextQuery {
@@ -34,12 +32,13 @@ pub(crate) struct NextQuery {
     from: Option<String>,
 }
 
-/// When a job is due next.
-#[utoipa::path(get, path = "/api/v1/jobs/{id}/next", tag = "questions",
+/// List the next occurrences of a job
+#[utoipa::path(get, path = "/api/v1/jobs/{id}/next", tag = "jobs",
     params(
-        ("id" = String, Path, description = "The job's id"),
-        ("count" = Option<usize>, Query, minimum = 1, maximum = 1000, description = "How many"),
-        ("from" = Option<String>, Query, description = "What comes after this time; now, when absent"),
+        ("id" = String, Path, description = "Job id"),
+        ("count" = Option<usize>, Query, minimum = 1, maximum = 1000,
+            description = "Number of occurrences; default: 5"),
+        ("from" = Option<String>, Query, description = "Only occurrences after this time; default: now"),
     ),
     responses((status = 200, body = Vec<UpcomingRun>), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn next(
@@ -64,13 +63,13 @@ pub(crate) async fn next(
     Ok(Json(coming))
 }
 
-/// The schedules of a job that count.
+/// The enabled schedules of a job.
 pub(super) fn enabled(known: &KnownRecords) -> impl Iterator<Item = (&JobRecord, &ScheduleId, &job::JobSchedule)> {
     let schedules = known.job.iter().flat_map(|job| job.schedules().map(move |(id, schedule)| (&**job, id, schedule)));
     schedules.filter(|(_, _, schedule)| schedule.enabled)
 }
 
-/// A schedule that can be asked.
+/// Compiles a schedule with the current zones and calendars.
 pub(super) fn compile(
     job: &JobRecord,
     id: &ScheduleId,
@@ -78,13 +77,13 @@ pub(super) fn compile(
     world: &DecisionContext,
 ) -> Result<Schedule, ApiError> {
     job.compile(schedule, world).map_err(|error| {
-        let text = format!("the schedule `{id}` cannot be asked: `{}`: {}", error.key, error.error.message);
+        let text = format!("the schedule `{id}` cannot be evaluated: `{}`: {}", error.key, error.error.message);
         ApiError::new(ProblemCode::Invalid, text)
     })
 }
 
-/// What comes after a time. A schedule that counts from the run before goes on from what its cursor says, as if each
-/// run ended at once; while it waits for a run to end nobody knows when the next comes.
+/// The times of a schedule after `after`. A schedule that counts from its previous run continues from its cursor, as if
+/// each run ended immediately. While it waits for a run to end, its next time is unknown and the result is empty.
 fn times<'a>(
     known: &KnownRecords,
     id: &ScheduleId,

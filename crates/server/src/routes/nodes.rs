@@ -1,4 +1,4 @@
-//! Nodes, as the store knows them, and whether they drain.
+//! The nodes in the store, and draining them.
 
 use std::sync::Arc;
 
@@ -19,10 +19,9 @@ use crate::extract::{JsonBody, PathSegment};
 use crate::find_node::find_node;
 use crate::problem::ApiError;
 
-/// Runs of a node that are counted.
+/// Maximum number of runs of a node that are counted.
 const RUNS_MAX: usize = 1_000;
 
-/// The routes.
 pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new()
         .route("/api/v1/nodes", get(list))
@@ -30,21 +29,23 @@ pub(crate) fn router() -> Router<Arc<AppState>> {
         .route("/api/v1/nodes/{node}/undrain", post(undrain))
 }
 
-/// All nodes by id.
+/// List nodes, ordered by id
 #[utoipa::path(get, path = "/api/v1/nodes", tag = "nodes",
     responses((status = 200, body = Vec<NodeSummary>), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn list(State(app): State<Arc<AppState>>) -> Result<Json<Vec<NodeSummary>>, ApiError> {
     let now = app.store.time().await?;
     let mut nodes = Vec::new();
     for node in all_nodes(&*app.store).await? {
-        nodes.push(told(&node, now, &app).await?);
+        nodes.push(summary(&node, now, &app).await?);
     }
     Ok(Json(nodes))
 }
 
-/// Lets a node start nothing any more. What it runs goes on.
+/// Drain a node
+///
+/// The node starts nothing new. Its runs continue.
 #[utoipa::path(post, path = "/api/v1/nodes/{node}/drain", tag = "nodes",
-    params(("node" = String, Path, description = "Its name or id")),
+    params(("node" = String, Path, description = "Name or id of the node")),
     responses((status = 200, body = DrainReply), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn drain(
     State(app): State<Arc<AppState>>,
@@ -55,9 +56,11 @@ pub(crate) async fn drain(
     set(&app, actor, &name, true).await.map(Json)
 }
 
-/// Lets a node that drains start things again.
+/// Undrain a node
+///
+/// The node starts runs again.
 #[utoipa::path(post, path = "/api/v1/nodes/{node}/undrain", tag = "nodes",
-    params(("node" = String, Path, description = "Its name or id")),
+    params(("node" = String, Path, description = "Name or id of the node")),
     responses((status = 200, body = DrainReply), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn undrain(
     State(app): State<Arc<AppState>>,
@@ -68,17 +71,17 @@ pub(crate) async fn undrain(
     set(&app, actor, &name, false).await.map(Json)
 }
 
-/// Lets a node drain or not, and answers with what it is then.
+/// Sets whether a node drains, and returns the node after the change.
 async fn set(app: &AppState, actor: Actor, name: &str, on: bool) -> Result<DrainReply, ApiError> {
     let id = find_node(&*app.store, name).await?.id;
-    let answer = app.ask(actor, Command::Drain { node: id, on }).await?;
+    let reply = app.request(actor, Command::Drain { node: id, on }).await?;
     let stored = app.store.load(&[RecordKey::Node(id)]).await?.into_iter().flatten().next();
     let Some(Record::Node(node)) = stored.map(|stored| stored.record) else { return Err(Rejection::NoNode(id).into()) };
     let now = app.store.time().await?;
-    Ok(DrainReply { changed: answer == CommandReply::Done, node: told(&node, now, app).await? })
+    Ok(DrainReply { changed: reply == CommandReply::Done, node: summary(&node, now, app).await? })
 }
 
-async fn told(node: &record::NodeRecord, now: Instant, app: &AppState) -> Result<NodeSummary, Fault> {
+async fn summary(node: &record::NodeRecord, now: Instant, app: &AppState) -> Result<NodeSummary, Fault> {
     let is_this = node.id == app.this;
     let runs = app.store.page(&Query::Unfinished { node: Some(node.id), after: None }, RUNS_MAX).await?.records.len();
     Ok(NodeSummary {
@@ -89,7 +92,7 @@ async fn told(node: &record::NodeRecord, now: Instant, app: &AppState) -> Result
         beat: node.beat,
         labels: node.labels.iter().cloned().collect(),
         draining: node.draining,
-        // Whoever answers is there, also when the store has not heard of it for a while.
+        // This node is alive even if its heartbeats have not reached the store for a while.
         gone: !node.is_there(now) && !is_this,
         skew_ms: node.skew.map(|micros| micros / 1_000),
         runs: runs as u64,

@@ -1,4 +1,4 @@
-//! What programs wrote, as bytes: all of it, a range, or on and on until the run has ended.
+//! The output of a run as bytes: all of it, a range, or as a stream until the run ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,23 +22,22 @@ use crate::find_run::{find_run, load_run};
 use crate::problem::ApiError;
 use crate::stream::{self, ReaderGone, StreamWriter};
 
-/// Bytes that are read and sent at once.
+/// Number of bytes that are read and sent at once.
 const PIECE_MAX: usize = 256 * 1024;
-/// Someone who follows an output is sent what is new after this at the latest.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// When the store fails, whoever follows waits for so long.
-const AWAY_WAIT: Duration = Duration::from_secs(1);
-/// Which run it is: a job's name stands for another one tomorrow.
+/// Maximum delay between two reads of an output that a client follows.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Delay before the next read after the store failed.
+const FAULT_WAIT: Duration = Duration::from_secs(1);
+/// Header with the run id. A job id in the path can refer to another run later.
 const RUN: HeaderName = HeaderName::from_static("x-cronhold-run");
-/// `whole`, `live` while more may come, `cut` when the middle was left out, `gone` when it is not kept any longer.
+/// Header with the state of the output: `whole`, `live` while the run can write more, `cut` if the middle was dropped,
+/// or `gone` if the output is no longer kept.
 const OUTPUT: HeaderName = HeaderName::from_static("x-cronhold-output");
 
-/// The routes.
 pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new().route("/api/v1/runs/{run}/output", get(output))
 }
 
-/// Which part is asked for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OutputQuery {
@@ -47,19 +46,25 @@ pub(crate) struct OutputQuery {
     follow: bool,
 }
 
-/// What a run's program wrote.
+/// Get the output of a run
 #[utoipa::path(get, path = "/api/v1/runs/{run}/output", tag = "runs",
     params(
-        ("run" = String, Path, description = "Its id, `job#number`, or a job for its latest run that is not only planned"),
-        ("from" = Option<u64>, Query, format = "uint64", description = "From this byte on; an output that is not so long is empty"),
-        ("follow" = Option<bool>, Query, description = "Goes on until the run has ended and everything is sent"),
-        ("Range" = Option<String>, Header, description = "One range of bytes; not together with `from` or `follow`"),
+        ("run" = String, Path,
+            description = "Run id, `job#number`, or a job id for its latest run that is not only scheduled"),
+        ("from" = Option<u64>, Query, format = "uint64",
+            description = "Offset of the first byte; default: 0; the response is empty if the output is shorter"),
+        ("follow" = Option<bool>, Query,
+            description = "Whether to stream new output until the run has ended; default: false"),
+        ("Range" = Option<String>, Header,
+            description = "One range of bytes; ignored together with `from` or `follow`"),
     ),
     responses(
         (status = 200, content_type = "application/octet-stream", body = String, headers(
-            ("X-Cronhold-Run" = String, description = "The run's id"),
-            ("X-Cronhold-Output" = String, description = "`whole`, `live` while more may come, `cut` when the middle was left out, `gone` when it is not kept any longer"))),
-        (status = 206, description = "The range", content_type = "application/octet-stream", body = String),
+            ("X-Cronhold-Run" = String, description = "Run id"),
+            ("X-Cronhold-Output" = String,
+                description = "`whole`, `live` while the run can write more, `cut` if the middle was dropped, or \
+                    `gone` if the output is no longer kept"))),
+        (status = 206, description = "The requested range", content_type = "application/octet-stream", body = String),
         (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn output(
     State(app): State<Arc<AppState>>,
@@ -72,19 +77,19 @@ pub(crate) async fn output(
         return Ok(follow(&app, &run, which.from.unwrap_or(0)));
     }
     let length = app.store.read(run.id, 0, 0).await?.length;
-    let asked = headers.get(header::RANGE).filter(|_| which.from.is_none());
-    let asked = asked.and_then(|range| range.to_str().ok());
-    let part = match asked.map_or(RangeRequest::All, RangeRequest::parse) {
+    let range = headers.get(header::RANGE).filter(|_| which.from.is_none());
+    let range = range.and_then(|range| range.to_str().ok());
+    let part = match range.map_or(RangeRequest::All, RangeRequest::parse) {
         RangeRequest::All => ByteRange { from: which.from.unwrap_or(0).min(length), until: length, is_range: false },
-        asks => match asks.within(length) {
+        requested => match requested.within(length) {
             Some((from, until)) => ByteRange { from, until, is_range: true },
             None => return Ok(not_satisfiable(length)),
         },
     };
-    Ok(part.answer(&app, &run, length))
+    Ok(part.response(&app, &run, length))
 }
 
-/// A part of an output; the end is the byte after the last.
+/// A part of an output; `until` is the offset after the last byte.
 #[derive(Debug, Clone, Copy)]
 struct ByteRange {
     from: u64,
@@ -93,7 +98,7 @@ struct ByteRange {
 }
 
 impl ByteRange {
-    fn answer(self, app: &AppState, run: &Run, length: u64) -> Response {
+    fn response(self, app: &AppState, run: &Run, length: u64) -> Response {
         let Self { from, until, is_range } = self;
         let (store, id) = (Arc::clone(&app.store), run.id);
         let body = stream::body(move |writer| async move { send(&*store, id, from, until, &writer).await.map(drop) });
@@ -103,20 +108,20 @@ impl ByteRange {
         headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         if is_range {
             let range = format!("bytes {from}-{}/{length}", until - 1);
-            headers.insert(header::CONTENT_RANGE, HeaderValue::try_from(range).expect("it is made of digits"));
+            headers.insert(header::CONTENT_RANGE, HeaderValue::try_from(range).expect("digits are valid in a header"));
             *response.status_mut() = StatusCode::PARTIAL_CONTENT;
         }
         response
     }
 }
 
-/// What a `Range` header asks for. What is not one range of bytes asks for all, as the header's rules say.
+/// A `Range` header. As HTTP requires, a header that is not a single range of bytes is ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RangeRequest {
     All,
-    /// From a byte to another or to the end, both included.
+    /// From a byte to another, both included, or to the end.
     From(u64, Option<u64>),
-    /// So many at the end.
+    /// The last bytes.
     Last(u64),
 }
 
@@ -136,7 +141,7 @@ impl RangeRequest {
         }
     }
 
-    /// The bytes that are there, up to the one after the last; none, when there are none.
+    /// The existing bytes of the range, up to the offset after the last; `None` if there are none.
     fn within(self, length: u64) -> Option<(u64, u64)> {
         let (from, until) = match self {
             Self::All => (0, length),
@@ -148,16 +153,18 @@ impl RangeRequest {
 }
 
 fn not_satisfiable(length: u64) -> Response {
-    let mut problem =
-        Problem::new(ProblemCode::BadRequest, format!("the output has {length} bytes and none in that range"));
+    let mut problem = Problem::new(
+        ProblemCode::BadRequest,
+        format!("the output has {length} bytes, and none of them is in the requested range"),
+    );
     problem.status = StatusCode::RANGE_NOT_SATISFIABLE.as_u16();
     let mut response = ApiError::from(problem).into_response();
-    let range = HeaderValue::try_from(format!("bytes */{length}")).expect("it is made of digits");
+    let range = HeaderValue::try_from(format!("bytes */{length}")).expect("digits are valid in a header");
     response.headers_mut().insert(header::CONTENT_RANGE, range);
     response
 }
 
-/// An answer with what is known of the output. Bytes are bytes: no browser may take them for a page.
+/// A response with headers that describe the output. Browsers must not interpret the bytes as a page.
 fn described(run: &Run, length: Option<u64>, body: axum::body::Body) -> Response {
     let kept = match (&run.written, length) {
         (Some(written), Some(length)) if run.state.is_finished() => match written.bytes {
@@ -171,18 +178,19 @@ fn described(run: &Run, length: Option<u64>, body: axum::body::Body) -> Response
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
         (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-        (RUN, HeaderValue::try_from(run.id.to_string()).expect("it is made of hexadecimal digits")),
+        (RUN, HeaderValue::try_from(run.id.to_string()).expect("hexadecimal digits are valid in a header")),
         (OUTPUT, HeaderValue::from_static(kept)),
     ];
     (headers, body).into_response()
 }
 
-/// Sends a part of an output as far as it is there. Answers with where it ended.
+/// Sends a part of an output as far as it exists. Returns the offset after the last byte sent.
 async fn send(store: &dyn Store, run: RunId, from: u64, until: u64, writer: &StreamWriter) -> Result<u64, ReaderGone> {
     let mut at = from;
     while at < until {
         let most = usize::try_from(until - at).unwrap_or(PIECE_MAX).min(PIECE_MAX);
-        // An answer that has begun can only break off; its length says that something is missing.
+        // After the response head was sent, only ending the body early can report an error: the client compares the
+        // length.
         let Ok(chunk) = store.read(run, at, most).await else { break };
         if chunk.bytes.is_empty() {
             break;
@@ -193,41 +201,41 @@ async fn send(store: &dyn Store, run: RunId, from: u64, until: u64, writer: &Str
     Ok(at)
 }
 
-/// Sends an output on and on until the run has ended.
+/// Streams an output until the run has ended.
 fn follow(app: &Arc<AppState>, run: &Run, from: u64) -> Response {
     let (store, id) = (Arc::clone(&app.store), run.id);
-    // From before the run is looked at, so that its end cannot fall in between.
-    let news = app.feed.reader(None);
-    let body = stream::body(move |writer| async move { pursue(&*store, id, from, news, &writer).await });
+    // Subscribe before the run is loaded, so that its end cannot be missed.
+    let events = app.feed.reader(None);
+    let body = stream::body(move |writer| async move { send_until_end(&*store, id, from, events, &writer).await });
     described(run, None, body)
 }
 
-async fn pursue(
+async fn send_until_end(
     store: &dyn Store,
     id: RunId,
     from: u64,
-    mut news: FeedReader,
+    mut events: FeedReader,
     writer: &StreamWriter,
 ) -> Result<(), ReaderGone> {
     let mut at = from;
     loop {
-        // Everything is stored before a run ends; so what is read after that is all there is.
-        let is_over = match load_run(store, id).await {
+        // The output is stored before the run ends, so a read after the end returns everything.
+        let has_ended = match load_run(store, id).await {
             Ok(run) => run.is_none_or(|run| run.state.is_finished()),
             Err(_) => {
                 tokio::select! {
-                    () = sleep(AWAY_WAIT) => continue,
+                    () = sleep(FAULT_WAIT) => continue,
                     () = writer.gone() => return Err(ReaderGone),
                 }
             }
         };
         at = send(store, id, at, u64::MAX, writer).await?;
-        if is_over {
+        if has_ended {
             return Ok(());
         }
         tokio::select! {
-            () = news.hears_of(id) => {}
-            () = sleep(LOOK_EVERY) => {}
+            () = events.wait_for_run(id) => {}
+            () = sleep(POLL_INTERVAL) => {}
             () = writer.gone() => return Err(ReaderGone),
         }
     }

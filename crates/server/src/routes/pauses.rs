@@ -16,10 +16,9 @@ use crate::caller::RequestIdentity;
 use crate::extract::{JobIdPath, JsonBody};
 use crate::problem::ApiError;
 
-/// Longest reason in bytes; it stands in records that are read often.
+/// Maximum length of a reason, in bytes. It is part of records that are read often.
 const WHY_MAX: usize = 1_000;
 
-/// The routes.
 pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new()
         .route("/api/v1/pause", post(pause_all))
@@ -28,14 +27,16 @@ pub(crate) fn router() -> Router<Arc<AppState>> {
         .route("/api/v1/jobs/{id}/resume", post(resume))
 }
 
-/// A body that says nothing.
+/// The body of a request without parameters.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EmptyBody {}
 
-/// Starts nothing of a job by itself any more.
+/// Pause a job
+///
+/// Cronhold starts no runs of the job automatically until it is resumed.
 #[utoipa::path(post, path = "/api/v1/jobs/{id}/pause", tag = "jobs",
-    params(("id" = String, Path, description = "The job's id")),
+    params(("id" = String, Path, description = "Job id")),
     request_body = PauseBody,
     responses((status = 204), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn pause(
@@ -44,12 +45,12 @@ pub(crate) async fn pause(
     JobIdPath(id): JobIdPath,
     JsonBody(body): JsonBody<PauseBody>,
 ) -> Result<StatusCode, ApiError> {
-    begin(&app, caller, Some(id), body.why).await
+    send_pause(&app, caller, Some(id), body.why).await
 }
 
-/// Starts a job by itself again.
+/// Resume a job
 #[utoipa::path(post, path = "/api/v1/jobs/{id}/resume", tag = "jobs",
-    params(("id" = String, Path, description = "The job's id")),
+    params(("id" = String, Path, description = "Job id")),
     responses((status = 204), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn resume(
     State(app): State<Arc<AppState>>,
@@ -57,11 +58,13 @@ pub(crate) async fn resume(
     JobIdPath(id): JobIdPath,
     JsonBody(EmptyBody {}): JsonBody<EmptyBody>,
 ) -> Result<StatusCode, ApiError> {
-    app.ask(actor, Command::Resume { job: Some(id) }).await?;
+    app.request(actor, Command::Resume { job: Some(id) }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Starts nothing by itself any more.
+/// Pause all jobs
+///
+/// Cronhold starts no runs automatically until everything is resumed.
 #[utoipa::path(post, path = "/api/v1/pause", tag = "jobs", request_body = PauseBody,
     responses((status = 204), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn pause_all(
@@ -69,10 +72,12 @@ pub(crate) async fn pause_all(
     caller: RequestIdentity,
     JsonBody(body): JsonBody<PauseBody>,
 ) -> Result<StatusCode, ApiError> {
-    begin(&app, caller, None, body.why).await
+    send_pause(&app, caller, None, body.why).await
 }
 
-/// Starts things by itself again.
+/// Resume all jobs
+///
+/// Jobs that are paused individually stay paused.
 #[utoipa::path(post, path = "/api/v1/resume", tag = "jobs",
     responses((status = 204), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn resume_all(
@@ -80,11 +85,11 @@ pub(crate) async fn resume_all(
     RequestIdentity(actor): RequestIdentity,
     JsonBody(EmptyBody {}): JsonBody<EmptyBody>,
 ) -> Result<StatusCode, ApiError> {
-    app.ask(actor, Command::Resume { job: None }).await?;
+    app.request(actor, Command::Resume { job: None }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn begin(
+async fn send_pause(
     app: &AppState,
     RequestIdentity(actor): RequestIdentity,
     job: Option<JobId>,
@@ -93,6 +98,6 @@ async fn begin(
     if why.len() > WHY_MAX {
         return Err(ApiError::new(ProblemCode::Invalid, format!("`why` can have at most {WHY_MAX} bytes")));
     }
-    app.ask(actor, Command::Pause { job, why }).await?;
+    app.request(actor, Command::Pause { job, why }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,4 +1,4 @@
-//! Runs of Cronken's nodes that share the store. They are only shown.
+//! Runs of Cronken nodes that share the store. They are read-only.
 
 use std::sync::Arc;
 
@@ -14,12 +14,10 @@ use crate::AppState;
 use crate::extract::{QueryParams, limit};
 use crate::problem::ApiError;
 
-/// The routes.
 pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new().route("/api/v1/peers/runs", get(runs))
 }
 
-/// The query of a list of runs.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PeerRunQuery {
@@ -27,12 +25,15 @@ pub(crate) struct PeerRunQuery {
     limit: Option<usize>,
 }
 
-/// Runs of nodes of Cronken that share the store: those that run, and after them those that have ended last. The one
-/// that was started last comes first. Where there are no such nodes, the list is empty.
+/// List runs of Cronken nodes that share the store
+///
+/// The list has the running runs and, up to the limit, those that ended last. It is ordered by start time, latest
+/// first. It is empty if there are no such nodes.
 #[utoipa::path(get, path = "/api/v1/peers/runs", tag = "peers",
     params(
-        ("job" = Option<String>, Query, description = "Only of this job"),
-        ("limit" = Option<usize>, Query, minimum = 1, maximum = 1000, description = "How many"),
+        ("job" = Option<String>, Query, description = "Cronken's name of the job"),
+        ("limit" = Option<usize>, Query, minimum = 1, maximum = 1000,
+            description = "Maximum number of runs; default: 50"),
     ),
     responses((status = 200, body = Vec<PeerRun>), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn runs(
@@ -84,10 +85,10 @@ mod tests {
     fn store_without_cronken_has_no_peer_runs() {
         with_rig("peers", async |rig| {
             for path in ["/api/v1/peers/runs", "/api/v1/peers/runs?job=any%20name&limit=1000"] {
-                assert_eq!(rig.ask(&format!("GET {path}"), "").await.json(), json!([]));
+                assert_eq!(rig.request(&format!("GET {path}"), "").await.json(), json!([]));
             }
             for wrong in ["limit=0", "limit=1001", "state=success"] {
-                let refused = rig.ask(&format!("GET /api/v1/peers/runs?{wrong}"), "").await;
+                let refused = rig.request(&format!("GET /api/v1/peers/runs?{wrong}"), "").await;
                 assert_eq!(refused.problem().0, 400, "{wrong}");
             }
         });

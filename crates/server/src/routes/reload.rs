@@ -1,4 +1,4 @@
-//! Job files are read anew. They are watched as well; this is for whoever wants to know at once what came of it.
+//! Rereads the job files. The daemon watches them as well; this request returns the result immediately.
 
 use std::sync::Arc;
 
@@ -11,12 +11,11 @@ use super::pauses::EmptyBody;
 use crate::AppState;
 use crate::extract::JsonBody;
 
-/// The routes.
 pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new().route("/api/v1/reload", post(reload))
 }
 
-/// Reads all job files anew and does what they say.
+/// Reread all job files and apply their changes
 #[utoipa::path(post, path = "/api/v1/reload", tag = "jobs",
     responses((status = 200, body = ReloadReport), (status = "4XX", body = Problem)))]
 pub(crate) async fn reload(

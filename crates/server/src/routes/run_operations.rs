@@ -1,5 +1,5 @@
-//! What people can do with a run. Each is one command of the core; whether the run's state allows it is decided there.
-//! The answer is the run as it is afterwards.
+//! Operations on a run. Each sends one command to the node; the core decides whether the state of the run allows it.
+//! The response is the run after the operation.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use cronhold_core::decision::Rejection;
 use cronhold_core::record::Actor;
 use cronhold_core::signal::Signal;
 
-use super::runs::{ask_for_run, key};
+use super::runs::{create_run, key};
 use crate::AppState;
 use crate::caller::RequestIdentity;
 use crate::extract::{JsonBody, PathSegment};
@@ -24,7 +24,6 @@ use crate::keys::{IdempotencyKeys, KeyedRequest};
 use crate::node_names;
 use crate::problem::ApiError;
 
-/// The routes.
 pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new()
         .route("/api/v1/runs/{run}/start", post(start))
@@ -36,7 +35,7 @@ pub(crate) fn router() -> Router<Arc<AppState>> {
         .route("/api/v1/runs/{run}/rerun", post(rerun))
 }
 
-/// Asks for something to be done with a run, and answers with what it is then.
+/// Sends a command about a run, and returns the run after it.
 async fn operate(
     app: &AppState,
     actor: Actor,
@@ -44,14 +43,17 @@ async fn operate(
     command: impl FnOnce(RunId) -> Command,
 ) -> Result<Json<RunSummary>, ApiError> {
     let id = find_run(&*app.store, name).await?.id;
-    app.ask(actor, command(id)).await?;
+    app.request(actor, command(id)).await?;
     let run = load_run(&*app.store, id).await?.ok_or(Rejection::NoRun(id))?;
-    Ok(Json(node_names::tell(&*app.store, &run).await?))
+    Ok(Json(node_names::summary(&*app.store, &run).await?))
 }
 
-/// Starts a run that waits: first for its time, then for whatever else it waits for.
+/// Start a scheduled or waiting run now
+///
+/// A scheduled run no longer waits for its time. A waiting run no longer waits for its conditions.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/start", tag = "runs",
-    params(("run" = String, Path, description = "Its id, `job#number`, or a job for its latest run that is not only planned")),
+    params(("run" = String, Path,
+        description = "Run id, `job#number`, or a job id for its latest run that is not only scheduled")),
     responses((status = 200, body = RunSummary), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn start(
     State(app): State<Arc<AppState>>,
@@ -61,9 +63,10 @@ pub(crate) async fn start(
     operate(&app, actor, &name, |run| Command::Start { run }).await
 }
 
-/// Skips a run that has not started.
+/// Skip a run that has not started
 #[utoipa::path(post, path = "/api/v1/runs/{run}/skip", tag = "runs", request_body = SkipBody,
-    params(("run" = String, Path, description = "Its id, `job#number`, or a job for its latest run that is not only planned")),
+    params(("run" = String, Path,
+        description = "Run id, `job#number`, or a job id for its latest run that is not only scheduled")),
     responses((status = 200, body = RunSummary), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn skip(
     State(app): State<Arc<AppState>>,
@@ -74,9 +77,12 @@ pub(crate) async fn skip(
     operate(&app, actor, &name, |run| Command::Skip { run, why }).await
 }
 
-/// Ends a run's program: its signal, time to obey, then SIGKILL.
+/// Stop a run
+///
+/// Sends the stop signal of the job to the program, and SIGKILL if the program has not ended after the grace period.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/stop", tag = "runs",
-    params(("run" = String, Path, description = "Its id, `job#number`, or a job for its latest run that is not only planned")),
+    params(("run" = String, Path,
+        description = "Run id, `job#number`, or a job id for its latest run that is not only scheduled")),
     responses((status = 200, body = RunSummary), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn stop(
     State(app): State<Arc<AppState>>,
@@ -86,9 +92,12 @@ pub(crate) async fn stop(
     operate(&app, actor, &name, |run| Command::Stop { run }).await
 }
 
-/// Sends SIGKILL to a run's program.
+/// Kill a run
+///
+/// Sends SIGKILL to the program.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/kill", tag = "runs",
-    params(("run" = String, Path, description = "Its id, `job#number`, or a job for its latest run that is not only planned")),
+    params(("run" = String, Path,
+        description = "Run id, `job#number`, or a job id for its latest run that is not only scheduled")),
     responses((status = 200, body = RunSummary), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn kill(
     State(app): State<Arc<AppState>>,
@@ -98,9 +107,10 @@ pub(crate) async fn kill(
     operate(&app, actor, &name, |run| Command::Signal { run, signal: Signal::KILL }).await
 }
 
-/// Sends a run's program a signal.
+/// Send a signal to the program of a run
 #[utoipa::path(post, path = "/api/v1/runs/{run}/signal", tag = "runs", request_body = SignalBody,
-    params(("run" = String, Path, description = "Its id, `job#number`, or a job for its latest run that is not only planned")),
+    params(("run" = String, Path,
+        description = "Run id, `job#number`, or a job id for its latest run that is not only scheduled")),
     responses((status = 200, body = RunSummary), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn signal(
     State(app): State<Arc<AppState>>,
@@ -112,9 +122,10 @@ pub(crate) async fn signal(
     operate(&app, actor, &name, |run| Command::Signal { run, signal }).await
 }
 
-/// Gives a finished run another finished state.
+/// Mark a finished run with another finished state
 #[utoipa::path(post, path = "/api/v1/runs/{run}/mark", tag = "runs", request_body = MarkBody,
-    params(("run" = String, Path, description = "Its id, `job#number`, or a job for its latest run that is not only planned")),
+    params(("run" = String, Path,
+        description = "Run id, `job#number`, or a job id for its latest run that is not only scheduled")),
     responses((status = 200, body = RunSummary), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn mark(
     State(app): State<Arc<AppState>>,
@@ -125,15 +136,16 @@ pub(crate) async fn mark(
     operate(&app, actor, &name, |run| Command::Mark { run, state, why }).await
 }
 
-/// Makes a finished run once more.
+/// Rerun a finished run
 #[utoipa::path(post, path = "/api/v1/runs/{run}/rerun", tag = "runs", request_body = RerunBody,
     params(
-        ("run" = String, Path, description = "Its id, `job#number`, or a job for its latest run that is not only planned"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Asked for twice under one key, it is one run"),
+        ("run" = String, Path,
+            description = "Run id, `job#number`, or a job id for its latest run that is not only scheduled"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Requests with the same key create only one run"),
     ),
     responses(
-        (status = 200, description = "It was made before", body = CreatedRun),
-        (status = 201, description = "Made", body = CreatedRun),
+        (status = 200, description = "A run with this key already existed", body = CreatedRun),
+        (status = 201, description = "Created", body = CreatedRun),
         (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn rerun(
     State(app): State<Arc<AppState>>,
@@ -147,11 +159,11 @@ pub(crate) async fn rerun(
     let id = match key(&headers)? {
         None => app.node.random_run_id(),
         Some(key) => {
-            // As it was asked: the latest run of a job is another one the second time.
+            // The key refers to the name in the request: the latest run of a job changes between two requests.
             let keyed = KeyedRequest { job: &old.job, what: &name, key };
             keys.id(&keyed, app.clock.now(), &*app.store).await?
         }
     };
     let command = Command::Rerun { run: old.id, id, anew };
-    ask_for_run(&app, actor, old.job.clone(), id, command).await
+    create_run(&app, actor, old.job.clone(), id, command).await
 }

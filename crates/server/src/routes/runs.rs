@@ -1,4 +1,4 @@
-//! Runs: the list, one of them with every step it took, and making one.
+//! The list of runs, one run in detail, and the creation of a run.
 
 use std::sync::Arc;
 
@@ -24,22 +24,20 @@ use crate::keys::{IdempotencyKeys, KeyedRequest};
 use crate::node_names::{self, NodeNames};
 use crate::problem::ApiError;
 
-/// The header under which one run is asked for several times.
+/// Header with the key that identifies repeated requests for one run.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// Longest key in bytes.
+/// Maximum length of a key, in bytes.
 const KEY_MAX: usize = 255;
 
-/// The routes.
 pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new()
         .route("/api/v1/runs", get(list))
         .route("/api/v1/runs/{run}", get(show))
-        .route("/api/v1/jobs/{id}/runs", post(make))
+        .route("/api/v1/jobs/{id}/runs", post(create))
         .merge(super::run_operations::router())
         .layer(Extension(Arc::new(IdempotencyKeys::default())))
 }
 
-/// Which runs are asked for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RunsQuery {
@@ -50,14 +48,16 @@ pub(crate) struct RunsQuery {
     limit: Option<usize>,
 }
 
-/// Runs, the latest first.
+/// List runs, latest first
 #[utoipa::path(get, path = "/api/v1/runs", tag = "runs",
     params(
-        ("job" = Option<String>, Query, description = "Only of this job"),
-        ("state" = Option<String>, Query, description = "Only in one of these states, with commas between them"),
-        ("since" = Option<String>, Query, description = "Only for this time or a later one"),
-        ("before" = Option<String>, Query, description = "Only with an id below this: `next` of the page before"),
-        ("limit" = Option<usize>, Query, minimum = 1, maximum = 1000, description = "How many"),
+        ("job" = Option<String>, Query, description = "Job id"),
+        ("state" = Option<String>, Query, description = "States of the runs, separated by commas"),
+        ("since" = Option<String>, Query, description = "Earliest nominal time"),
+        ("before" = Option<String>, Query,
+            description = "Only runs with an id before this one: `next` of the previous page"),
+        ("limit" = Option<usize>, Query, minimum = 1, maximum = 1000,
+            description = "Maximum number of runs; default: 50"),
     ),
     responses((status = 200, body = RunList), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn list(
@@ -73,10 +73,10 @@ pub(crate) async fn list(
     });
     let runs: Vec<Arc<Run>> = page.records.into_iter().filter_map(run_of).collect();
     if let Some(job) = job.filter(|_| runs.is_empty()) {
-        known(&app, job).await?;
+        check_known(&app, job).await?;
     }
     let names = NodeNames::of(&*app.store, runs.iter().map(|run| &**run)).await?;
-    let runs = runs.iter().map(|run| names.tell(run)).collect();
+    let runs = runs.iter().map(|run| names.summary(run)).collect();
     Ok(Json(RunList { runs, next, unreadable: page.unreadable }))
 }
 
@@ -94,7 +94,7 @@ impl RunsQuery {
     }
 }
 
-/// Reads a parameter.
+/// Parses a parameter.
 pub(super) fn read<T>(
     name: &str,
     text: Option<&str>,
@@ -108,8 +108,8 @@ fn wrong(name: &str, mut error: TextError) -> ApiError {
     ApiError::unreadable(ProblemCode::BadRequest, error)
 }
 
-/// There is such a job, or there was one: its runs outlive it.
-async fn known(app: &AppState, job: JobId) -> Result<(), ApiError> {
+/// Fails if the job neither exists nor has runs. Runs outlive their job.
+async fn check_known(app: &AppState, job: JobId) -> Result<(), ApiError> {
     let of_job = RunQuery { job: Some(job.clone()), ..RunQuery::default() };
     if is_job(&*app.store, &job).await? || !app.store.page(&Query::Runs(of_job), 1).await?.records.is_empty() {
         return Ok(());
@@ -117,16 +117,17 @@ async fn known(app: &AppState, job: JobId) -> Result<(), ApiError> {
     Err(Rejection::NoJob(job).into())
 }
 
-/// One run with every step it took.
+/// Get a run, with its log of state changes
 #[utoipa::path(get, path = "/api/v1/runs/{run}", tag = "runs",
-    params(("run" = String, Path, description = "Its id, `job#number`, or a job for its latest run that is not only planned")),
+    params(("run" = String, Path,
+        description = "Run id, `job#number`, or a job id for its latest run that is not only scheduled")),
     responses((status = 200, body = RunDetail), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn show(
     State(app): State<Arc<AppState>>,
     PathSegment(name): PathSegment,
 ) -> Result<Json<RunDetail>, ApiError> {
     let run = find_run(&*app.store, &name).await?;
-    let told = node_names::tell(&*app.store, &run).await?;
+    let summary = node_names::summary(&*app.store, &run).await?;
     let log = run.log.iter().map(|entry| RunStep {
         at: entry.at,
         state: entry.state,
@@ -134,7 +135,7 @@ pub(crate) async fn show(
         message: entry.message.clone(),
     });
     Ok(Json(RunDetail {
-        run: told,
+        run: summary,
         schedule: run.schedule.as_ref().map(ToString::to_string),
         command: run.work.as_ref().map(command),
         lock: run.lock.as_ref().map(ToString::to_string),
@@ -142,7 +143,7 @@ pub(crate) async fn show(
     }))
 }
 
-/// What a run executes, in one line. Lines of a shell are separated as they are written, by line ends.
+/// The program of a run as text. A shell script keeps its line breaks.
 fn command(work: &ResolvedProgram) -> String {
     match work {
         ResolvedProgram::Noop(span) if span.is_zero() => "noop".to_owned(),
@@ -155,18 +156,18 @@ fn command(work: &ResolvedProgram) -> String {
     }
 }
 
-/// Makes a run.
+/// Create a run of a job
 #[utoipa::path(post, path = "/api/v1/jobs/{id}/runs", tag = "runs",
     params(
-        ("id" = String, Path, description = "The job's id"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Asked for twice under one key, it is one run"),
+        ("id" = String, Path, description = "Job id"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Requests with the same key create only one run"),
     ),
     request_body = RunBody,
     responses(
-        (status = 200, description = "It was made before", body = CreatedRun),
-        (status = 201, description = "Made", body = CreatedRun),
+        (status = 200, description = "A run with this key already existed", body = CreatedRun),
+        (status = 201, description = "Created", body = CreatedRun),
         (status = "4XX", body = Problem), (status = 503, body = Problem)))]
-pub(crate) async fn make(
+pub(crate) async fn create(
     State(app): State<Arc<AppState>>,
     Extension(keys): Extension<Arc<IdempotencyKeys>>,
     RequestIdentity(actor): RequestIdentity,
@@ -183,42 +184,42 @@ pub(crate) async fn make(
         }
     };
     let command = Command::Run { job: job.clone(), args, id, at };
-    ask_for_run(&app, actor, job, id, command).await
+    create_run(&app, actor, job, id, command).await
 }
 
-/// An id with the time that a run is for, so that it stands in its place in lists.
+/// A random id that begins with the time of the run, so that lists show the run in order.
 fn with_time(at: Instant, random: RunId) -> RunId {
     let mut own = [0; 10];
     own.copy_from_slice(&random.bits().to_be_bytes()[6..]);
     RunId::from_random(at, own)
 }
 
-/// The key under which something is asked for.
+/// The idempotency key of a request; `None` if it has none.
 pub(super) fn key(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let Some(key) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     let text = key.to_str().ok().filter(|key| (1..=KEY_MAX).contains(&key.len()));
     text.map(Some).ok_or_else(|| {
-        ApiError::new(ProblemCode::BadRequest, format!("`Idempotency-Key` must have 1 to {KEY_MAX} plain letters"))
+        ApiError::new(ProblemCode::BadRequest, format!("`Idempotency-Key` must have 1 to {KEY_MAX} ASCII characters"))
     })
 }
 
-/// Asks for a run with an id, and says whether it was there before.
-pub(super) async fn ask_for_run(
+/// Creates a run with an id. The status of the response shows whether the run is new.
+pub(super) async fn create_run(
     app: &AppState,
     actor: Actor,
     job: JobId,
     id: RunId,
     command: Command,
 ) -> Result<Response, ApiError> {
-    let was_there = load_run(&*app.store, id).await?.is_some();
-    let answer = app.ask(actor, command).await?;
-    let CommandReply::Run { id, number } = answer else {
-        return Err(ApiError::new(ProblemCode::Internal, "a run was asked for, and the answer is something else"));
+    let existed = load_run(&*app.store, id).await?.is_some();
+    let reply = app.request(actor, command).await?;
+    let CommandReply::Run { id, number } = reply else {
+        return Err(ApiError::new(ProblemCode::Internal, "unexpected reply of the node to the creation of a run"));
     };
-    let status = if was_there { StatusCode::OK } else { StatusCode::CREATED };
-    let place = [(header::LOCATION, format!("{}/runs/{id}", cronhold_api::BASE))];
-    let made = CreatedRun { id: id.to_string(), job: job.to_string(), number: number.0 };
-    Ok((status, place, Json(made)).into_response())
+    let status = if existed { StatusCode::OK } else { StatusCode::CREATED };
+    let location = [(header::LOCATION, format!("{}/runs/{id}", cronhold_api::BASE))];
+    let created = CreatedRun { id: id.to_string(), job: job.to_string(), number: number.0 };
+    Ok((status, location, Json(created)).into_response())
 }
 
 #[cfg(test)]

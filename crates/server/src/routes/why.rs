@@ -1,4 +1,4 @@
-//! Why a job runs or does not run, now or at some time. The answer is the core's; here it gets its records.
+//! Explains why a job runs or does not run, now or at a given time. The core explains; this module loads the records.
 
 use std::sync::Arc;
 
@@ -19,26 +19,24 @@ use crate::extract::{JobIdPath, QueryParams};
 use crate::known::{self, RunSelection};
 use crate::problem::ApiError;
 
-/// The routes.
 pub(crate) fn router() -> Router<Arc<AppState>> {
-    Router::new().route("/api/v1/jobs/{id}/why", get(ask))
+    Router::new().route("/api/v1/jobs/{id}/why", get(explain))
 }
 
-/// About when it is asked.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WhyQuery {
     at: Option<String>,
 }
 
-/// Why a job runs or does not run.
-#[utoipa::path(get, path = "/api/v1/jobs/{id}/why", tag = "questions",
+/// Explain why a job runs or does not run
+#[utoipa::path(get, path = "/api/v1/jobs/{id}/why", tag = "jobs",
     params(
-        ("id" = String, Path, description = "The job's id"),
-        ("at" = Option<String>, Query, description = "About this time; about the present, when absent"),
+        ("id" = String, Path, description = "Job id"),
+        ("at" = Option<String>, Query, description = "Time to explain; default: now"),
     ),
     responses((status = 200, body = WhyReport), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
-pub(crate) async fn ask(
+pub(crate) async fn explain(
     State(app): State<Arc<AppState>>,
     JobIdPath(job): JobIdPath,
     QueryParams(when): QueryParams<WhyQuery>,
@@ -46,29 +44,29 @@ pub(crate) async fn ask(
     let at = read("at", when.at.as_deref(), Instant::parse)?;
     let runs = if at.is_some() { RunSelection::All } else { RunSelection::Present };
     let loaded = known::load(&*app.store, &job, runs).await?;
-    // A job that is gone can still have runs to speak of.
+    // A removed job can still have runs to explain.
     if loaded.known.job.is_none() && !loaded.known.runs.iter().any(|run| run.job == job) {
         return Err(Rejection::NoJob(job).into());
     }
-    // Nodes that share a store go by its time, and so does what they have written.
+    // Nodes that share a store use its time, also in the records they write.
     let now = if app.store.is_shared() { app.store.time().await? } else { app.clock.now() };
     let has_foreign = has_foreign_nodes(&*app.store);
     let world = DecisionContext { has_foreign, ..(app.world)() };
     let answer = why::why(&job, &loaded.known, &world, now, at);
     let mut lines: Vec<AnswerLine> = answer.words(&loaded.known, &world).into_iter().map(line).collect();
     if let Some(cut) = loaded.cut.filter(|cut| at.is_some_and(|at| at <= *cut)) {
-        let text = format!("only the latest {} runs were looked at, which begin at {cut}", known::RUNS_MAX);
+        let text = format!("only the latest {} runs were checked, which begin at {cut}", known::RUNS_MAX);
         lines.insert(0, AnswerLine { tone: tone(Tone::Advice).to_owned(), text });
     }
     Ok(Json(WhyReport { job: job.to_string(), now, at, lines }))
 }
 
-/// A line of the core as it is told.
+/// A line of an explanation for the response.
 pub(super) fn line(line: why::ExplanationLine) -> AnswerLine {
     AnswerLine { tone: tone(line.tone).to_owned(), text: line.text }
 }
 
-/// The word for a kind of line.
+/// The name of a tone.
 pub(super) const fn tone(tone: Tone) -> &'static str {
     match tone {
         Tone::Answer => "answer",

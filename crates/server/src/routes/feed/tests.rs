@@ -20,7 +20,7 @@ impl Listener {
         let which = FeedQuery { job: job.map(ToOwned::to_owned) };
         let headers = last.map(|last| (HeaderName::from_static("last-event-id"), last.parse().expect("a value")));
         let state = State(Arc::clone(&rig.app));
-        let response = feed(state, QueryParams(which), headers.into_iter().collect()).await.expect("it is there");
+        let response = feed(state, QueryParams(which), headers.into_iter().collect()).await.expect("a response");
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         Self { stream: response.into_body().into_data_stream(), text: String::new() }
     }
@@ -34,8 +34,10 @@ impl Listener {
                 return block;
             }
             let mut stream = pin!(&mut self.stream);
-            let bytes = std::future::poll_fn(|context| stream.as_mut().poll_next(context)).await.expect("it goes on");
-            self.text.push_str(std::str::from_utf8(&bytes.expect("nothing fails")).expect("text"));
+            let bytes = std::future::poll_fn(|context| stream.as_mut().poll_next(context))
+                .await
+                .expect("the stream does not end");
+            self.text.push_str(std::str::from_utf8(&bytes.expect("the stream does not fail")).expect("text"));
         }
     }
 
@@ -51,8 +53,8 @@ impl Listener {
 }
 
 #[test]
-fn tells_what_happens() {
-    with_rig("feed-tells", async |rig| {
+fn clients_receive_matching_events_and_resume() {
+    with_rig("feed-events", async |rig| {
         let mut all = Listener::new(rig, None, None).await;
         let mut only_b = Listener::new(rig, Some("b"), None).await;
         let start = all.block().await;
@@ -64,7 +66,7 @@ fn tells_what_happens() {
         rig.send("POST /api/v1/jobs/b/pause", r#"{"why": "tea"}"#).await;
         rig.send("POST /api/v1/jobs/b/resume", "").await;
         rig.send("POST /api/v1/pause", r#"{"why": "moving"}"#).await;
-        rig.ask("DELETE /api/v1/jobs/b", "").await;
+        rig.request("DELETE /api/v1/jobs/b", "").await;
 
         let (_, name, job) = all.event().await;
         assert_eq!((name.as_str(), &job["id"], &job["revision"]), ("job", &"a".into(), &1.into()));
@@ -83,16 +85,16 @@ fn tells_what_happens() {
         let (_, name, job) = only_b.event().await;
         assert_eq!((name.as_str(), &job["revision"]), ("job", &Value::Null));
 
-        // Who comes back gets what it has missed.
+        // A client that reconnects gets the events that it missed.
         let mut again = Listener::new(rig, Some("b"), Some(&seen)).await;
         again.block().await;
         assert_eq!(again.event().await.2["pause"], Value::Null);
-        // Who comes from another life looks at everything anew.
-        let mut stranger = Listener::new(rig, None, Some("abc-1")).await;
-        stranger.block().await;
-        assert_eq!(stranger.event().await.1, "reset");
+        // A client with an id of another start must reload its state.
+        let mut unknown = Listener::new(rig, None, Some("abc-1")).await;
+        unknown.block().await;
+        assert_eq!(unknown.event().await.1, "reset");
         for (path, more) in [("feed?job=%23", ""), ("feed?x=1", ""), ("feed", "Last-Event-ID: 7\n")] {
-            assert_eq!(rig.ask(&format!("GET /api/v1/{path}"), more).await.problem().0, 400, "{path} {more}");
+            assert_eq!(rig.request(&format!("GET /api/v1/{path}"), more).await.problem().0, 400, "{path} {more}");
         }
     });
 }

@@ -1,4 +1,4 @@
-//! Runs over a real node: made, listed, named, and everything that can be done with them.
+//! Runs of a real node: creation, lists, names and operations.
 
 use cronhold_core::RunId;
 use cronhold_core::command::{ExitOutcome, ProgramReport};
@@ -13,21 +13,21 @@ async fn put(rig: &ServerFixture, id: &str, job: &str) {
     assert_eq!(got.status, 201, "{got:?}");
 }
 
-/// Makes a run and answers with its id.
-async fn make(rig: &ServerFixture, job: &str, body: &str) -> String {
+/// Creates a run and returns its id.
+async fn create_run(rig: &ServerFixture, job: &str, body: &str) -> String {
     let got = rig.send(&format!("POST /api/v1/jobs/{job}/runs"), body).await;
     assert_eq!(got.status, 201, "{got:?}");
-    let made = got.json();
-    assert_eq!(got.headers["location"], format!("/api/v1/runs/{}", made["id"].as_str().expect("an id")));
-    made["id"].as_str().expect("an id").to_owned()
+    let created = got.json();
+    assert_eq!(got.headers["location"], format!("/api/v1/runs/{}", created["id"].as_str().expect("an id")));
+    created["id"].as_str().expect("an id").to_owned()
 }
 
-/// Lets a run's program end.
+/// Ends the program of a run.
 async fn end(rig: &ServerFixture, id: &str, success: bool) {
     let run = RunId::parse(id).expect("an id");
     rig.app.node.report(run, ProgramReport::Ended(ExitOutcome { success, ..ExitOutcome::SUCCESS })).await;
     loop {
-        let run = rig.ask(&format!("GET /api/v1/runs/{id}"), "").await.json();
+        let run = rig.request(&format!("GET /api/v1/runs/{id}"), "").await.json();
         if !run["times"]["finished"].is_null() {
             return;
         }
@@ -36,46 +36,46 @@ async fn end(rig: &ServerFixture, id: &str, success: bool) {
 }
 
 async fn numbers(rig: &ServerFixture, query: &str) -> Vec<u64> {
-    let got = rig.ask(&format!("GET /api/v1/runs{query}"), "").await;
+    let got = rig.request(&format!("GET /api/v1/runs{query}"), "").await;
     assert_eq!(got.status, 200, "{query}: {got:?}");
     let runs = got.json()["runs"].clone();
     runs.as_array().expect("a list").iter().map(|run| run["number"].as_u64().expect("a number")).collect()
 }
 
 #[test]
-fn are_listed_with_the_latest_first() {
+fn runs_are_listed_latest_first() {
     with_rig("runs-list", async |rig| {
         put(rig, "a", JOB).await;
         put(rig, "b%2Fc", JOB).await;
-        // Times of their own, because those that are made in one millisecond are in no order.
+        // Explicit times, because runs that are created in the same millisecond have no defined order.
         let at = |day: u32| format!(r#"{{"at": "2026-01-0{day}T00:00:00Z"}}"#);
-        let first = make(rig, "a", &at(1)).await;
+        let first = create_run(rig, "a", &at(1)).await;
         end(rig, &first, true).await;
-        let second = make(rig, "a", &at(2)).await;
+        let second = create_run(rig, "a", &at(2)).await;
         end(rig, &second, false).await;
-        make(rig, "a", &at(3)).await;
-        make(rig, "b%2Fc", r#"{"at": "2030-01-01T00:00:00Z"}"#).await;
+        create_run(rig, "a", &at(3)).await;
+        create_run(rig, "b%2Fc", r#"{"at": "2030-01-01T00:00:00Z"}"#).await;
         assert_eq!(numbers(rig, "").await, [1, 3, 2, 1]);
         assert_eq!(numbers(rig, "?job=a").await, [3, 2, 1]);
         assert_eq!(numbers(rig, "?job=b/c").await, [1]);
         assert_eq!(numbers(rig, "?job=a&state=success,failure").await, [2, 1]);
         assert_eq!(numbers(rig, "?state=scheduled").await, [1]);
         assert_eq!(numbers(rig, "?since=2029-01-01T00:00:00Z").await, [1]);
-        let page = rig.ask("GET /api/v1/runs?job=a&limit=2", "").await.json();
+        let page = rig.request("GET /api/v1/runs?job=a&limit=2", "").await.json();
         assert_eq!(page["next"], page["runs"][1]["id"]);
         let next = page["next"].as_str().expect("there is more");
         assert_eq!(numbers(rig, &format!("?job=a&limit=2&before={next}")).await, [1]);
-        let last = rig.ask(&format!("GET /api/v1/runs?job=a&before={next}"), "").await.json();
+        let last = rig.request(&format!("GET /api/v1/runs?job=a&before={next}"), "").await.json();
         assert_eq!(last["next"], Value::Null);
     });
 }
 
 #[test]
-fn are_told_with_everything_that_programs_need() {
-    with_rig("runs-told", async |rig| {
+fn run_detail_has_all_fields() {
+    with_rig("runs-detail", async |rig| {
         put(rig, "a", r#"{"program": "echo {{ who }}", "params": {"who": {}}, "lock": "l"}"#).await;
-        let id = make(rig, "a", r#"{"args": {"who": "you"}}"#).await;
-        let run = rig.ask("GET /api/v1/runs/a%231", "").await.json();
+        let id = create_run(rig, "a", r#"{"args": {"who": "you"}}"#).await;
+        let run = rig.request("GET /api/v1/runs/a%231", "").await.json();
         let keys: Vec<&String> = run.as_object().expect("an object").keys().collect();
         for key in [
             "id",
@@ -101,29 +101,29 @@ fn are_told_with_everything_that_programs_need() {
         assert_eq!(run["args"], json!({"who": "you"}));
         assert_eq!(run["command"], "echo you");
         assert_eq!((&run["lock"], &run["state"]), (&json!("l"), &json!("starting")));
-        // People know the node by its name.
+        // The response has the name of the node, not its id.
         assert_eq!(run["node"], "test");
         assert_eq!(run["log"][0]["actor"], "operator api");
     });
 }
 
 #[test]
-fn have_names() {
+fn runs_are_found_by_id_number_and_job() {
     with_rig("runs-names", async |rig| {
         put(rig, "a", JOB).await;
-        let got = rig.ask("GET /api/v1/runs/a", "").await;
+        let got = rig.request("GET /api/v1/runs/a", "").await;
         assert!(got.text.contains("has no run yet"), "{got:?}");
-        let id = make(rig, "a", "{}").await;
+        let id = create_run(rig, "a", "{}").await;
         end(rig, &id, true).await;
-        make(rig, "a", r#"{"at": "2030-01-01T00:00:00Z"}"#).await;
-        // What is planned for some day is not what anybody means by the latest run.
+        create_run(rig, "a", r#"{"at": "2030-01-01T00:00:00Z"}"#).await;
+        // A scheduled run does not count as the latest run.
         for name in [id.as_str(), "a%231", "a"] {
-            let run = rig.ask(&format!("GET /api/v1/runs/{name}"), "").await.json();
+            let run = rig.request(&format!("GET /api/v1/runs/{name}"), "").await.json();
             assert_eq!((run["id"].as_str(), run["number"].as_u64()), (Some(id.as_str()), Some(1)), "{name}");
         }
         put(rig, "later", JOB).await;
-        make(rig, "later", r#"{"at": "2030-01-01T00:00:00Z"}"#).await;
-        assert_eq!(rig.ask("GET /api/v1/runs/later", "").await.json()["state"], "scheduled");
+        create_run(rig, "later", r#"{"at": "2030-01-01T00:00:00Z"}"#).await;
+        assert_eq!(rig.request("GET /api/v1/runs/later", "").await.json()["state"], "scheduled");
         for (path, status, code) in [
             ("runs/a%2399", 404, "not_found"),
             ("runs/b", 404, "not_found"),
@@ -140,53 +140,53 @@ fn have_names() {
             ("runs?limit=1001", 400, "bad_request"),
             ("runs?jobs=a", 400, "bad_request"),
         ] {
-            let got = rig.ask(&format!("GET /api/v1/{path}"), "").await;
+            let got = rig.request(&format!("GET /api/v1/{path}"), "").await;
             assert_eq!(got.problem(), (status, code.to_owned()), "{path}");
         }
-        // The runs of a job that is gone stay.
-        rig.ask("DELETE /api/v1/jobs/a", "").await;
+        // The runs of a removed job are kept.
+        rig.request("DELETE /api/v1/jobs/a", "").await;
         assert_eq!(numbers(rig, "?job=a&state=error").await, [0_u64; 0]);
     });
 }
 
 #[test]
-fn asked_for_twice_under_one_key_are_one() {
+fn same_idempotency_key_creates_one_run() {
     with_rig("runs-keys", async |rig| {
         put(rig, "a", JOB).await;
         put(rig, "b", JOB).await;
-        let ask = async |job: &str, key: &str, body: &str| {
+        let request = async |job: &str, key: &str, body: &str| {
             let more = format!("Idempotency-Key: {key}\nContent-Type: application/json\n\n{body}");
-            let got = rig.ask(&format!("POST /api/v1/jobs/{job}/runs"), &more).await;
+            let got = rig.request(&format!("POST /api/v1/jobs/{job}/runs"), &more).await;
             let id = got.json()["id"].as_str().expect("an id").to_owned();
             (got.status, id)
         };
-        let (status, first) = ask("a", "k", "{}").await;
+        let (status, first) = request("a", "k", "{}").await;
         assert_eq!(status, 201);
-        assert_eq!(ask("a", "k", "{}").await, (200, first.clone()));
-        let (status, other) = ask("a", "l", "{}").await;
+        assert_eq!(request("a", "k", "{}").await, (200, first.clone()));
+        let (status, other) = request("a", "l", "{}").await;
         assert_eq!((status, other == first), (201, false));
-        let (status, other) = ask("b", "k", "{}").await;
+        let (status, other) = request("b", "k", "{}").await;
         assert_eq!((status, other == first), (201, false));
-        // With a time of its own the same key is another run for another time.
-        let (status, then) = ask("a", "k", r#"{"at": "2026-01-01T00:00:00Z"}"#).await;
+        // With an explicit time, the same key creates another run.
+        let (status, then) = request("a", "k", r#"{"at": "2026-01-01T00:00:00Z"}"#).await;
         assert_eq!((status, then == first), (201, false));
-        assert_eq!(ask("a", "k", r#"{"at": "2026-01-01T00:00:00Z"}"#).await, (200, then));
-        // Two at the same time are one too, also when nobody remembers the key.
-        let (one, two) = tokio::join!(ask("a", "m", "{}"), ask("a", "m", "{}"));
+        assert_eq!(request("a", "k", r#"{"at": "2026-01-01T00:00:00Z"}"#).await, (200, then));
+        // Concurrent requests create one run too, and the key is found without the cache.
+        let (one, two) = tokio::join!(request("a", "m", "{}"), request("a", "m", "{}"));
         assert_eq!(one.1, two.1);
         let job = cronhold_core::JobId::parse("a").expect("an id");
         let keyed = crate::keys::KeyedRequest { job: &job, what: "run", key: "m" };
-        let forgetful = crate::keys::IdempotencyKeys::default();
-        let found = forgetful.id(&keyed, rig.app.clock.now(), &*rig.app.store).await.expect("the store works");
+        let empty_cache = crate::keys::IdempotencyKeys::default();
+        let found = empty_cache.id(&keyed, rig.app.clock.now(), &*rig.app.store).await.expect("the store works");
         assert_eq!(found.to_string(), one.1);
         let long = format!("Idempotency-Key: {}\n", "x".repeat(256));
-        assert_eq!(rig.ask("POST /api/v1/jobs/a/runs", &long).await.problem().0, 400);
+        assert_eq!(rig.request("POST /api/v1/jobs/a/runs", &long).await.problem().0, 400);
     });
 }
 
 #[test]
-fn can_be_refused() {
-    with_rig("runs-refused", async |rig| {
+fn invalid_run_requests_are_rejected() {
+    with_rig("runs-rejected", async |rig| {
         put(rig, "a", r#"{"program": "true", "params": {"x": {}}}"#).await;
         for (job, body, status, code) in [
             ("b", "{}", 404, "not_found"),
@@ -204,24 +204,24 @@ fn can_be_refused() {
 }
 
 #[test]
-fn can_be_operated() {
-    with_rig("runs-operated", async |rig| {
+fn operations_change_the_state_of_runs() {
+    with_rig("runs-operations", async |rig| {
         put(rig, "a", JOB).await;
         let post = async |path: &str, body: &str| {
             let got = rig.send(&format!("POST /api/v1/runs/{path}"), body).await;
             let state = got.json()["state"].as_str().map(ToOwned::to_owned);
             (got.status, state.unwrap_or_default())
         };
-        let planned = make(rig, "a", r#"{"at": "2030-01-01T00:00:00Z"}"#).await;
-        assert_eq!(post(&format!("{planned}/skip"), r#"{"why": "not then"}"#).await, (200, "skipped".into()));
-        let run = rig.ask(&format!("GET /api/v1/runs/{planned}"), "").await.json();
+        let scheduled = create_run(rig, "a", r#"{"at": "2030-01-01T00:00:00Z"}"#).await;
+        assert_eq!(post(&format!("{scheduled}/skip"), r#"{"why": "not then"}"#).await, (200, "skipped".into()));
+        let run = rig.request(&format!("GET /api/v1/runs/{scheduled}"), "").await.json();
         assert_eq!(run["reason"], "by operator: not then");
-        let early = make(rig, "a", r#"{"at": "2030-01-02T00:00:00Z"}"#).await;
+        let early = create_run(rig, "a", r#"{"at": "2030-01-02T00:00:00Z"}"#).await;
         assert_eq!(post(&format!("{early}/start"), "").await, (200, "starting".into()));
-        let id = make(rig, "a", "{}").await;
+        let id = create_run(rig, "a", "{}").await;
         assert_eq!(post(&format!("{id}/signal"), r#"{"signal": "HUP"}"#).await.0, 409);
         rig.app.node.report(RunId::parse(&id).expect("an id"), ProgramReport::Launched).await;
-        while rig.ask(&format!("GET /api/v1/runs/{id}"), "").await.json()["state"] != "running" {
+        while rig.request(&format!("GET /api/v1/runs/{id}"), "").await.json()["state"] != "running" {
             tokio::task::yield_now().await;
         }
         assert_eq!(post(&format!("{id}/signal"), r#"{"signal": "HUP"}"#).await, (200, "running".into()));
@@ -240,7 +240,7 @@ fn can_be_operated() {
         let again = rig.send(&format!("POST /api/v1/runs/{id}/rerun"), r#"{"anew": true}"#).await;
         assert_eq!(again.status, 201, "{again:?}");
         let run =
-            rig.ask(&format!("GET /api/v1/runs/{}", again.json()["id"].as_str().expect("an id")), "").await.json();
+            rig.request(&format!("GET /api/v1/runs/{}", again.json()["id"].as_str().expect("an id")), "").await.json();
         assert_eq!(run["rerun_of"], id);
     });
 }

@@ -1,11 +1,11 @@
-//! Questions about jobs: why, when next, which have no outcome, and what a backfill would run.
+//! Explanations, next occurrences, holes, and plans of backfills.
 
 use serde_json::{Value, json};
 
 use crate::testing::{START, ServerFixture, with_rig};
 
 async fn get(rig: &ServerFixture, path: &str) -> Value {
-    let got = rig.ask(&format!("GET /api/v1/{path}"), "").await;
+    let got = rig.request(&format!("GET /api/v1/{path}"), "").await;
     assert_eq!(got.status, 200, "{path}: {got:?}");
     got.json()
 }
@@ -23,7 +23,7 @@ fn text(answer: &Value) -> String {
 }
 
 #[test]
-fn jobs_say_why() {
+fn why_explains_pauses_and_waiting_runs() {
     with_rig("why", async |rig| {
         put(rig, "a", r#"{"program": "true", "schedule": "0 3 * * *"}"#).await;
         let now = get(rig, "jobs/a/why").await;
@@ -35,20 +35,20 @@ fn jobs_say_why() {
         let then = get(rig, "jobs/a/why?at=2020-01-01T03:00:00Z").await;
         assert_eq!(then["at"], "2020-01-01T03:00:00Z");
         assert!(!text(&then).is_empty());
-        // A run that stands in the way of another is named.
+        // The explanation names the run that blocks another one.
         put(rig, "b", r#"{"program": "true", "overlap": "queue", "lock": "l"}"#).await;
         rig.send("POST /api/v1/jobs/b/runs", "{}").await;
         rig.send("POST /api/v1/jobs/b/runs", "{}").await;
         let waiting = text(&get(rig, "jobs/b/why").await);
         assert!(waiting.contains("#1") && waiting.contains("#2"), "{waiting}");
         for (path, status) in [("jobs/none/why", 404), ("jobs/a/why?at=soon", 400), ("jobs/a/why?when=1", 400)] {
-            assert_eq!(rig.ask(&format!("GET /api/v1/{path}"), "").await.problem().0, status, "{path}");
+            assert_eq!(rig.request(&format!("GET /api/v1/{path}"), "").await.problem().0, status, "{path}");
         }
     });
 }
 
 #[test]
-fn jobs_say_when() {
+fn next_merges_all_enabled_schedules() {
     with_rig("next", async |rig| {
         let schedules = r#"[{"cron": "0 3 * * *", "timezone": "Europe/Berlin", "name": "night"},
             {"cron": "0 12 * * *", "name": "noon"}, {"cron": "* * * * *", "enabled": false}]"#;
@@ -75,21 +75,21 @@ fn jobs_say_when() {
         put(rig, "b", r#"{"program": "true"}"#).await;
         assert_eq!(get(rig, "jobs/b/next").await, json!([]));
         for (path, status) in [("jobs/none/next", 404), ("jobs/a/next?count=0", 400), ("jobs/a/next?from=x", 400)] {
-            assert_eq!(rig.ask(&format!("GET /api/v1/{path}"), "").await.problem().0, status, "{path}");
+            assert_eq!(rig.request(&format!("GET /api/v1/{path}"), "").await.problem().0, status, "{path}");
         }
     });
 }
 
 #[test]
-fn nothing_is_lost() {
+fn holes_are_found() {
     with_rig("holes", async |rig| {
         put(rig, "a", r#"{"program": "true", "schedule": "* * * * *"}"#).await;
         put(rig, "b", r#"{"program": "true"}"#).await;
         let all = get(rig, "holes").await;
         assert_eq!((&all["jobs"], &all["found"]), (&json!(2), &json!(0)), "{all}");
         assert_eq!(get(rig, "holes?after=a").await["jobs"], 1);
-        // A schedule that has moved on without leaving a record has left a hole.
-        lose_a_minute(rig).await;
+        // A cursor that advanced without a record leaves a hole.
+        lose_ten_minutes(rig).await;
         let holes =
             get(rig, &format!("holes?job=a&from={}", START.minus(cronhold_schedule::Span::from_secs(3_600)))).await;
         assert_eq!(holes["found"], 10, "{holes}");
@@ -100,13 +100,13 @@ fn nothing_is_lost() {
             ("holes?from=x", 400),
             ("holes?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z", 400),
         ] {
-            assert_eq!(rig.ask(&format!("GET /api/v1/{path}"), "").await.problem().0, status, "{path}");
+            assert_eq!(rig.request(&format!("GET /api/v1/{path}"), "").await.problem().0, status, "{path}");
         }
     });
 }
 
-/// Moves the beginning of a cursor back by ten minutes, as if their occurrences had been claimed and nothing written.
-async fn lose_a_minute(rig: &ServerFixture) {
+/// Moves the start of a cursor back by ten minutes, as if their occurrences had been claimed without a record.
+async fn lose_ten_minutes(rig: &ServerFixture) {
     use cronhold_core::decision::RecordChange;
     use cronhold_core::record::{Cursor, Record, RecordVersion};
     use cronhold_schedule::Span;
@@ -115,8 +115,8 @@ async fn lose_a_minute(rig: &ServerFixture) {
     let page = store.page(&Query::Cursors { after: None }, 1).await.expect("the store works");
     let stored = page.records.into_iter().next().expect("a cursor");
     let key = stored.record.key();
-    let Record::Cursor(cursor) = stored.record else { panic!("it is one") };
-    let next = cursor.next.expect("it goes on");
+    let Record::Cursor(cursor) = stored.record else { panic!("not a cursor") };
+    let next = cursor.next.expect("a next time");
     let earlier = Cursor { since: next.minus(Span::from_secs(600)).minus(Span::from_secs(1)), ..(*cursor).clone() };
     let writer = store.enroll().await.expect("the store works");
     let unit = Unit {
@@ -126,11 +126,11 @@ async fn lose_a_minute(rig: &ServerFixture) {
         take: Vec::new(),
         free: Vec::new(),
     };
-    store.commit(vec![unit]).await.pop().expect("an answer").expect("nobody else writes");
+    store.commit(vec![unit]).await.pop().expect("a result").expect("no concurrent writer");
 }
 
 #[test]
-fn a_backfill_knows_what_became_of_it() {
+fn backfill_plan_shows_outcomes() {
     with_rig("backfill", async |rig| {
         let job = r#"{"program": "true", "params": {"date": {}}, "overlap": "allow",
             "schedule": {"cron": "0 3 * * *", "name": "night"}}"#;
@@ -142,7 +142,7 @@ fn a_backfill_knows_what_became_of_it() {
         assert_eq!(days, ["2026-01-01", "2026-01-02", "2026-01-03"]);
         assert!(items.iter().all(|item| item["state"].is_null() && item["schedule"] == "night"), "{before}");
         assert_eq!(before["cut"], false);
-        // The second of them is asked for, twice.
+        // Request the second occurrence twice.
         let item = &items[1];
         let body = json!({"at": item["at"], "args": item["args"]});
         let more = format!(
@@ -150,7 +150,7 @@ fn a_backfill_knows_what_became_of_it() {
             item["key"].as_str().expect("a key")
         );
         for status in [201, 200] {
-            assert_eq!(rig.ask("POST /api/v1/jobs/a/runs", &more).await.status, status);
+            assert_eq!(rig.request("POST /api/v1/jobs/a/runs", &more).await.status, status);
         }
         let states: Vec<Value> = get(rig, path).await["items"]
             .as_array()
@@ -166,7 +166,7 @@ fn a_backfill_knows_what_became_of_it() {
             ("jobs/a/backfill", 400),
             ("jobs/a/backfill?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z", 400),
         ] {
-            assert_eq!(rig.ask(&format!("GET /api/v1/{path}"), "").await.problem().0, status, "{path}");
+            assert_eq!(rig.request(&format!("GET /api/v1/{path}"), "").await.problem().0, status, "{path}");
         }
     });
 }

@@ -23,7 +23,7 @@ pub struct WhyReport {
     /// Time of the request.
     #[schema(value_type = String, format = DateTime)]
     pub now: Instant,
-    /// The time asked about; `null` for the present.
+    /// The time that is explained; `null` for now.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub at: Option<Instant>,
     /// The explanation, most important line first.
