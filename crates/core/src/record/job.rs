@@ -141,8 +141,8 @@ impl JobSource {
         match self {
             Self::Directory(prefix) if prefix.is_empty() => "comes from a job file".to_owned(),
             Self::Directory(prefix) => format!("comes from a job file of the directory with the prefix `{prefix}`"),
-            Self::Api => "was made by the command line or the API".to_owned(),
-            Self::Foreign => "was made by another program that shares the store".to_owned(),
+            Self::Api => "was created by the command line or the API".to_owned(),
+            Self::Foreign => "was created by another program that shares the store".to_owned(),
         }
     }
 }

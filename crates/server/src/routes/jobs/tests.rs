@@ -52,7 +52,7 @@ fn only_what_was_seen_is_changed() {
         assert_eq!(first.status, 201);
         let refused = put("If-None-Match: *", "b").await;
         assert_eq!(refused.problem(), (409, "conflict".to_owned()));
-        assert_eq!(refused.json()["detail"], "there is a job `j` already");
+        assert_eq!(refused.json()["detail"], "the job `j` already exists");
         let tag = first.headers["etag"].to_str().expect("a text").to_owned();
         let second = put(&format!("If-Match: {tag}"), "b").await;
         assert_eq!((second.status, second.json()["revision"].as_u64()), (200, Some(2)));
