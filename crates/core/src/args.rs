@@ -108,8 +108,8 @@ impl Args {
     }
 
     /// Binds args to a job's params. Given args take precedence over automatic ones, which the schedule provides, and
-    /// automatic ones over defaults. Automatic args that are not params of the job are left out; a given arg that is not a
-    /// param is an error.
+    /// automatic ones over defaults. Automatic args that are not params of the job are left out; a given arg that is not
+    /// a param is an error.
     pub fn bind(
         params: &BTreeMap<String, Param>,
         given: &BTreeMap<String, String>,
