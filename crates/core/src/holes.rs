@@ -108,23 +108,23 @@ impl HoleReport {
             say(Tone::Answer, text);
         }
         if !self.found.is_empty() {
-            say(Tone::Advice, format!("that must never be, and is a defect of Cronhold: {}", doctor(&job.id)));
+            say(Tone::Advice, format!("this is a defect of Cronhold: {}", doctor(&job.id)));
         }
         for UncheckedPart { schedule, because } in &self.unchecked {
             let wall = ExplanationClock::of(Some(schedule), known, world);
-            let of = format!("Of the schedule `{schedule}` of `{}`", job.id);
+            let not_checked = format!("The schedule `{schedule}` of `{}` was not checked", job.id);
             let text = match because {
                 UncheckedReason::CannotAsk(error) => {
-                    format!("{of} nothing could be checked: `{}`: {}.", error.key, error.error.message)
+                    format!("{not_checked}: `{}`: {}.", error.key, error.error.message)
                 }
                 UncheckedReason::NoCursor => {
-                    format!("{of} nothing could be checked: it has no cursor, which is a defect.")
+                    format!("{not_checked}: it has no cursor, which is a defect of Cronhold.")
                 }
                 UncheckedReason::NotKept(at) => {
-                    format!("{of} nothing before {} was checked: not all runs are kept.", wall.at(*at))
+                    format!("{not_checked} before {}: not all runs are kept.", wall.at(*at))
                 }
                 UncheckedReason::Cut(at) => {
-                    format!("{of} nothing from {} on was checked: there are too many.", wall.at(*at))
+                    format!("{not_checked} from {} on: it has too many occurrences.", wall.at(*at))
                 }
             };
             say(Tone::Answer, text);

@@ -22,8 +22,8 @@ fn told(text: &str) -> Vec<String> {
 
 #[test]
 fn finds_what_has_no_record() {
-    const DEFECT: &str = "  hint: that must never be, and is a defect of Cronhold: please report it with what `cronhold \
-                          doctor` says; `cronhold run backup` makes up for it";
+    const DEFECT: &str = "  hint: this is a defect of Cronhold: please report it with the output of `cronhold doctor`; \
+                          `cronhold run backup` runs the job now";
     let run = |number: u32, at: &str| format!("run n={number} at={at} log=waiting@{at},success@{at}\n");
     let on = |node: u32, at: &str| format!("run n={node} target={node} at={at} log=waiting@{at}\n");
     let span = |from: &str, to: &str| format!("run n=9 at={from} to={to} count=9 log=skipped@{to} reason: missed\n");
@@ -79,27 +79,21 @@ fn says_what_it_could_not_look_at() {
         ("gone\nschedule spec: @every 1h", vec![]),
         (
             "schedule name=a spec: @every 1h",
-            vec!["Of the schedule `a` of `backup` nothing could be checked: it has no cursor, which is a defect."],
+            vec!["The schedule `a` of `backup` was not checked: it has no cursor, which is a defect of Cronhold."],
         ),
         (
             "schedule name=a zone=Nowhere spec: @every 1h\ncursor next=05T12:00",
-            vec![
-                "Of the schedule `a` of `backup` nothing could be checked: `timezone`: there is no time zone `Nowhere`.",
-            ],
+            vec!["The schedule `a` of `backup` was not checked: `timezone`: there is no time zone `Nowhere`."],
         ),
         (
             "job keep=1\nschedule name=a spec: @every 1h\ncursor next=05T12:00\nstate success=1 gone=7
              run n=8 at=05T11:00 log=waiting@05T11:00,success@05T11:00",
-            vec![
-                "Of the schedule `a` of `backup` nothing before 2026-01-05 11:00 UTC was checked: not all runs are kept.",
-            ],
+            vec!["The schedule `a` of `backup` was not checked before 2026-01-05 11:00 UTC: not all runs are kept."],
         ),
         (
             "job keep=0\nschedule name=a spec: @every 1h\ncursor next=05T12:00\nstate gone=1
              run n=8 at=05T11:00 log=waiting@05T11:00,failure@05T11:00 reason: exit code 1",
-            vec![
-                "Of the schedule `a` of `backup` nothing before 2026-01-05 12:00 UTC was checked: not all runs are kept.",
-            ],
+            vec!["The schedule `a` of `backup` was not checked before 2026-01-05 12:00 UTC: not all runs are kept."],
         ),
     ] {
         assert_eq!(told(text), expected, "{text}");

@@ -65,7 +65,7 @@ impl Explanation {
 
 /// What to do about something that must never be.
 pub(crate) fn doctor(job: &impl fmt::Display) -> String {
-    format!("please report it with what `cronhold doctor` says; `cronhold run {job}` makes up for it")
+    format!("please report it with the output of `cronhold doctor`; `cronhold run {job}` runs the job now")
 }
 
 /// A number of occurrences that may have been counted only so far.
@@ -152,8 +152,8 @@ impl ExplanationWriter<'_> {
     fn no_cursor(&mut self, schedule: &ScheduleId) {
         let schedule = self.schedule(schedule);
         self.say(format!(
-            "{schedule} is enabled and has no cursor, so that nothing claims its occurrences. That must never be: \
-             it is a defect of Cronhold, not of the job."
+            "{schedule} is enabled and has no cursor, so nothing claims its occurrences. This is a \
+             defect of Cronhold, not of the job."
         ));
         self.advise(doctor(&self.why.job));
     }

@@ -49,26 +49,26 @@ impl ExplanationWriter<'_> {
             }
             OccurrenceOutcome::Resting => {
                 self.say(format!("{which} was not started: the job or everything is paused."));
-                self.advise("its outcome is recorded when the pause ends, as `catch_up` says".to_owned());
+                self.advise("its outcome is recorded when the pause ends, according to `catch_up`".to_owned());
             }
             OccurrenceOutcome::Due => {
                 self.say(format!("{which} is due, and no node has claimed it yet."));
-                self.advise("`cronhold nodes` shows whether a node is there".to_owned());
+                self.advise("`cronhold nodes` shows whether a node is running".to_owned());
             }
             OccurrenceOutcome::Disabled => {
                 self.say(format!("{which} does not run: its schedule is disabled."));
-                self.advise("`enabled: true` in the job makes it count".to_owned());
+                self.advise("`enabled: true` in the job enables it".to_owned());
             }
             OccurrenceOutcome::BeforeSchedule(since) => {
                 let since = self.wall(schedule).at(*since);
                 self.say(format!(
-                    "{which} has no record: its schedule has counted only since {since}, when it was made, enabled or changed."
+                    "{which} has no record: its schedule has been in effect only since {since}, when it was created, enabled or changed."
                 ));
             }
             OccurrenceOutcome::NotKept(from) => {
                 let from = self.wall(schedule).at(*from);
                 self.say(format!("{which} has no record any more: not all runs before {from} are kept."));
-                self.advise("`retain` in the job says how many are kept".to_owned());
+                self.advise("`retain` in the job sets how many are kept".to_owned());
             }
             OccurrenceOutcome::NoCursor => {
                 if let Some(schedule) = schedule {
@@ -77,8 +77,8 @@ impl ExplanationWriter<'_> {
             }
             OccurrenceOutcome::Hole => {
                 self.say(format!(
-                    "{which} has no record: no run, no skip, and it is not waited for. That must never be: it is a \
-                     defect of Cronhold, not of the job."
+                    "{which} has no record: no run, no skip, and it is not pending. This is a defect of \
+                     Cronhold, not of the job."
                 ));
                 self.advise(doctor(&self.why.job));
             }
@@ -104,7 +104,7 @@ impl ExplanationWriter<'_> {
         let text = if schedule.is_none() {
             let at = self.wall(None).at(nominal);
             let who = run.creator().map_or_else(|| "someone".to_owned(), by);
-            format!("`{name}`{on}{again}, made for {at} by {who}, {fate}.")
+            format!("`{name}`{on}{again}, created for {at} by {who}, {fate}.")
         } else if run.attempt > 1 {
             format!("Attempt {}, `{name}`{on}, {fate}.", run.attempt)
         } else {

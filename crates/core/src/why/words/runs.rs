@@ -20,7 +20,7 @@ impl ExplanationWriter<'_> {
         if let Some(marked) = self.mark(run) {
             return marked;
         }
-        let tried_again = run.retried_by.map(|retry| format!("; `{}` tries it again", self.run_name(retry)));
+        let tried_again = run.retried_by.map(|retry| format!("; `{}` retries it", self.run_name(retry)));
         let on = run.owner.map(|owner| format!(" on {}", self.node_name(owner.node))).unwrap_or_default();
         let for_node = run.target.map(|node| format!(" for {}", self.node_name(node))).unwrap_or_default();
         let due = run.due.map(|due| wall.at(due));
@@ -77,13 +77,13 @@ impl ExplanationWriter<'_> {
         let Some(node) = node.filter(|node| self.why.now > node.gone) else { return String::new() };
         let (beat, after) = (self.wall(run.schedule.as_ref()).at(node.beat), stale_after(&run.terms));
         let ended = if run.terms.lease.is_some() { ", by when its program has been ended" } else { "" };
-        format!("; its node was heard of last at {beat}, and {after} without a word make it lost{ended}")
+        format!("; the last heartbeat of its node was at {beat}, and {after} later it is lost{ended}")
     }
 
     /// How the program of a run ended that was lost before.
     fn late_note(&self, run: &Run) -> String {
         let Some(last) = run.log.last().filter(|last| last.is_late_result()) else { return String::new() };
-        format!("; at {} it was heard that {}", self.wall(run.schedule.as_ref()).at(last.at), last.message)
+        format!("; at {} its node reported that {}", self.wall(run.schedule.as_ref()).at(last.at), last.message)
     }
 
     /// A finished run that someone has given another state.
@@ -120,23 +120,25 @@ impl ExplanationWriter<'_> {
                 "its node could not reach the store in time; a longer `ttl` in the job bridges that".to_owned()
             }
             (State::Failure, _) => {
-                format!("`cronhold logs {run_name}` shows what it said, `cronhold rerun {run_name}` runs it again")
+                format!("`cronhold logs {run_name}` shows its output, `cronhold rerun {run_name}` runs it again")
             }
             (State::Error, Some(Reason::Unbound(_) | Reason::Condition(_) | Reason::NotLaunched(_))) => {
                 format!("correct the job, then `cronhold rerun {run_name}` runs it again")
             }
             (State::Error, Some(Reason::StartUnknown)) => format!(
-                "look whether it ran, then `cronhold rerun {run_name}` runs it again; `on_lost: retry` does so by itself"
+                "check whether it ran, then `cronhold rerun {run_name}` runs it again; `on_lost: retry` does so automatically"
             ),
             (State::Error, _) => format!("`cronhold rerun {run_name}` runs it again"),
             (State::Skipped, Some(Reason::Overlap | Reason::Lock)) => {
-                "with `overlap: queue` it waits instead; `cronhold lint` says when a job takes too long".to_owned()
+                "with `overlap: queue` it waits instead; `cronhold lint` reports when a job takes too long".to_owned()
             }
             (State::Skipped, Some(Reason::Missed | Reason::Paused)) if schedule.is_some() => {
-                format!("`cronhold backfill {job}` runs what was missed; `catch_up: {{policy: all}}` does so by itself")
+                format!(
+                    "`cronhold backfill {job}` runs what was missed; `catch_up: {{policy: all}}` does so automatically"
+                )
             }
             (State::Skipped, Some(Reason::NoEligibleNode)) => {
-                "`cronhold nodes` shows the nodes and their labels; `nodes` in the job asks for some".to_owned()
+                "`cronhold nodes` shows the nodes and their labels; `nodes` in the job requires some".to_owned()
             }
             _ => return,
         };
