@@ -1,4 +1,4 @@
-//! Reasons, actors and conditions in words: the half of a sentence that comes after "because" or "by".
+//! Reasons, actors and conditions as text: the part of a sentence after "because" or "by".
 
 use cronhold_schedule::text::shortened;
 
@@ -7,7 +7,7 @@ use crate::record::Actor;
 use crate::run::Reason;
 use crate::world::DecisionContext;
 
-/// Conditions inside conditions are told down to this depth.
+/// The deepest nesting of conditions that is shown.
 const DEPTH_MAX: u32 = 4;
 
 /// A reason after "because".
@@ -48,7 +48,7 @@ pub(super) fn because(reason: &Reason, world: &DecisionContext) -> String {
     fixed.to_owned()
 }
 
-/// Who made something happen, after "by".
+/// An actor after "by".
 pub(super) fn by(actor: &Actor) -> String {
     let fixed = match actor {
         Actor::Schedule => "its schedule",
@@ -69,7 +69,7 @@ pub(super) fn by(actor: &Actor) -> String {
     fixed.to_owned()
 }
 
-/// What a condition asks for.
+/// What a condition requires.
 pub(super) fn condition(condition: &Condition) -> String {
     required(&condition.requires, DEPTH_MAX)
 }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_say_what_they_need() {
+    fn conditions_are_described_by_what_they_require() {
         let text = Template::literal;
         let after = |states| Requirement::After {
             job: text("feeds/us"),
@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    /// They stand in the middle of a sentence.
+    /// Every reason is the end of a sentence, so it starts in lower case and has no full stop.
     #[test]
     fn reasons_fit_into_a_sentence() {
         let world = world();

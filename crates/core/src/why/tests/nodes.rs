@@ -1,19 +1,18 @@
-//! Questions about jobs and runs that have to do with several nodes: what a scene is about, when is asked about, the
-//! scene, and the answer.
+//! Explanations that involve several nodes. Each case has a name, the requested time, the scene and the expected text.
 
-use super::assert_told;
+use super::assert_explanation;
 use super::scene::{scene, time};
 
 #[test]
-fn says_what_nodes_have_to_do_with_it() {
+fn explains_what_nodes_do_with_a_run() {
     for (about, at, text, expected) in SCENES {
-        assert_told(about, &scene(text), at.map(time), expected);
+        assert_explanation(about, &scene(text), at.map(time), expected);
     }
 }
 
-/// With many nodes the answer stays short.
+/// With many nodes the explanation stays short.
 #[test]
-fn many_nodes_are_told_by_their_number() {
+fn runs_on_many_nodes_are_counted() {
     let run =
         |n| format!("run n={n} target={n} at=05T03:00 log=waiting@05T03:00,starting@05T03:00,success@05T03:00:09\n");
     let runs: String = (1..=23).map(run).collect();
@@ -53,7 +52,7 @@ const SCENES: &[Scene] = &[
             > `cronhold run backup` starts it",
     ),
     (
-        "a node that does not have the labels any more, and rows that are apart",
+        "a node that no longer has the labels, and separate queues per node",
         None,
         "
             job each=gpu overlap=queue
@@ -73,7 +72,7 @@ const SCENES: &[Scene] = &[
             > `cronhold run backup` starts it",
     ),
     (
-        "a program on a node that is not heard of",
+        "a program on a node without heartbeats",
         None,
         "
             job overlap=skip
@@ -107,7 +106,7 @@ const SCENES: &[Scene] = &[
             > `cronhold nodes` shows the nodes and their labels; `nodes` in the job requires some",
     ),
     (
-        "lost with its node, and heard of later",
+        "lost with its node, with a late result",
         Some("05T03:00"),
         "
             schedule spec: 0 3 * * *

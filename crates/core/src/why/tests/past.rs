@@ -1,11 +1,11 @@
-//! Questions about a time: what a scene is about, the time, the scene, and the answer.
+//! Explanations of a given time. Each case has a name, the time, the scene and the expected text.
 
-use super::{assert_told, scene};
+use super::{assert_explanation, scene};
 
 #[test]
-fn says_what_became_of_it() {
+fn explains_the_outcome_of_an_occurrence() {
     for (about, at, text, expected) in SCENES {
-        assert_told(about, &scene::scene(text), Some(scene::time(at)), expected);
+        assert_explanation(about, &scene::scene(text), Some(scene::time(at)), expected);
     }
 }
 
@@ -288,7 +288,7 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
             The occurrence after it, at 2026-01-06 03:00 UTC, is still to come, in 15h.",
     ),
     (
-        "a schedule that is gone",
+        "a removed schedule",
         "05T05:00",
         "
             schedule spec: 0 3 * * *
@@ -300,7 +300,7 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
             > `cronhold backfill backup` runs what was missed; `catch_up: {policy: all}` does so automatically",
     ),
     (
-        "a job that is gone",
+        "a removed job",
         "05T03:00",
         "
             gone

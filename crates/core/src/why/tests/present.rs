@@ -1,24 +1,24 @@
-//! Questions about the present: what a scene is about, the scene, and the answer.
+//! Explanations of the present. Each case has a name, the scene and the expected text.
 
-use super::{assert_told, scene};
+use super::{assert_explanation, scene};
 
 #[test]
-fn says_what_is_so() {
+fn explains_the_present() {
     for (about, text, expected) in SCENES {
-        assert_told(about, &scene::scene(text), None, expected);
+        assert_explanation(about, &scene::scene(text), None, expected);
     }
 }
 
 #[test]
-fn many_runs_are_told_by_their_number() {
+fn unfinished_runs_beyond_a_limit_are_counted() {
     let run = |n| format!("run n={n} asked at=05T11:00 log=waiting@05T11:00,starting@05T11:00,running@05T11:00\n");
     let runs: String = (1..=12).map(run).collect();
-    let told = |n| format!("`backup#{n}` has been running since 2026-01-05 11:00 UTC, for 1h.\n");
-    let expected: String = (1..=10).map(told).collect();
+    let line = |n| format!("`backup#{n}` has been running since 2026-01-05 11:00 UTC, for 1h.\n");
+    let expected: String = (1..=10).map(line).collect();
     let more = "2 more of its runs have not ended.\n> `cronhold runs backup` shows them all\n";
     let no_schedule = "`backup` has no schedule: it runs only when someone or something starts it.
         > `cronhold run backup` starts it";
-    assert_told("many runs", &scene::scene(&runs), None, &format!("{expected}{more}{no_schedule}"));
+    assert_explanation("many runs", &scene::scene(&runs), None, &format!("{expected}{more}{no_schedule}"));
 }
 
 const SCENES: &[(&str, &str, &str)] = &[
@@ -61,7 +61,7 @@ const SCENES: &[(&str, &str, &str)] = &[
             Its schedule rests at 2026-01-05 03:00 UTC; what has passed since is recorded when the pause ends.",
     ),
     (
-        "everything paused, nothing missed yet",
+        "all jobs paused, nothing missed yet",
         "
             schedule spec: 0 3 * * *
             cursor last=05T03:00 next=06T03:00
@@ -72,7 +72,7 @@ const SCENES: &[(&str, &str, &str)] = &[
             Its schedule would start it next at 2026-01-06 03:00 UTC, in 15h.",
     ),
     (
-        "nobody there",
+        "no live node",
         "
             schedule spec: 0 3 * * *
             cursor last=04T03:00 next=05T03:00
@@ -83,7 +83,7 @@ const SCENES: &[(&str, &str, &str)] = &[
             Its schedule was due at 2026-01-05 03:00 UTC, 9h ago, and no node has claimed that yet.",
     ),
     (
-        "due because of its jitter, and a node is there",
+        "due because of its jitter, with a live node",
         "
             schedule spec: 0 3 * * *
             cursor last=04T03:00 next=05T03:00 wake=05T03:04
@@ -205,7 +205,7 @@ const SCENES: &[(&str, &str, &str)] = &[
             Its schedule counts from the end of `backup#2`, which has not ended.",
     ),
     (
-        "starting, on a node that nobody knows",
+        "starting, on an unknown node",
         "
             schedule spec: 0 3 * * *
             cursor next=06T03:00
@@ -316,7 +316,7 @@ const SCENES: &[(&str, &str, &str)] = &[
             Its schedule starts it next at 2026-01-06 03:00 UTC, in 15h.",
     ),
     (
-        "nothing in its way",
+        "nothing blocks it",
         "
             schedule spec: 0 3 * * *
             cursor next=06T03:00

@@ -8,8 +8,8 @@ use super::{ExplanationWriter, counted, doctor, name};
 use crate::record::{PauseState, Run, ScheduleId};
 use crate::run::Reason;
 
-/// More runs of one occurrence than this are told by their number: there may be one on each of many nodes.
-const RUNS_TOLD: usize = 20;
+/// The most runs of one occurrence that are listed; further ones are only counted. A job can have a run on each node.
+const RUNS_SHOWN: usize = 20;
 
 impl ExplanationWriter<'_> {
     pub(super) fn no_occurrence(&mut self, at: Instant) {
@@ -26,10 +26,10 @@ impl ExplanationWriter<'_> {
         outcome: &OccurrenceOutcome,
     ) {
         if let OccurrenceOutcome::Runs(runs) = outcome {
-            for run in &runs[..runs.len().min(RUNS_TOLD)] {
+            for run in &runs[..runs.len().min(RUNS_SHOWN)] {
                 self.became(schedule, nominal, place, run);
             }
-            if let Some(more) = runs.len().checked_sub(RUNS_TOLD).filter(|more| *more > 0) {
+            if let Some(more) = runs.len().checked_sub(RUNS_SHOWN).filter(|more| *more > 0) {
                 self.say(format!("{more} more runs are for it on other nodes."));
                 self.advise(format!("`cronhold runs {}` shows them all", self.why.job));
             }
@@ -85,7 +85,7 @@ impl ExplanationWriter<'_> {
         }
     }
 
-    /// An occurrence as the beginning of a sentence.
+    /// An occurrence as the subject of a sentence.
     fn which(&self, schedule: Option<&ScheduleId>, nominal: Instant, place: TimePosition) -> String {
         let at = self.wall(schedule).at(nominal);
         let of = schedule.and_then(|id| self.label(id)).map(|label| format!(" of `{label}`")).unwrap_or_default();
@@ -96,7 +96,7 @@ impl ExplanationWriter<'_> {
         }
     }
 
-    /// One attempt of an occurrence, or a run that someone asked for.
+    /// One attempt of an occurrence, or a requested run.
     fn became(&mut self, schedule: Option<&ScheduleId>, nominal: Instant, place: TimePosition, run: &Run) {
         let (name, fate) = (name(run), self.fate(run));
         let again = run.rerun_of.map(|first| format!(", a rerun of `{}`", self.run_name(first))).unwrap_or_default();
@@ -134,7 +134,7 @@ impl ExplanationWriter<'_> {
         self.advise_on(run, run.schedule.as_ref());
     }
 
-    /// From when to when a pause held that is over.
+    /// Start and end of the last pause, if it covers the occurrence.
     fn last_pause(&mut self, what: &str, pauses: Option<PauseState>, nominal: Instant) {
         let Some((from, to)) = pauses.and_then(|pauses| pauses.last) else { return };
         if from <= nominal && nominal <= to {

@@ -10,7 +10,7 @@ use super::{ExplanationWriter, counted, name};
 use crate::record::{ActivePause, Run, ScheduleId};
 use crate::run::State;
 
-/// What `pause` and `resume` call everything.
+/// The argument of `pause` and `resume` for all jobs.
 const EVERYTHING: &str = "all";
 
 impl ExplanationWriter<'_> {
@@ -92,7 +92,7 @@ impl ExplanationWriter<'_> {
         self.advise(advice);
     }
 
-    /// What is in the way of a run, and what can be done about it.
+    /// What blocks a run, and what the user can do about it.
     fn hindrance(&self, name: &str, hindrance: &Hindrance) -> (String, String) {
         let start = format!("`cronhold start {name}` starts it anyway");
         match hindrance {
@@ -167,10 +167,10 @@ impl ExplanationWriter<'_> {
         self.say(format!("{schedule} {text}."));
     }
 
-    fn rests(&self, told: &str, nominal: Instant) -> String {
+    fn rests(&self, shown: &str, nominal: Instant) -> String {
         match nominal <= self.why.now {
-            true => format!("rests at {told}; what has passed since is recorded when the pause ends"),
-            false => format!("would start it next at {told}, in {}", self.ahead(nominal)),
+            true => format!("rests at {shown}; what has passed since is recorded when the pause ends"),
+            false => format!("would start it next at {shown}, in {}", self.ahead(nominal)),
         }
     }
 }

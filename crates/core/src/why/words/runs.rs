@@ -1,4 +1,4 @@
-//! Sentences about one run: what became of it, and its log.
+//! Sentences about one run: its outcome and its log.
 
 use super::super::reasons::{because, by};
 use super::super::wall::rough;
@@ -7,11 +7,11 @@ use crate::policy::lease::stale_after;
 use crate::record::{Run, ScheduleId};
 use crate::run::{Reason, State};
 
-/// So many of the latest entries of a log are told.
-const LOG_TOLD: usize = 50;
+/// The most entries of a log that are shown, the latest ones.
+const LOG_SHOWN: usize = 50;
 
 impl ExplanationWriter<'_> {
-    /// What became of a run: the sentence that its name begins.
+    /// The state or outcome of a run, as the predicate of a sentence about it.
     pub(super) fn fate(&self, run: &Run) -> String {
         let wall = self.wall(run.schedule.as_ref());
         let since = run.entered(run.state).map_or_else(|| "an unknown time".to_owned(), |at| wall.at(at));
@@ -71,7 +71,7 @@ impl ExplanationWriter<'_> {
         }
     }
 
-    /// What becomes of a run whose node is not heard of.
+    /// What happens to a run whose node sends no heartbeats; empty if its node is alive.
     fn silence(&self, run: &Run) -> String {
         let node = run.owner.and_then(|owner| self.known.nodes.iter().find(|node| node.id == owner.node));
         let Some(node) = node.filter(|node| self.why.now > node.gone) else { return String::new() };
@@ -80,13 +80,13 @@ impl ExplanationWriter<'_> {
         format!("; the last heartbeat of its node was at {beat}, and {after} later it is lost{ended}")
     }
 
-    /// How the program of a run ended that was lost before.
+    /// The late result of a program whose run had been declared lost; empty if there is none.
     fn late_note(&self, run: &Run) -> String {
         let Some(last) = run.log.last().filter(|last| last.is_late_result()) else { return String::new() };
         format!("; at {} its node reported that {}", self.wall(run.schedule.as_ref()).at(last.at), last.message)
     }
 
-    /// A finished run that someone has given another state.
+    /// How an operator marked a finished run; `None` if none did.
     fn mark(&self, run: &Run) -> Option<String> {
         let [.., before, last] = run.log.as_slice() else { return None };
         // A late result does not change the state.
@@ -101,17 +101,17 @@ impl ExplanationWriter<'_> {
         Some(format!("was {} until {} marked it {} at {at}{why}", before.state, by(&last.actor), run.state))
     }
 
-    /// The log of a run, an entry a line.
+    /// The log of a run, one entry per line.
     pub(super) fn log(&mut self, run: &Run) {
         let wall = self.wall(run.schedule.as_ref());
-        let first = run.log.len().saturating_sub(LOG_TOLD);
+        let first = run.log.len().saturating_sub(LOG_SHOWN);
         for entry in &run.log[first..] {
             let message = if entry.message.is_empty() { String::new() } else { format!(": {}", entry.message) };
             self.detail(format!("{}  {}, by {}{message}", wall.stamp(entry.at), entry.state, by(&entry.actor)));
         }
     }
 
-    /// What can be done about the outcome of a run.
+    /// Adds what the user can do about the outcome of a run.
     pub(super) fn advise_on(&mut self, run: &Run, schedule: Option<&ScheduleId>) {
         let (job, run_name) = (&self.why.job, name(run));
         let advice = match (run.state, &run.reason) {
