@@ -108,8 +108,8 @@ impl Args {
     }
 
     /// Binds args to a job's params. Given args take precedence over automatic ones, which the schedule provides, and
-    /// automatic ones over defaults. Automatic args that are not params of the job are left out; a given arg that is not
-    /// a param is an error.
+    /// automatic ones over defaults. Automatic args that are not params of the job are left out; a given arg that is
+    /// not a param is an error.
     pub fn bind(
         params: &BTreeMap<String, Param>,
         given: &BTreeMap<String, String>,
@@ -158,8 +158,8 @@ pub fn is_identifier(name: &str) -> bool {
         && name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit())
 }
 
-/// Checks the name of a param: it must be valid in templates and environment variables, and must not be a name that every
-/// run has.
+/// Checks the name of a param: it must be valid in templates and environment variables, and must not be a name that
+/// every run has.
 pub fn check_param_name(name: &str) -> Result<(), TextError> {
     let whole = 0..name.len();
     if !is_identifier(name) {

@@ -1,5 +1,5 @@
-//! Commands: the closed list of everything that can change jobs and runs. Every input of a node becomes one of these, stamped
-//! with time, actor and node, because a decision may not read a clock or know where it runs.
+//! Commands: the closed list of everything that can change jobs and runs. Every input of a node becomes one of these,
+//! stamped with time, actor and node, because a decision may not read a clock or know where it runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Holes: occurrences without an outcome. They must never exist. The search computes the occurrences of a schedule again
-//! and expects each in a run, in a span of skips, in a backlog, or ahead of the cursor.
+//! Holes: occurrences without an outcome. They must never exist. The search computes the occurrences of a schedule
+//! again and expects each in a run, in a span of skips, in a backlog, or ahead of the cursor.
 
 #[cfg(test)]
 mod tests;
@@ -55,8 +55,8 @@ pub enum UncheckedReason {
     Cut(Instant),
 }
 
-/// Finds the occurrences of a job's enabled schedules between two instants that have no outcome. `to` must not be in the
-/// future, and `known` must contain all stored runs of the job.
+/// Finds the occurrences of a job's enabled schedules between two instants that have no outcome. `to` must not be in
+/// the future, and `known` must contain all stored runs of the job.
 pub fn holes(known: &KnownRecords, world: &DecisionContext, from: Instant, to: Instant) -> HoleReport {
     let mut holes = HoleReport::default();
     let Some(job) = &known.job else { return holes };
@@ -93,7 +93,7 @@ impl HoleReport {
     pub fn words(&self, known: &KnownRecords, world: &DecisionContext) -> Vec<ExplanationLine> {
         let Some(job) = &known.job else { return Vec::new() };
         let mut lines = Vec::new();
-        let mut say = |tone, text| lines.push(ExplanationLine { tone, text });
+        let mut push = |tone, text| lines.push(ExplanationLine { tone, text });
         for Hole { schedule, stretch: CountedRange { from, to, count } } in &self.found {
             let wall = ExplanationClock::of(Some(schedule), known, world);
             let text = match count {
@@ -105,10 +105,10 @@ impl HoleReport {
                     wall.at(*to)
                 ),
             };
-            say(Tone::Answer, text);
+            push(Tone::Answer, text);
         }
         if !self.found.is_empty() {
-            say(Tone::Advice, format!("this is a defect of Cronhold: {}", doctor(&job.id)));
+            push(Tone::Advice, format!("this is a defect of Cronhold: {}", doctor(&job.id)));
         }
         for UncheckedPart { schedule, because } in &self.unchecked {
             let wall = ExplanationClock::of(Some(schedule), known, world);
@@ -127,7 +127,7 @@ impl HoleReport {
                     format!("{not_checked} from {} on: it has too many occurrences.", wall.at(*at))
                 }
             };
-            say(Tone::Answer, text);
+            push(Tone::Answer, text);
         }
         lines
     }

@@ -2,8 +2,8 @@
 //! environment or a file, and nothing is random: time, zone data, calendars and random bits are arguments.
 //!
 //! In reading order: [`job`] has the definition of a job; [`template`] and [`args`] bind it to the values of one run;
-//! [`ids`] has the ids of jobs, runs and nodes; [`run`] has the states and the transition table; [`policy`] has the small
-//! decisions about runs. [`record`] has what stores keep, and [`decide`] turns a [`command`] into a [`decision`].
+//! [`ids`] has the ids of jobs, runs and nodes; [`run`] has the states and the transition table; [`policy`] has the
+//! small decisions about runs. [`record`] has what stores keep, and [`decide`] turns a [`command`] into a [`decision`].
 
 pub mod args;
 pub mod command;

@@ -1,5 +1,5 @@
-//! Signals of Linux by name and number, so that `stop.signal` is checked when a job is read and not when a run has to be
-//! stopped.
+//! Signals of Linux by name and number, so that `stop.signal` is checked when a job is read and not when a run has to
+//! be stopped.
 
 use std::fmt;
 

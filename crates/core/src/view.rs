@@ -2,8 +2,8 @@
 //!
 //! The view records which keys a decision reads, because the commit compares exactly those. A record that is not loaded
 //! yet reads as absent and is noted as missing, and the decision continues. So one pass finds as many of the missing
-//! records as it can reach, and [`decide`](crate::decide::decide) discards the result of a pass with missing records. No
-//! decision has to declare in advance what it reads.
+//! records as it can reach, and [`decide`](crate::decide::decide) discards the result of a pass with missing records.
+//! No decision has to declare in advance what it reads.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -112,8 +112,8 @@ impl<'a> DecisionView<'a> {
         }
     }
 
-    /// A record if it is loaded. A record that is not loaded is assumed to be absent, and the commit checks that. If the
-    /// assumption is wrong, the commit fails, and the decision is made again with the record loaded.
+    /// A record if it is loaded. A record that is not loaded is assumed to be absent, and the commit checks that. If
+    /// the assumption is wrong, the commit fails, and the decision is made again with the record loaded.
     pub fn assume_absent_unless_loaded(&self, key: &RecordKey) -> Option<&'a StoredRecord> {
         self.compare(key);
         self.records.get(key).flatten()

@@ -28,8 +28,8 @@ pub(super) use script::{instant, job_id, play};
 /// The most rounds in which a decision may request records, starting with none loaded. The bench checks it for every
 /// command.
 const ROUNDS_MAX: usize = 4;
-/// The most conflicts of one command. A decision that wrongly assumed a record to be absent is made again with the record
-/// loaded.
+/// The most conflicts of one command. A decision that wrongly assumed a record to be absent is made again with the
+/// record loaded.
 const CONFLICTS_MAX: usize = 3;
 
 /// Monday, 2026-01-05T00:00:00Z, the start of all scripts.
@@ -113,8 +113,8 @@ impl DecisionBench {
         }
     }
 
-    /// A node's cache may hold any part of the records that a decision reads. Decides with each record left out in turn:
-    /// the decision must not panic, and must request only records that are not loaded.
+    /// A node's cache may hold any part of the records that a decision reads. Decides with each record left out in
+    /// turn: the decision must not panic, and must request only records that are not loaded.
     fn check_partial_views(&self, loaded: &LoadedRecords, stamp: &CommandStamp, command: &Command) {
         for key in loaded.0.keys() {
             let mut partial = LoadedRecords(loaded.0.clone());

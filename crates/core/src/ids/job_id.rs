@@ -10,7 +10,8 @@ pub const JOB_ID_MAX: usize = 200;
 
 /// The id of a job. Cheap to clone.
 ///
-/// Invariant: segments are not empty, not `.` or `..`, have no whitespace at their ends, no control characters and no `#`.
+/// Invariant: segments are not empty, not `.` or `..`, have no whitespace at their ends, no control characters and no
+/// `#`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(Arc<str>);
 

@@ -148,7 +148,8 @@ pub struct JobSchedule {
 impl JobSchedule {
     /// The id: the name, or else a digest of timing and args. Cursors refer to schedules by id.
     ///
-    /// The id does not cover the default zone: a job record sets the zone of its schedules before it computes their ids.
+    /// The id does not cover the default zone: a job record sets the zone of its schedules before it computes their
+    /// ids.
     pub fn id(&self) -> String {
         self.name.clone().unwrap_or_else(|| self.spec.digest(&self.args))
     }

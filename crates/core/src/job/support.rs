@@ -1,7 +1,7 @@
 //! Which features of a job this version carries out. A job can describe more than that: the types, the reader and the
 //! checks of those features exist already, but nothing executes them. [`Feature::is_supported`] is the one place that
-//! decides. The reader of job files refuses a key whose feature is not supported, the reference marks it, and a job that
-//! is already stored is reported with [`Job::unsupported`].
+//! decides. The reader of job files rejects a key whose feature is not supported, the reference marks it, and a job
+//! that is already stored is reported with [`Job::unsupported`].
 
 use std::collections::BTreeSet;
 
@@ -59,7 +59,7 @@ impl Feature {
         Self::Triggers,
     ];
 
-    /// Whether this version carries the feature out. To lift a refusal, return `true` for the feature here.
+    /// Whether this version carries the feature out. To enable a feature, return `true` for it here.
     pub const fn is_supported(self) -> bool {
         match self {
             Self::HttpProgram | Self::RemoteProgram | Self::TaskProgram | Self::PluginProgram => false,
@@ -267,9 +267,9 @@ mod tests {
     /// The messages that users see. Remove a feature from this list when it is implemented.
     #[test]
     fn unsupported_features_are_listed() {
-        let refused: Vec<&str> = Feature::ALL.iter().filter(|it| !it.is_supported()).map(|it| it.noun()).collect();
+        let unsupported: Vec<&str> = Feature::ALL.iter().filter(|it| !it.is_supported()).map(|it| it.noun()).collect();
         assert_eq!(
-            refused,
+            unsupported,
             [
                 "`http` programs",
                 "`remote` programs",

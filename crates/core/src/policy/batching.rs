@@ -15,8 +15,8 @@ pub struct Batches {
     pub dropped: usize,
 }
 
-/// Divides pending messages into runs. `arrivals` is sorted from oldest to newest, and `active` is the number of runs that
-/// are already active.
+/// Divides pending messages into runs. `arrivals` is sorted from oldest to newest, and `active` is the number of runs
+/// that are already active.
 pub fn divide(batching: Batching, active: u32, arrivals: &[Instant], now: Instant) -> Batches {
     match batching {
         Batching::Greedy { concurrent, most } => {
@@ -51,8 +51,8 @@ fn oldest_first(slots: usize, waiting: usize, size: impl Fn(usize) -> usize) -> 
     Batches { runs, dropped: 0 }
 }
 
-/// The largest integer `n` between 1 and `most` with `base^n <= number`. It multiplies instead of dividing logarithms, so
-/// that exact powers are exact: the logarithm of 1000 to the base 10 is 3.
+/// The largest integer `n` between 1 and `most` with `base^n <= number`. It multiplies instead of dividing logarithms,
+/// so that exact powers are exact: the logarithm of 1000 to the base 10 is 3.
 fn logarithm(number: usize, base: f64, most: usize) -> usize {
     let number = number as f64;
     let mut power = base;

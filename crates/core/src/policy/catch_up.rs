@@ -1,6 +1,6 @@
 //! The catch-up policy: what happens to occurrences that were due while no node was alive. Everything older than a
-//! minute is decided at once: a part runs beside the live schedule, the rest is recorded as one span. So an outage of
-//! any length costs one commit.
+//! minute is decided at once: a part runs alongside the live schedule, the rest is recorded as one span. So an outage
+//! of any length costs one commit.
 
 use cronhold_schedule::{Instant, Span};
 use serde::{Deserialize, Serialize};
@@ -64,7 +64,7 @@ impl CountedRange {
 pub struct CatchUpPlan {
     /// The occurrences that are recorded as missed.
     pub missed: Option<OccurrenceRange>,
-    /// The occurrences that run beside the live schedule, at a limited rate.
+    /// The occurrences that run alongside the live schedule, at a limited rate.
     pub backlog: Option<OccurrenceRange>,
     /// The first occurrence that is on time; it and those after it belong to the live schedule.
     pub live: Option<Instant>,
@@ -97,8 +97,8 @@ fn just_before(at: Instant) -> Instant {
     at.minus(Span::from_micros(1))
 }
 
-/// Counts the occurrences of a range, both ends included, up to `COUNT_MAX`. `after` returns the first occurrence strictly
-/// after an instant.
+/// Counts the occurrences of a range, both ends included, up to `COUNT_MAX`. `after` returns the first occurrence
+/// strictly after an instant.
 pub fn counted(reach: OccurrenceRange, after: impl Fn(Instant) -> Option<Instant>) -> CountedRange {
     let OccurrenceRange { from, to } = reach;
     let mut count = 1;

@@ -1,4 +1,4 @@
-//! Backlogs: missed occurrences that are caught up beside the live schedule, at a limited rate.
+//! Backlogs: missed occurrences that are caught up alongside the live schedule, at a limited rate.
 
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};

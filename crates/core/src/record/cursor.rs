@@ -30,8 +30,8 @@ pub struct Cursor {
     pub revision: u32,
     /// The version of the zone data that `next` was computed from, such as `2026e`.
     pub zones: Arc<str>,
-    /// How many runs a schedule that counts from the previous run has created. It identifies a late report of an earlier
-    /// run.
+    /// How many runs a schedule that counts from the previous run has created. It identifies a late report of an
+    /// earlier run.
     pub generation: u32,
     /// The run whose end sets `next`, for a schedule that counts from the previous run.
     pub follows: Option<RunId>,

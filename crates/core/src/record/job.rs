@@ -21,8 +21,8 @@ pub struct JobRecord {
     pub revision: u32,
     /// The definition.
     pub job: Arc<Job>,
-    /// The zone of its schedules that name none: the default of the node that stored the job. Nodes with another default
-    /// use this one.
+    /// The zone of its schedules that name none: the default of the node that stored the job. Nodes with another
+    /// default use this one.
     pub zone: Arc<str>,
     /// The source of the job, which decides who may change it.
     pub source: JobSource,

@@ -39,9 +39,9 @@ pub use run::{
 use crate::args::Args;
 use crate::ids::{JobId, NodeId, RunId};
 
-/// Identifies the write that produced a record: the number of the writer, which is unique, and the number of its unit. So
-/// a writer knows the versions of its records before the commit, and recognises its own write afterwards if the reply to
-/// the commit was lost.
+/// Identifies the write that produced a record: the number of the writer, which is unique, and the number of its unit.
+/// So a writer knows the versions of its records before the commit, and recognises its own write afterwards if the
+/// reply to the commit was lost.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RecordVersion(u64);

@@ -1,5 +1,5 @@
-//! One entry in the queue of a job: the run, and the only node that may start it, if there is one. It is stored as a short
-//! text, because a queue can be long. A run that any node may start is stored as its id alone.
+//! One entry in the queue of a job: the run, and the only node that may start it, if there is one. It is stored as a
+//! short text, because a queue can be long. A run that any node may start is stored as its id alone.
 
 use std::fmt;
 

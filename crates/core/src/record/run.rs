@@ -22,7 +22,7 @@ pub struct Run {
     pub number: RunNumber,
     /// The name of its job.
     pub job: JobId,
-    /// The uid of its job, which tells jobs of the same name apart.
+    /// The uid of its job, which distinguishes jobs of the same name.
     pub uid: JobUid,
     /// The values of the job's params.
     pub args: Args,
@@ -52,7 +52,7 @@ pub struct Run {
     pub lock: Option<LockName>,
     /// How long it may take and how it is stopped.
     pub terms: ExecutionPolicy,
-    /// Why it was asked to stop; `None` if it was not.
+    /// Why a stop was requested; `None` if none was.
     pub ending: Option<Reason>,
     /// When the run has to be checked next: its time comes, its wait is polled, or it is stopped or killed.
     pub due: Option<Instant>,
@@ -66,7 +66,7 @@ pub struct Run {
     pub span: Option<CountedRange>,
 }
 
-/// An entry of a run's log. Almost all of them are states that the run entered; [`Self::kind`] tells the others apart.
+/// An entry of a run's log. Almost all of them are states that the run entered; [`Self::kind`] marks the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transition {
     /// When it happened, by the clock of the decision.

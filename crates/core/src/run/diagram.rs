@@ -72,17 +72,17 @@ fn push_operations(text: &mut String) {
         "\n`–` means that the operation is rejected:\n\n| state | operation | message | hint |\n|---|---|---|---|\n",
     );
     for state in State::ALL {
-        let mut refused: BTreeMap<String, (Vec<&str>, &str)> = BTreeMap::new();
+        let mut rejected: BTreeMap<String, (Vec<&str>, &str)> = BTreeMap::new();
         let mark = Operation::Mark(State::Success);
         let marked = if state.is_finished() { None } else { Some(mark) };
         for operation in operations.iter().copied().chain(marked) {
             if let Err(rejection) = next(state, Cause::By(operation)) {
                 let entry =
-                    refused.entry(rejection.to_string()).or_insert((Vec::new(), rejection.hint().unwrap_or("")));
+                    rejected.entry(rejection.to_string()).or_insert((Vec::new(), rejection.hint().unwrap_or("")));
                 entry.0.push(operation.name());
             }
         }
-        for (message, (names, hint)) in refused {
+        for (message, (names, hint)) in rejected {
             line(text, format_args!("| {state} | {} | {message} | {hint} |", names.join(", ")));
         }
     }

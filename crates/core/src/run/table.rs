@@ -312,8 +312,8 @@ mod tests {
     fn every_unfinished_state_can_end() {
         for state in State::ALL.into_iter().filter(|state| !state.is_finished()) {
             assert_eq!(next(state, Cause::Broke), Ok(TransitionEffect::Enter(State::Error)));
-            let by_people = Operation::all().filter(|operation| next(state, Cause::By(*operation)).is_ok()).count();
-            assert!(by_people > 0, "no operation applies to a run that is {state}");
+            let operations = Operation::all().filter(|operation| next(state, Cause::By(*operation)).is_ok()).count();
+            assert!(operations > 0, "no operation applies to a run that is {state}");
         }
     }
 }

@@ -93,9 +93,9 @@ fn date_of(day: Day) -> Result<Date, Error> {
     let Ymd { year, month, day: of_month } = day.ymd();
     let parts = (i16::try_from(year).ok(), i8::try_from(month).ok(), i8::try_from(of_month).ok());
     let (Some(year), Some(month), Some(of_month)) = parts else {
-        return Err(refused(format!("{day} is too far away")));
+        return Err(refused(format!("{day} is out of range")));
     };
-    Date::new(year, month, of_month).map_err(|_| refused(format!("{day} is too far away")))
+    Date::new(year, month, of_month).map_err(|_| refused(format!("{day} is out of range")))
 }
 
 fn written_time(text: &str) -> Option<DateTime> {

@@ -89,7 +89,7 @@ pub(super) fn refused(message: impl Into<String>) -> Error {
 /// Zones and calendars, from the bindings of the template.
 pub(super) fn world(state: &State<'_, '_>) -> Result<Arc<FunctionContext>, Error> {
     let found = state.lookup(WORLD).and_then(|value| value.downcast_object::<FunctionContext>());
-    found.ok_or_else(|| refused("zones and calendars cannot be asked here"))
+    found.ok_or_else(|| refused("zones and calendars are not available here"))
 }
 
 fn build() -> Environment<'static> {

@@ -1,5 +1,5 @@
-//! A single expression with a boolean result, such as `answer.state == "COMPLETED"`. It has the syntax, rules and limits
-//! of the part between `{{` and `}}` in a template.
+//! A single expression with a boolean result, such as `answer.state == "COMPLETED"`. It has the syntax, rules and
+//! limits of the part between `{{` and `}}` in a template.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! Which names a template or an expression uses. They are collected once, when it is parsed, and stored compactly, because
-//! every job keeps them.
+//! Which names a template or an expression uses. They are collected once, when it is parsed, and stored compactly,
+//! because every job keeps them.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! Static checks of a template. The engine counts instructions, not bytes, so a short text could build a huge one by
 //! repeated doubling. These rules remove every way to feed a grown value back into an operation that grows it: no
-//! assignments, no macros, loops only over existing values, and a bounded number of joins in each expression. So no value
-//! is larger than `JOINS_MAX + 1` times the largest bound value or filter result.
+//! assignments, no macros, loops only over existing values, and a bounded number of joins in each expression. So no
+//! value is larger than `JOINS_MAX + 1` times the largest bound value or filter result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -141,8 +141,8 @@ fn end_of_text(bytes: &[u8], start: usize) -> usize {
     (at + 1).min(bytes.len())
 }
 
-/// The offset of the statement that ends a raw part. It must be exactly that statement, as for the engine: a statement that
-/// only begins like it could hide expressions after it.
+/// The offset of the statement that ends a raw part. It must be exactly that statement, as for the engine: a statement
+/// that only begins like it could hide expressions after it.
 fn end_of_raw(text: &str, from: usize) -> usize {
     let mut at = from;
     while let Some(found) = text[at..].find("{%") {

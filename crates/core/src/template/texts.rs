@@ -1,6 +1,6 @@
 //! Functions for texts and lists inside templates: bounded versions of those Jinja functions whose result can be much
-//! larger than their input, functions that quote a value for a command line or JSON, and the methods of texts that Jinja
-//! users know.
+//! larger than their input, functions that quote a value for a command line or JSON, and the methods of texts that
+//! Jinja users know.
 
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, State, Value};

@@ -134,7 +134,8 @@ pub enum TimePosition {
 /// The outcome of an occurrence, or why it has none.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OccurrenceOutcome {
-    /// It became a run: all attempts in order, at least one. For a job with `nodes: each` they are ordered by node first.
+    /// It became a run: all attempts in order, at least one. For a job with `nodes: each` they are ordered by node
+    /// first.
     Runs(Vec<Arc<Run>>),
     /// It was skipped together with others.
     Span(Arc<Run>),

@@ -1,5 +1,5 @@
-//! The records that an explanation is made of. The caller loads them. An explanation depends on nothing else, so a page,
-//! the command line and a test get the same one.
+//! The records that an explanation is made of. The caller loads them. An explanation depends on nothing else, so a
+//! page, the command line and a test get the same one.
 
 use std::sync::Arc;
 
@@ -73,8 +73,8 @@ impl KnownRecords {
         self.pauses.is_paused() || self.own_pauses().is_some_and(PauseState::is_paused)
     }
 
-    /// Occurrences before this time may have had a run that is no longer stored; `None` if every run that was ever created
-    /// is still stored.
+    /// Occurrences before this time may have had a run that is no longer stored; `None` if every run that was ever
+    /// created is still stored.
     pub(crate) fn kept_from(&self) -> Option<Instant> {
         let (job, state) = (self.job.as_ref()?, self.state.as_ref()?);
         let stored = self.runs.iter().filter(|run| run.job == job.id).count() as u64;

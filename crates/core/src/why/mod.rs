@@ -1,7 +1,7 @@
 //! Why a job runs or does not run, now or at a given time: a function of its stored records.
 //!
-//! The explanation is a list of [`Fact`]s, the most important first. `now.rs` finds those about the present and `then.rs`
-//! those about an occurrence; `words.rs` turns them into short sentences.
+//! The explanation is a list of [`Fact`]s, the most important first. `now.rs` finds those about the present and
+//! `then.rs` those about an occurrence; `words.rs` turns them into short sentences.
 
 mod fact;
 mod known;

@@ -6,8 +6,8 @@
 //! - `beat 2`: node 2 sends a heartbeat. `expired LOCK`: a lock was not renewed in time.
 //! - `reap #1 00:05`: its node sent its last heartbeat at 00:05. `lock-lost #1`. `drain 2 on`. `hold LOCK KEY`,
 //!   `let-go LOCK KEY`.
-//! - `event DIGEST KEY COMMAND`: the node with the token KEY has received an event. `foreign-run JOB HOST 00:05`: a foreign
-//!   node ran the job at 00:05.
+//! - `event DIGEST KEY COMMAND`: the node with the token KEY has received an event. `foreign-run JOB HOST 00:05`: a
+//!   foreign node ran the job at 00:05.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

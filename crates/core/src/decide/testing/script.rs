@@ -9,9 +9,9 @@
 //! ```
 //!
 //! Jobs are `put NAME item; item; …`: a schedule as one text, `NAME: schedule` for one with a name, `jitter 30s`,
-//! `calendar X`, `disabled` and `args k=v` for the schedule before them, and keys of a job (see [`job`]). `add`, `change`
-//! and `revise REVISION` put it with a precondition. `due` fires every cursor that is due, `catch up` takes one step in
-//! every backlog, `wake` checks every run that is due. Lines about several nodes are in `cluster.rs`.
+//! `calendar X`, `disabled` and `args k=v` for the schedule before them, and keys of a job (see [`job`]). `add`,
+//! `change` and `revise REVISION` put it with a precondition. `due` fires every cursor that is due, `catch up` takes
+//! one step in every backlog, `wake` checks every run that is due. Lines about several nodes are in `cluster.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

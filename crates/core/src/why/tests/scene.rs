@@ -1,7 +1,7 @@
 //! Scenes: records of one job, written as a few lines of text.
 //!
-//! A line begins with the kind of record, followed by `key=value` pairs and flags. The value of a key with a colon is the
-//! rest of the line. Times are in January 2026: `05T03:00` or `05T03:00:09`, in UTC.
+//! A line begins with the kind of record, followed by `key=value` pairs and flags. The value of a key with a colon is
+//! the rest of the line. Times are in January 2026: `05T03:00` or `05T03:00:09`, in UTC.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

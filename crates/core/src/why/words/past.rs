@@ -103,7 +103,7 @@ impl ExplanationWriter<'_> {
         let on = run.target.map(|node| format!(" on {}", self.node_name(node))).unwrap_or_default();
         let text = if schedule.is_none() {
             let at = self.wall(None).at(nominal);
-            let who = run.creator().map_or_else(|| "someone".to_owned(), by);
+            let who = run.creator().map_or_else(|| "an unknown actor".to_owned(), by);
             format!("`{name}`{on}{again}, created for {at} by {who}, {fate}.")
         } else if run.attempt > 1 {
             format!("Attempt {}, `{name}`{on}, {fate}.", run.attempt)
