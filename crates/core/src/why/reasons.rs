@@ -15,7 +15,7 @@ pub(super) fn because(reason: &Reason, world: &DecisionContext) -> String {
     let fixed = match reason {
         Reason::Overlap => "another run of the job was active and its `overlap` is `skip`",
         Reason::QueueFull => "the queue of the job was full",
-        Reason::Replaced => "a newer run replaced it, because its `overlap` is `replace`",
+        Reason::Replaced => "a newer run was due and its `overlap` is `replace`",
         Reason::Paused => "the job or everything was paused",
         Reason::Missed => "no node was running to start it, and `catch_up` did not select it",
         Reason::Calendar => "its day is not in the calendar",
@@ -63,7 +63,7 @@ pub(super) fn by(actor: &Actor) -> String {
         Actor::JobFiles => "the job files",
         Actor::ForeignEvent => "an event of a foreign system",
         Actor::ForeignDefinition => "the definition that a foreign system shares",
-        Actor::Operator(name) if name.is_empty() => "someone",
+        Actor::Operator(name) if name.is_empty() => "an unnamed operator",
         Actor::Operator(name) => name,
     };
     fixed.to_owned()
@@ -191,7 +191,7 @@ mod tests {
             "another run, on one of our nodes or on a foreign node, held its lock"
         );
         assert_eq!(by(&Actor::Operator("anna".to_owned())), "anna");
-        assert_eq!(by(&Actor::Operator(String::new())), "someone");
+        assert_eq!(by(&Actor::Operator(String::new())), "an unnamed operator");
         let ran = Reason::RanElsewhere { system: "Elsewhere".to_owned(), host: "web-1".to_owned() };
         assert_eq!(because(&ran, &shared), "Elsewhere ran it on web-1");
     }

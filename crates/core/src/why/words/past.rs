@@ -62,7 +62,8 @@ impl ExplanationWriter<'_> {
             OccurrenceOutcome::BeforeSchedule(since) => {
                 let since = self.wall(schedule).at(*since);
                 self.say(format!(
-                    "{which} has no record: its schedule has been in effect only since {since}, when it was created, enabled or changed."
+                    "{which} has no record: its schedule has been in effect only since {since}, when it was created, \
+                     enabled or changed."
                 ));
             }
             OccurrenceOutcome::NotKept(from) => {

@@ -126,7 +126,8 @@ impl ExplanationWriter<'_> {
                 format!("correct the job, then `cronhold rerun {run_name}` runs it again")
             }
             (State::Error, Some(Reason::StartUnknown)) => format!(
-                "check whether it ran, then `cronhold rerun {run_name}` runs it again; `on_lost: retry` does so automatically"
+                "check whether it ran, then `cronhold rerun {run_name}` runs it again; `on_lost: retry` does so \
+                 automatically"
             ),
             (State::Error, _) => format!("`cronhold rerun {run_name}` runs it again"),
             (State::Skipped, Some(Reason::Overlap | Reason::Lock)) => {
