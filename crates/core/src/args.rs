@@ -38,7 +38,7 @@ pub enum ArgError {
     Unknown {
         /// The name as given.
         name: String,
-        /// What may have been meant.
+        /// A similar name or value that exists; `None` if there is none.
         meant: Option<String>,
         /// The params of the job.
         params: Vec<String>,
@@ -50,7 +50,7 @@ pub enum ArgError {
         name: String,
         /// The value as given.
         value: String,
-        /// What may have been meant.
+        /// A similar name or value that exists; `None` if there is none.
         meant: Option<String>,
         /// Allowed values.
         choices: Vec<String>,

@@ -9,8 +9,8 @@ use crate::record::{Record, RecordKey, Run, RunOwner};
 use crate::run::State;
 use crate::when::When;
 
-/// The effects that a record owes on node `me`. The incarnation in `me` tells a run of this process from one that an
-/// earlier process of the same node started.
+/// The effects that a record owes on node `me`. The incarnation in `me` distinguishes a run of this process from one that
+/// an earlier process of the same node started.
 pub fn owed(record: &Record, me: RunOwner) -> Vec<Effect> {
     match record {
         Record::Cursor(cursor) => {

@@ -5,7 +5,7 @@ use cronhold_schedule::Instant;
 /// When something is to be done. `Now` sorts before every time, and `Never` after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum When {
-    /// As soon as possible, whatever the clock says.
+    /// As soon as possible, regardless of the clock.
     Now,
     /// At this time, or as soon as possible if it has passed.
     At(Instant),

@@ -21,7 +21,7 @@ pub enum TemplateScope {
 pub struct TemplateName {
     /// The name as templates write it.
     pub name: &'static str,
-    /// What its value is, for the guide.
+    /// The meaning of its value, as in the guide.
     pub meaning: &'static str,
     /// The scopes in which it is bound.
     pub scopes: &'static [TemplateScope],
