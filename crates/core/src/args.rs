@@ -1,5 +1,5 @@
-//! Arguments of runs: strings by name in one canonical order. A job with its args is what conditions ask about, so
-//! equal args must have equal text; and whatever is wrong with someone's args is said at once.
+//! Arguments of runs: strings by name in one canonical order. Conditions identify runs by job and args, so equal args
+//! must have equal text. Binding reports all errors of the given args at once.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,10 +11,10 @@ use sha2::{Digest, Sha256};
 
 use crate::job::{Param, TemplateScope};
 
-/// Longest value of one argument in bytes.
+/// Longest value of an argument in bytes.
 pub const ARG_MAX: usize = 32 * 1024;
 
-/// Longest name of a param.
+/// Longest name of a param in characters.
 const NAME_MAX: usize = 64;
 
 /// Arguments in the order of their names.
@@ -22,15 +22,15 @@ const NAME_MAX: usize = 64;
 #[serde(transparent)]
 pub struct Args(BTreeMap<String, String>);
 
-/// One thing that is wrong with someone's args.
+/// One error in the args of a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ArgError {
-    /// A param without default got no value.
+    /// A param without a default has no value.
     #[error("the param `{name}` needs a value{}", choices_hint(.choices))]
     Missing {
         /// The param.
         name: String,
-        /// Values it may have, if they are listed.
+        /// Allowed values; empty if any value is allowed.
         choices: Vec<String>,
     },
     /// There is no such param.
@@ -38,9 +38,9 @@ pub enum ArgError {
     Unknown {
         /// The name as given.
         name: String,
-        /// What may have been meant.
+        /// A similar name or value that exists; `None` if there is none.
         meant: Option<String>,
-        /// Params that there are.
+        /// The params of the job.
         params: Vec<String>,
     },
     /// The value is not one of the choices.
@@ -50,9 +50,9 @@ pub enum ArgError {
         name: String,
         /// The value as given.
         value: String,
-        /// What may have been meant.
+        /// A similar name or value that exists; `None` if there is none.
         meant: Option<String>,
-        /// Values it may have.
+        /// Allowed values.
         choices: Vec<String>,
     },
     /// The value is too long.
@@ -60,12 +60,12 @@ pub enum ArgError {
     TooLong {
         /// The param.
         name: String,
-        /// Its length.
+        /// The length of the value.
         bytes: usize,
     },
 }
 
-/// Everything that is wrong with someone's args; at least one thing.
+/// All errors in the args of a run; at least one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
 pub struct ArgErrors(pub Vec<ArgError>);
@@ -76,7 +76,7 @@ impl Args {
         Self::default()
     }
 
-    /// The value of a name.
+    /// The value of an argument; `None` if there is no such argument.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
@@ -86,30 +86,30 @@ impl Args {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// How many there are.
+    /// The number of arguments.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no arguments.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The canonical form: JSON without blanks, in the order of names. Equal args have equal text.
+    /// The canonical form: JSON without whitespace, ordered by name. Equal args have equal text.
     pub fn canonical(&self) -> String {
         serde_json::to_string(self).expect("a map of strings is always JSON")
     }
 
-    /// A number that stands for them: equal args have equal numbers.
+    /// A digest of the args. Equal args have equal digests.
     pub fn digest(&self) -> u64 {
         let hash = Sha256::digest(self.canonical());
         hash.iter().take(8).fold(0, |bits, byte| bits << 8 | u64::from(*byte))
     }
 
-    /// Binds args to a job's params. What someone gave goes before what the schedule gives by itself, that before
-    /// defaults. A schedule gives the same args to all jobs, so those that are no params are left out; what someone
-    /// gave must be a param.
+    /// Binds args to a job's params. Given args take precedence over automatic ones, which the schedule provides, and
+    /// automatic ones over defaults. Automatic args that are not params of the job are left out; a given arg that is
+    /// not a param is an error.
     pub fn bind(
         params: &BTreeMap<String, Param>,
         given: &BTreeMap<String, String>,
@@ -136,7 +136,7 @@ impl FromIterator<(String, String)> for Args {
     }
 }
 
-/// Prints `date=2026-03-29 region=us`; values that would be read otherwise stand in quotes.
+/// Prints `date=2026-03-29 region=us`; ambiguous values are quoted.
 impl fmt::Display for Args {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (name, value)) in self.iter().enumerate() {
@@ -152,14 +152,14 @@ impl fmt::Display for Args {
     }
 }
 
-/// Whether a text can be a name in templates and environments: letters, digits and `_`, no digit first.
+/// Whether a text is a valid name in templates and environments: letters, digits and `_`, not beginning with a digit.
 pub fn is_identifier(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         && name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit())
 }
 
-/// Checks the name of a param: templates and environment variables must be able to hold it, and it cannot be one that
-/// every run has already.
+/// Checks the name of a param: it must be valid in templates and environment variables, and must not be a name that
+/// every run has.
 pub fn check_param_name(name: &str) -> Result<(), TextError> {
     let whole = 0..name.len();
     if !is_identifier(name) {
@@ -171,7 +171,7 @@ pub fn check_param_name(name: &str) -> Result<(), TextError> {
     }
     if TemplateScope::Run.has(name) {
         return Err(TextError::new(whole, format!("`{name}` cannot be the name of a param"))
-            .hint("every run has that name already"));
+            .hint("this name is reserved: every run has it"));
     }
     Ok(())
 }
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn binds() {
+    fn args_bind_to_params_or_report_all_errors() {
         for (given, automatic, expected) in [
             ("date=1 kind=full", "", Ok("date=1 kind=full region=us")),
             ("kind=full", "date=2 tz=UTC", Ok("date=2 kind=full region=us")),
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn has_one_canonical_form() {
+    fn args_have_one_canonical_form() {
         let args: Args =
             [("b", "2"), ("a", "x \"y\"\n")].map(|(a, b)| (a.to_owned(), b.to_owned())).into_iter().collect();
         assert_eq!(args.canonical(), r#"{"a":"x \"y\"\n","b":"2"}"#);
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_names() {
+    fn param_names_are_checked() {
         assert!(check_param_name("region_2").is_ok());
         for bad in ["", "2x", "a-b", "a b", "ü", "run_id", &"x".repeat(65)] {
             assert!(check_param_name(bad).is_err(), "{bad}");

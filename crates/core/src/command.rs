@@ -1,5 +1,5 @@
-//! Commands: the closed list of what can happen to jobs and runs. Every input of a node becomes one of these, stamped
-//! with time, actor and node, because a decision may not read a clock or know where it runs.
+//! Commands: the closed list of everything that can change jobs and runs. Every input of a node becomes one of these,
+//! stamped with time, actor and node, because a decision may not read a clock or know where it runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use crate::record::{Actor, JobSource, LockName, OutputSummary, ProgramExit, RunO
 use crate::run::{Reason, State};
 use crate::signal::Signal;
 
-/// When, by whom and on which node a command was given.
+/// The time, the actor and the node of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandStamp {
     /// The time of the decision, by the node's estimate of the store's clock.
     pub at: Instant,
-    /// Who or what gave the command.
+    /// Who or what issued the command.
     pub actor: Actor,
     /// The node that decides, with its incarnation. It owns the runs that the decision starts.
     pub owner: RunOwner,
 }
 
-/// Something that is to be decided.
+/// A request to change jobs or runs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     /// Claim an occurrence that is due.
@@ -44,16 +44,16 @@ pub enum Command {
         /// The schedule that has the backlog.
         schedule: ScheduleId,
     },
-    /// Compute the next occurrences of a job again, because zone data or calendars have changed or a cursor is too far
+    /// Recompute the next occurrences of a job, because zone data or calendars have changed or a cursor is too far
     /// ahead.
     Replan {
         /// The job.
         job: JobId,
-        /// Whether to do so with zone data that is older than that of the cursors. On a store with one node, no other
-        /// node has newer data.
+        /// Whether to recompute even if this node's zone data is older than that of the cursors. That is safe only on a
+        /// store with one node, because no other node has newer data.
         even_older: bool,
     },
-    /// Create a run by hand.
+    /// Create a run that an operator or a client requested.
     Run {
         /// The job.
         job: JobId,
@@ -61,10 +61,10 @@ pub enum Command {
         args: BTreeMap<String, String>,
         /// The id of the new run, from an idempotency key or random. A second command with the same id creates nothing.
         id: RunId,
-        /// When the run starts; now, when absent.
+        /// When the run starts; now if `None`.
         at: Option<Instant>,
     },
-    /// Check a run: its time may have come, or what blocked it may be gone.
+    /// Check a run: it may be due, or nothing may block it any longer.
     Wake {
         /// The run.
         run: RunId,
@@ -115,19 +115,19 @@ pub enum Command {
         run: RunId,
         /// The id of the new run. A second command with the same id creates nothing.
         id: RunId,
-        /// Whether the program is bound again from the job's current definition.
+        /// Whether the program is bound again from the job's current definition instead of copied from the run.
         anew: bool,
     },
     /// Pause a job, or all jobs.
     Pause {
-        /// The job; all jobs, when absent.
+        /// The job; all jobs if `None`.
         job: Option<JobId>,
         /// The operator's reason; may be empty.
         why: String,
     },
     /// Resume a job, or all jobs.
     Resume {
-        /// The job; all jobs, when absent.
+        /// The job; all jobs if `None`.
         job: Option<JobId>,
     },
     /// Create or change a job.
@@ -140,23 +140,23 @@ pub enum Command {
         source: JobSource,
         /// The uid of the job, if it is new.
         uid: JobUid,
-        /// What must be stored now, so that a change that the caller has not seen is not overwritten.
+        /// What must be stored now, so that the command does not overwrite a change that the caller has not seen.
         provided: Precondition,
     },
     /// Remove a job.
     RemoveJob {
         /// The job's id.
         id: JobId,
-        /// Who removes it; only the source of a job may remove it.
+        /// The source that removes it; only the source of a job may remove it.
         source: JobSource,
-        /// What must be stored now, so that a change that the caller has not seen is not removed.
+        /// What must be stored now, so that the command does not remove a job that the caller has not seen.
         provided: Precondition,
     },
     /// Declare a run lost, because its node has sent no heartbeat for too long.
     Reap {
         /// The run.
         run: RunId,
-        /// The last heartbeat that the observer saw. If there was one since, the run is not lost.
+        /// The last heartbeat that the observer saw. If the node has sent another one since, the run is not lost.
         beat: Instant,
     },
     /// Drain a node, or let it start runs again.
@@ -176,7 +176,7 @@ pub enum Command {
         /// How long the lock is held without being renewed.
         ttl: Span,
     },
-    /// Release a lock that was acquired by [`Self::Hold`].
+    /// Release a lock that [`Self::AcquireLock`] acquired.
     ReleaseLock {
         /// The name of the lock.
         lock: LockName,
@@ -185,18 +185,18 @@ pub enum Command {
     },
     /// Carry out a command that all nodes have received as an event. The first node does it; the others do nothing.
     Event {
-        /// The lock that says whether another node was first; see [`LockName::of_event`].
+        /// The lock that the first node takes; see [`LockName::of_event`].
         once: LockName,
         /// The token of this node, which no other node uses.
         holder: RunId,
         /// The command of the event.
         command: Box<Command>,
     },
-    /// Delete finished runs that are not kept any longer.
+    /// Delete finished runs that the job no longer retains.
     Prune {
         /// The job.
         job: JobId,
-        /// The runs. Those that must not be deleted yet stay.
+        /// The runs to delete. Those that must not be deleted yet are kept.
         runs: Vec<RunId>,
     },
 }
@@ -227,13 +227,13 @@ pub enum ProgramReport {
     Launched,
     /// It has ended.
     Ended(ExitOutcome),
-    /// It could not be started; the reason.
+    /// It could not be started, for this reason.
     NotLaunched(String),
-    /// The keeper does not know it, so it is gone and its result is unknown.
+    /// The keeper has no record of it, so it is gone and its result is unknown.
     Lost,
-    /// The keeper that owned it is gone, and has taken the program with it.
+    /// The keeper that owned it died, and the program with it.
     KeeperLost,
-    /// Its lock could not be renewed, so it has to end.
+    /// Its lock could not be renewed, so the program must end.
     LockLost,
 }
 
@@ -242,7 +242,7 @@ pub enum ProgramReport {
 pub struct ExitOutcome {
     /// Whether the program succeeded.
     pub success: bool,
-    /// Why it ended so; `None` for a plain success.
+    /// Why it succeeded or failed; `None` for a plain success.
     pub reason: Option<Reason>,
     /// The exit code or signal of a process.
     pub exit: Option<ProgramExit>,

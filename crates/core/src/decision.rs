@@ -13,15 +13,15 @@ use std::sync::Arc;
 /// The result of deciding a command.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// These records have to be loaded first; then the command is decided again.
+    /// The caller has to load these records and decide the command again.
     Need(Vec<RecordKey>),
     /// The command is rejected.
     Reject(Rejection),
-    /// The command is decided; this is to be written and done.
+    /// The command is decided. The caller commits the unit and performs its effects.
     Done(DecidedUnit),
 }
 
-/// What a decision writes, and what is done after the commit.
+/// What a decision writes, and the effects that follow the commit.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DecidedUnit {
     /// Records that are written or deleted, all or none. Each key occurs once.
@@ -30,8 +30,8 @@ pub struct DecidedUnit {
     pub take: Vec<LockTake>,
     /// Locks that are released in the same commit.
     pub free: Vec<LockRelease>,
-    /// What is done after the commit, in addition to what the new records owe. Losing these when a node dies does no
-    /// harm.
+    /// Effects that are performed after the commit, in addition to those that the new records owe. It is harmless to
+    /// lose them in a crash.
     pub effects: Vec<Effect>,
     /// The reply to the caller.
     pub answer: CommandReply,
@@ -56,14 +56,14 @@ impl RecordChange {
     }
 }
 
-/// A lock that a unit takes. The unit fails as a whole if another holder has it.
+/// A lock that a unit takes. The whole unit fails if another holder has the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockTake {
     /// The name of the lock.
     pub lock: LockName,
     /// The run that holds it.
     pub holder: RunId,
-    /// How long it is held without being renewed; for ever, when absent.
+    /// Time after which the lock expires unless it is renewed; `None` if it never expires.
     pub ttl: Option<Span>,
 }
 
@@ -115,15 +115,15 @@ pub enum Effect {
     },
     /// Start a run's program.
     Launch {
-        /// The run.
+        /// The run, in state `starting`.
         run: Arc<Run>,
     },
-    /// Find out what became of a program that an earlier life of this node has started.
+    /// Adopt a program that an earlier process of this node started, or find out how it ended.
     Adopt {
         /// The run.
         run: Arc<Run>,
     },
-    /// Ask a run's program to end.
+    /// Stop a run's program: send its stop signal.
     Stop {
         /// The run.
         run: Arc<Run>,
@@ -132,10 +132,10 @@ pub enum Effect {
     Signal {
         /// The run.
         run: RunId,
-        /// Which signal.
+        /// The signal to send.
         signal: Signal,
     },
-    /// Plan a check whether finished runs of a job exceed what the job retains.
+    /// Plan a check whether a job has more finished runs than it retains.
     Prune {
         /// The job whose runs to check.
         job: JobId,
@@ -165,11 +165,11 @@ pub enum Rejection {
     /// There is no such job.
     #[error("there is no job `{0}`")]
     NoJob(JobId),
-    /// The job exists already, and the command was to create it.
-    #[error("there is a job `{0}` already")]
+    /// The command was to create a job that already exists.
+    #[error("the job `{0}` already exists")]
     JobThere(JobId),
     /// The job has changed since the caller read it.
-    #[error("the job `{job}` was changed meanwhile, and is now in revision {revision}")]
+    #[error("the job `{job}` has changed since it was read; its current revision is {revision}")]
     JobChanged {
         /// The job.
         job: JobId,
@@ -185,7 +185,7 @@ pub enum Rejection {
     /// The run's state does not allow it.
     #[error(transparent)]
     State(#[from] run::TransitionRejection),
-    /// The args do not fit the job.
+    /// The args do not match the params of the job.
     #[error(transparent)]
     Args(#[from] ArgErrors),
     /// Another run holds the lock.
@@ -199,23 +199,23 @@ pub enum Rejection {
     /// A foreign node holds the lock for a run of its own.
     #[error("the lock `{0}` is held by a foreign node")]
     LockedElsewhere(LockName),
-    /// The node may not run the job.
-    #[error("this node does not have the labels that `{0}` asks for")]
+    /// The node does not have the labels that the job requires.
+    #[error("this node does not have the labels that `{0}` requires")]
     NotHere(JobId),
     /// The node is draining.
-    #[error("this node is being drained and starts nothing")]
+    #[error("this node is draining and does not start runs")]
     Draining,
-    /// The command was not given to a node, but to a store without a daemon.
-    #[error("nothing can be started here, because no daemon was asked")]
+    /// The command was decided on a store without a daemon.
+    #[error("a run cannot be started without a daemon")]
     NotANode,
-    /// The run belongs to another node.
+    /// Only another node may start the run.
     #[error("only node {0} may start this run")]
     OtherNode(NodeId),
     /// The run's program is on another node, and only that node can reach it.
     #[error("the program of this run is on node {0}")]
     RunsElsewhere(NodeId),
-    /// No more runs of the job can be active at once.
-    #[error("{most} runs of `{0}` are active already, and no more can be", most = JobState::ACTIVE_MAX)]
+    /// The job has as many active runs as are possible.
+    #[error("`{0}` already has {most} active runs, which is the maximum", most = JobState::ACTIVE_MAX)]
     TooManyActive(JobId),
     /// The job belongs to another source.
     #[error("the job `{job}` {}", source_of_job.words())]
@@ -225,7 +225,7 @@ pub enum Rejection {
         /// The source of the job.
         source_of_job: JobSource,
     },
-    /// A schedule of the job cannot be asked.
+    /// A schedule of the job does not compile.
     #[error("the schedule of `{job}` cannot be used: `{key}`: {message}")]
     Schedule {
         /// The job.
@@ -235,17 +235,17 @@ pub enum Rejection {
         /// Why it is invalid.
         message: String,
     },
-    /// The name of the job's lock cannot be one.
-    #[error("the lock of `{job}` has a name of {length} bytes, and 1 to {} are possible", LockName::MAX)]
+    /// The name of the job's lock is empty or too long.
+    #[error("the name of the lock of `{job}` has {length} bytes; 1 to {} are allowed", LockName::MAX)]
     Lock {
         /// The job.
         job: JobId,
         /// The length of the name in bytes.
         length: usize,
     },
-    /// The name of the job's lock is for Cronhold itself.
+    /// The name of the job's lock is reserved for Cronhold.
     #[error(
-        "the lock of `{job}` cannot be called `{lock}`: names that begin with `{}` are Cronhold's own",
+        "the lock of `{job}` cannot be named `{lock}`: names that begin with `{}` are reserved",
         LockName::RESERVED
     )]
     ReservedLock {
@@ -254,7 +254,7 @@ pub enum Rejection {
         /// The name of the lock.
         lock: LockName,
     },
-    /// Two schedules of the job cannot be told apart.
+    /// Two schedules of the job have the same id.
     #[error("two schedules of `{job}` have the same id `{schedule}`")]
     SameSchedule {
         /// The job.
@@ -262,11 +262,11 @@ pub enum Rejection {
         /// The id of both.
         schedule: ScheduleId,
     },
-    /// It is paused already.
-    #[error("{} is paused already", what(.0.as_ref()))]
+    /// The job, or all jobs for `None`, are already paused.
+    #[error("{} is already paused", pause_target(.0.as_ref()))]
     Paused(Option<JobId>),
-    /// It is not paused.
-    #[error("{} is not paused", what(.0.as_ref()))]
+    /// The job, or all jobs for `None`, are not paused.
+    #[error("{} is not paused", pause_target(.0.as_ref()))]
     NotPaused(Option<JobId>),
     /// The run stands for many occurrences that were skipped.
     #[error("run {0} stands for occurrences that were skipped, and is not one run")]
@@ -283,8 +283,8 @@ impl Rejection {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::NoJob(_) => Some("`cronhold list` shows the jobs"),
-            Self::JobThere(_) => Some("choose another name, or change the job: `cronhold upd`"),
-            Self::JobChanged { .. } => Some("look at it again: `cronhold show`"),
+            Self::JobThere(_) => Some("choose another name, or change the existing job with `cronhold upd`"),
+            Self::JobChanged { .. } => Some("review the current version with `cronhold show`, then repeat the change"),
             Self::NoRun(_) => Some("`cronhold runs` shows the runs; old ones are not kept"),
             Self::NoNode(_) => Some("`cronhold nodes` shows the nodes"),
             Self::State(rejection) => rejection.hint(),
@@ -292,27 +292,26 @@ impl Rejection {
             Self::LockedElsewhere(_) => {
                 Some("wait until its run ends; `cronhold runs --peers` shows the runs of foreign nodes")
             }
-            Self::NotHere(_) => Some("ask a node that has them; `cronhold nodes` shows the labels"),
+            Self::NotHere(_) => Some("send the request to a node that has them; `cronhold nodes` shows the labels"),
             Self::Draining => {
-                Some("ask another node, or let this one start things again; `cronhold nodes` shows the nodes")
+                Some("send the request to another node, or end the draining with `cronhold drain --undo`")
             }
-            Self::NotANode => Some("ask a daemon; what waits is started by itself when its time has come"),
-            Self::OtherNode(_) => Some("ask that node; `cronhold nodes` shows the nodes"),
+            Self::NotANode => Some("connect to a daemon; a daemon starts waiting runs when they are due"),
+            Self::OtherNode(_) => Some("send the request to that node; `cronhold nodes` shows the nodes"),
             Self::RunsElsewhere(_) => {
-                Some("ask that node; a run can be stopped and killed from everywhere: `cronhold stop`, `cronhold kill`")
+                Some("send the request to that node; `cronhold stop` and `cronhold kill` work from any node")
             }
             Self::TooManyActive(_) => Some("wait until one of them ends"),
             Self::OtherSource { source_of_job: JobSource::Directory(_), .. } => Some("change or remove its job file"),
-            Self::OtherSource { .. } => Some("change it where it was made, or choose another name"),
-            Self::Lock { .. } => Some("give it a short name"),
-            Self::ReservedLock { .. } => Some("give it another name"),
-            Self::SameSchedule { .. } => Some("give one of them a `name`"),
+            Self::OtherSource { .. } => Some("change it where it was created, or choose another name"),
+            Self::Lock { .. } | Self::ReservedLock { .. } => Some("choose another name for the lock"),
+            Self::SameSchedule { .. } => Some("give one of them a different `name`"),
             Self::Span(_) => Some("`cronhold backfill` runs a stretch of occurrences"),
             Self::Args(_) | Self::Schedule { .. } | Self::Paused(_) | Self::NotPaused(_) => None,
         }
     }
 }
 
-fn what(job: Option<&JobId>) -> String {
+fn pause_target(job: Option<&JobId>) -> String {
     job.map_or_else(|| "everything".to_owned(), |job| format!("the job `{job}`"))
 }

@@ -1,5 +1,5 @@
-//! Occurrences without an outcome: what must never be there. A schedule yields its occurrences once more, and each has
-//! to be found in a run, in a span of skips, in a backlog, or still ahead of the cursor.
+//! Holes: occurrences without an outcome. They must never exist. The search computes the occurrences of a schedule
+//! again and expects each in a run, in a span of skips, in a backlog, or ahead of the cursor.
 
 #[cfg(test)]
 mod tests;
@@ -12,19 +12,19 @@ use crate::why::ledger::{CoveredRange, Ledger};
 use crate::why::{ExplanationClock, ExplanationLine, KnownRecords, Tone, doctor};
 use crate::world::DecisionContext;
 
-/// Occurrences that are looked at in one go, those of all schedules of the job together.
+/// The most occurrences that one search checks, all schedules of the job together.
 pub const STEPS_MAX: u32 = 100_000;
 
 /// The result of a search for holes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HoleReport {
-    /// Stretches of neighbouring occurrences without an outcome, schedule by schedule, each in order of time.
+    /// Ranges of consecutive occurrences without an outcome, ordered by schedule and then by time.
     pub found: Vec<Hole>,
     /// The parts that could not be checked.
     pub unchecked: Vec<UncheckedPart>,
 }
 
-/// Neighbouring occurrences of one schedule without an outcome.
+/// Consecutive occurrences of one schedule without an outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hole {
     /// The schedule within the job.
@@ -47,16 +47,16 @@ pub struct UncheckedPart {
 pub enum UncheckedReason {
     /// The schedule does not compile: its zone or calendar does not exist.
     CannotAsk(CompileError),
-    /// It is enabled and has no cursor, so that nothing will ever claim its occurrences.
+    /// The schedule is enabled and has no cursor, so nothing claims its occurrences.
     NoCursor,
-    /// Runs before this are not kept.
+    /// Runs before this time are no longer stored.
     NotKept(Instant),
-    /// There were too many occurrences; the next search begins here.
+    /// The search reached [`STEPS_MAX`] here. The next search continues from this occurrence.
     Cut(Instant),
 }
 
-/// Looks for occurrences of the enabled schedules of a job from one instant to another that have no outcome. The end is
-/// not after the present, and all stored runs of the job have to be known.
+/// Finds the occurrences of a job's enabled schedules between two instants that have no outcome. `to` must not be in
+/// the future, and `known` must contain all stored runs of the job.
 pub fn holes(known: &KnownRecords, world: &DecisionContext, from: Instant, to: Instant) -> HoleReport {
     let mut holes = HoleReport::default();
     let Some(job) = &known.job else { return holes };
@@ -89,11 +89,11 @@ pub fn holes(known: &KnownRecords, world: &DecisionContext, from: Instant, to: I
 }
 
 impl HoleReport {
-    /// What was found in words. The records and the world are those that it was made of.
+    /// The result as text. The records and the context must be the ones that [`holes`] used.
     pub fn words(&self, known: &KnownRecords, world: &DecisionContext) -> Vec<ExplanationLine> {
         let Some(job) = &known.job else { return Vec::new() };
         let mut lines = Vec::new();
-        let mut say = |tone, text| lines.push(ExplanationLine { tone, text });
+        let mut push = |tone, text| lines.push(ExplanationLine { tone, text });
         for Hole { schedule, stretch: CountedRange { from, to, count } } in &self.found {
             let wall = ExplanationClock::of(Some(schedule), known, world);
             let text = match count {
@@ -105,41 +105,41 @@ impl HoleReport {
                     wall.at(*to)
                 ),
             };
-            say(Tone::Answer, text);
+            push(Tone::Answer, text);
         }
         if !self.found.is_empty() {
-            say(Tone::Advice, format!("that must never be, and is a defect of Cronhold: {}", doctor(&job.id)));
+            push(Tone::Advice, format!("this is a defect of Cronhold: {}", doctor(&job.id)));
         }
         for UncheckedPart { schedule, because } in &self.unchecked {
             let wall = ExplanationClock::of(Some(schedule), known, world);
-            let of = format!("Of the schedule `{schedule}` of `{}`", job.id);
+            let not_checked = format!("The schedule `{schedule}` of `{}` was not checked", job.id);
             let text = match because {
                 UncheckedReason::CannotAsk(error) => {
-                    format!("{of} nothing could be checked: `{}`: {}.", error.key, error.error.message)
+                    format!("{not_checked}: `{}`: {}.", error.key, error.error.message)
                 }
                 UncheckedReason::NoCursor => {
-                    format!("{of} nothing could be checked: it has no cursor, which is a defect.")
+                    format!("{not_checked}: it has no cursor, which is a defect of Cronhold.")
                 }
                 UncheckedReason::NotKept(at) => {
-                    format!("{of} nothing before {} was checked: not all runs are kept.", wall.at(*at))
+                    format!("{not_checked} before {}: not all runs are kept.", wall.at(*at))
                 }
                 UncheckedReason::Cut(at) => {
-                    format!("{of} nothing from {} on was checked: there are too many.", wall.at(*at))
+                    format!("{not_checked} from {} on: it has too many occurrences.", wall.at(*at))
                 }
             };
-            say(Tone::Answer, text);
+            push(Tone::Answer, text);
         }
         lines
     }
 }
 
-/// Whether the occurrences of a schedule can be told from the schedule alone.
+/// Whether the occurrences of a schedule follow from the schedule alone.
 fn is_by_time(schedule: &crate::job::JobSchedule) -> bool {
     !matches!(schedule.spec.timing, Timing::After { .. } | Timing::Triggered | Timing::Never | Timing::Reboot)
 }
 
-/// The last moment at which an occurrence must have an outcome. From the cursor's next on they are still to come, be
-/// they late or held back by a pause.
+/// The last instant at which an occurrence must have an outcome. From the cursor's `next` on, occurrences are pending,
+/// even if they are late or a pause delays them.
 fn until(cursor: &Cursor, to: Instant) -> Instant {
     cursor.next.map_or(to, |next| just_before(next).min(to))
 }
@@ -148,15 +148,15 @@ fn just_before(at: Instant) -> Instant {
     at.minus(Span::from_micros(1))
 }
 
-/// A walk along the occurrences and the records of one schedule, side by side.
+/// Compares the occurrences of one schedule with its records.
 struct HoleSearch<'a> {
-    /// In order of where they begin.
+    /// Sorted by their start.
     covered: &'a [CoveredRange],
     until: Instant,
 }
 
 impl HoleSearch<'_> {
-    /// The stretches that nothing covers, and where the walk was cut short.
+    /// The ranges that no record covers, and the occurrence at which `steps` ran out.
     fn along(
         &self,
         occurrences: impl Iterator<Item = Instant>,
@@ -164,7 +164,7 @@ impl HoleSearch<'_> {
     ) -> (Vec<CountedRange>, Option<Instant>) {
         let mut found: Vec<CountedRange> = Vec::new();
         let mut covered = self.covered.iter().peekable();
-        // Everything from the beginning of a part that has begun up to here is covered.
+        // The latest end of the covered ranges that have started: everything up to it is covered.
         let mut reach = None;
         let mut is_open = false;
         for at in occurrences.take_while(|at| *at <= self.until) {

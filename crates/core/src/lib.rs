@@ -1,8 +1,9 @@
 //! The pure core: jobs and runs as types, the run state table, policies and templates. Nothing here reads a clock, the
-//! environment or a file, and nothing is random: time, zone data, calendars and chance are arguments.
+//! environment or a file, and nothing is random: time, zone data, calendars and random bits are arguments.
 //!
-//! In reading order: [`job`] is what someone wrote; [`template`] and [`args`] turn it into what one run gets; [`ids`]
-//! name things; [`run`] has the states and the one table of transitions; [`policy`] has the small decisions about runs.
+//! In reading order: [`job`] has the definition of a job; [`template`] and [`args`] bind it to the values of one run;
+//! [`ids`] has the ids of jobs, runs and nodes; [`run`] has the states and the transition table; [`policy`] has the
+//! small decisions about runs. [`record`] has what stores keep, and [`decide`] turns a [`command`] into a [`decision`].
 
 pub mod args;
 pub mod command;

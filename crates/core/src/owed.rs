@@ -1,5 +1,6 @@
 //! The effects that a record owes. A node performs what the records of a commit owe, and at its start what all stored
-//! records owe. So an effect that a crash prevented is performed by the same rule, and recovery has no logic of its own.
+//! records owe. So an effect that a crash prevented is performed by the same rule, and recovery has no logic of its
+//! own.
 
 use std::sync::Arc;
 
@@ -9,8 +10,8 @@ use crate::record::{Record, RecordKey, Run, RunOwner};
 use crate::run::State;
 use crate::when::When;
 
-/// The effects that a record owes on node `me`. The incarnation in `me` tells a run of this process from one that an
-/// earlier process of the same node started.
+/// The effects that a record owes on node `me`. The incarnation in `me` distinguishes a run of this process from one
+/// that an earlier process of the same node started.
 pub fn owed(record: &Record, me: RunOwner) -> Vec<Effect> {
     match record {
         Record::Cursor(cursor) => {

@@ -1,5 +1,5 @@
-//! Signals by name and number, as Linux has them, so that `stop.signal` is checked when a job is read and not when a
-//! run has to be stopped.
+//! Signals of Linux by name and number, so that `stop.signal` is checked when a job is read and not when a run has to
+//! be stopped.
 
 use std::fmt;
 
@@ -48,22 +48,22 @@ const NAMES: [&str; 31] = [
 const NUMBER_MAX: u8 = 64;
 
 impl Signal {
-    /// Asks a program to end.
+    /// SIGTERM, which requests a program to end.
     pub const TERM: Self = Self(15);
-    /// Ends a program.
+    /// SIGKILL, which a program cannot ignore.
     pub const KILL: Self = Self(9);
 
-    /// The signal of a number.
+    /// The signal with a number; `None` if Linux has no such signal.
     pub fn from_number(number: i32) -> Option<Self> {
         u8::try_from(number).ok().filter(|number| (1..=NUMBER_MAX).contains(number)).map(Self)
     }
 
-    /// Its number.
+    /// The number of the signal.
     pub const fn number(self) -> i32 {
         self.0 as i32
     }
 
-    /// Reads a name, with or without `SIG`, in any case, or a number.
+    /// Parses a name, with or without `SIG` and in any case, or a number.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let word = text.trim();
         let upper = word.to_ascii_uppercase();
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_and_prints() {
+    fn names_and_numbers_parse() {
         for (text, number, name) in [
             ("SIGTERM", 15, "SIGTERM"),
             ("int", 2, "SIGINT"),

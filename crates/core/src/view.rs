@@ -1,9 +1,9 @@
-//! What a decision sees: the records that were loaded for it, the world, and the stamp of its command.
+//! What a decision sees: the records that were loaded for it, the decision context, and the stamp of its command.
 //!
 //! The view records which keys a decision reads, because the commit compares exactly those. A record that is not loaded
-//! yet reads as absent and is remembered as missing, and the decision goes on. So one pass finds all the records that
-//! it lacks, as far as they can be known, and [`decide`](crate::decide::decide) discards the result of a pass that
-//! lacked any. No decision has to say in advance what it will read.
+//! yet reads as absent and is noted as missing, and the decision continues. So one pass finds as many of the missing
+//! records as it can reach, and [`decide`](crate::decide::decide) discards the result of a pass with missing records.
+//! No decision has to declare in advance what it reads.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -19,17 +19,16 @@ use crate::record::{
 };
 use crate::world::DecisionContext;
 
-/// Records that were loaded. `None` is a record that has not been looked for yet; `Some(None)` is one that is not
-/// there.
+/// Records that were loaded. `None` means that the record is not loaded yet; `Some(None)` means that it does not exist.
 pub trait RecordSource {
-    /// What is known of a record.
+    /// The record of a key, if it is loaded.
     fn get(&self, key: &RecordKey) -> Option<Option<&StoredRecord>>;
 }
 
 /// Why a decision stops before its end.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Halt {
-    /// Records that it has read are not loaded yet; [`DecisionView::missing`] says which.
+    /// Records that it has read are not loaded yet; [`DecisionView::missing`] lists them.
     MissingRecords,
     /// The command is rejected.
     Reject(Rejection),
@@ -44,9 +43,9 @@ impl<R: Into<Rejection>> From<R> for Halt {
 /// What a decision sees.
 #[allow(missing_debug_implementations, clippy::allow_attributes, reason = "the records need not be printable")]
 pub struct DecisionView<'a> {
-    /// Zone data, calendars, the node's labels.
+    /// Zone data, calendars and the node's labels.
     pub world: &'a DecisionContext,
-    /// When, by whom and where it was asked.
+    /// The time, the actor and the node of the command.
     pub stamp: &'a CommandStamp,
     records: &'a dyn RecordSource,
     reads: RefCell<BTreeSet<RecordKey>>,
@@ -59,24 +58,24 @@ macro_rules! typed {
         pub fn $name(&self, $($argument: $type),*) -> Option<Arc<$record>> {
             match self.stored(&$key)? {
                 StoredRecord { record: Record::$variant(record), .. } => Some(Arc::clone(record)),
-                other => unreachable!("a store answered {} with {:?}", $key, other.record),
+                other => unreachable!("the store returned for {} the record {:?}", $key, other.record),
             }
         }
     };
 }
 
 impl<'a> DecisionView<'a> {
-    /// A view of what was loaded.
+    /// A view of loaded records.
     pub fn new(records: &'a dyn RecordSource, world: &'a DecisionContext, stamp: &'a CommandStamp) -> Self {
         Self { world, stamp, records, reads: RefCell::default(), missing: RefCell::default() }
     }
 
-    /// The keys that the decision looked at.
+    /// The keys that the decision read.
     pub fn into_reads(self) -> BTreeSet<RecordKey> {
         self.reads.into_inner()
     }
 
-    /// The keys that the decision read and that are not loaded. While there are any, its result means nothing.
+    /// The keys that the decision read and that are not loaded. While there are any, its result must be discarded.
     pub fn missing(&self) -> Vec<RecordKey> {
         self.missing.borrow().iter().cloned().collect()
     }
@@ -86,14 +85,14 @@ impl<'a> DecisionView<'a> {
         self.missing.borrow().is_empty()
     }
 
-    /// Stops the decision here if anything that it has read is not loaded. What follows depends on those records so
-    /// much that it would only read the wrong ones without them.
+    /// Stops the decision here if any record that it has read is not loaded, because without those records the rest of
+    /// the decision would read the wrong keys.
     pub fn require_loaded(&self) -> Result<(), Halt> {
         if self.is_complete() { Ok(()) } else { Err(Halt::MissingRecords) }
     }
 
-    /// Lets records be loaded that are probably read later, once others are known. This only saves a round: a decision
-    /// that does not call it reads the same.
+    /// Requests records that the decision will probably read later. This only saves a round trip: without this call the
+    /// decision reads the same records.
     pub fn prefetch(&self, keys: impl IntoIterator<Item = RecordKey>) {
         let missing = keys.into_iter().filter(|key| self.records.get(key).is_none());
         self.missing.borrow_mut().extend(missing);
@@ -113,14 +112,14 @@ impl<'a> DecisionView<'a> {
         }
     }
 
-    /// A record if it is loaded. One that is not is assumed to be absent and is not loaded; the commit compares that.
-    /// If the assumption was wrong the commit fails, and the decision is made again with the record loaded.
+    /// A record if it is loaded. A record that is not loaded is assumed to be absent, and the commit checks that. If
+    /// the assumption is wrong, the commit fails, and the decision is made again with the record loaded.
     pub fn assume_absent_unless_loaded(&self, key: &RecordKey) -> Option<&'a StoredRecord> {
         self.compare(key);
         self.records.get(key).flatten()
     }
 
-    /// Lets the commit compare a record that the decision has not read.
+    /// Makes the commit compare a record that the decision has not read.
     pub fn compare(&self, key: &RecordKey) {
         self.reads.borrow_mut().insert(key.clone());
     }
@@ -134,7 +133,7 @@ impl<'a> DecisionView<'a> {
         cursor(job: &JobId, schedule: &ScheduleId) -> Cursor, RecordKey::Cursor(job.clone(), schedule.clone()), Cursor
     }
     typed! {
-        /// What is to be caught up.
+        /// The missed occurrences of a schedule that are still to be run.
         backlog(job: &JobId, schedule: &ScheduleId) -> Backlog, RecordKey::Backlog(job.clone(), schedule.clone()), Backlog
     }
     typed! {
@@ -142,7 +141,7 @@ impl<'a> DecisionView<'a> {
         run(id: RunId) -> Run, RecordKey::Run(id), Run
     }
     typed! {
-        /// Who holds a lock.
+        /// A lock and its holder; `None` if the lock is free.
         lock(name: &LockName) -> LockState, RecordKey::Lock(name.clone()), Lock
     }
 
@@ -156,7 +155,7 @@ impl<'a> DecisionView<'a> {
         foreign_run(job: &JobId) -> ForeignRun, RecordKey::Foreign(job.clone()), Foreign
     }
 
-    /// A job's runs as a set; those of a job that never ran, when there is no record.
+    /// A job's runs as a set; that of a job that never ran if there is no record.
     pub fn job_state(&self, job: &JobId) -> Arc<JobState> {
         match self.stored(&RecordKey::JobState(job.clone())) {
             Some(StoredRecord { record: Record::JobState(state), .. }) => Arc::clone(state),
@@ -164,7 +163,7 @@ impl<'a> DecisionView<'a> {
         }
     }
 
-    /// The latest outcomes of a job with certain args.
+    /// The latest outcomes of a job with certain args; empty if there is no record.
     pub fn identity(&self, job: &JobId, args: &Args) -> Arc<Identity> {
         match self.stored(&RecordKey::Identity(job.clone(), args.clone())) {
             Some(StoredRecord { record: Record::Identity(identity), .. }) => Arc::clone(identity),
@@ -172,7 +171,7 @@ impl<'a> DecisionView<'a> {
         }
     }
 
-    /// Whether everything is paused.
+    /// The pause of all jobs.
     pub fn pauses(&self) -> Arc<PauseState> {
         match self.stored(&RecordKey::Pause) {
             Some(StoredRecord { record: Record::Pause(pauses), .. }) => Arc::clone(pauses),

@@ -5,7 +5,7 @@ use cronhold_schedule::Instant;
 /// When something is to be done. `Now` sorts before every time, and `Never` after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum When {
-    /// As soon as possible, whatever the clock says.
+    /// As soon as possible, regardless of the clock.
     Now,
     /// At this time, or as soon as possible if it has passed.
     At(Instant),
@@ -14,7 +14,7 @@ pub enum When {
 }
 
 impl When {
-    /// Whether it has come at a time.
+    /// Whether the time has come at `now`.
     pub fn is_due(self, now: Instant) -> bool {
         self <= Self::At(now)
     }
@@ -26,7 +26,7 @@ impl From<Instant> for When {
     }
 }
 
-/// The form in which records store a time: none means never.
+/// Converts the form in which records store a time: `None` means never.
 impl From<Option<Instant>> for When {
     fn from(at: Option<Instant>) -> Self {
         at.map_or(Self::Never, Self::At)

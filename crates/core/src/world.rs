@@ -1,4 +1,4 @@
-//! What decisions depend on beside records: zone data, calendars, the node's labels and the nodes that are alive.
+//! What decisions depend on besides records: zone data, calendars, the node's labels and the nodes that are alive.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::job::NodeSelector;
 use crate::record::NodeRecord;
 use crate::template::Bindings;
 
-/// What decisions depend on beside records. It is the same for all commands of a batch.
+/// What decisions depend on besides records. It is the same for all commands of a batch.
 #[derive(Debug, Clone)]
 pub struct DecisionContext {
     /// The time zones that schedules may name.
@@ -32,12 +32,12 @@ pub struct DecisionContext {
     pub is_draining: bool,
     /// Whether foreign nodes, which belong to another system, run the jobs of this store too.
     pub has_foreign: bool,
-    /// The nodes that are alive, this one included, by their ids. A node that is alone on its store knows itself only.
+    /// The nodes that are alive, including this one, sorted by id. On a store with one node it contains only this node.
     pub nodes: Arc<[Arc<NodeRecord>]>,
 }
 
 impl DecisionContext {
-    /// A context without calendars, for a node that is alone and has no labels.
+    /// A context without calendars, for a node without labels on a store of its own.
     pub fn new(zones: Arc<ZoneRegistry>, zones_version: Arc<str>, zone: Zone) -> Self {
         Self {
             zones,
@@ -61,7 +61,7 @@ impl DecisionContext {
         Schedule::compile(spec, around)
     }
 
-    /// What templates can refer to.
+    /// Bindings with this context's zones and calendars, without names.
     pub fn bindings(&self) -> Bindings {
         Bindings::new(Arc::clone(&self.zones), Arc::clone(&self.calendars))
     }
@@ -71,7 +71,7 @@ impl DecisionContext {
         self.is_node && !self.is_draining && nodes.allow(&self.labels)
     }
 
-    /// All live nodes that may run a job, by their ids. For `me`, this context is used rather than its node record.
+    /// All live nodes that may run a job, sorted by id. For `me`, this context is used rather than its node record.
     pub fn eligible(&self, me: NodeId, nodes: &NodeSelector) -> BTreeSet<NodeId> {
         let may = |node: &&Arc<NodeRecord>| node.id != me && !node.draining && nodes.allow(&node.labels);
         let others = self.nodes.iter().filter(may).map(|node| node.id);

@@ -56,13 +56,13 @@ mod tests {
             00:01 pause j for the fair
                 job paused: for the fair
             00:02 pause j
-                ! the job `j` is paused already
+                ! the job `j` is already paused
             00:03 pause nobody
                 ! there is no job `nobody`
             00:04 pause all
                 everything paused
             00:05 pause all once more
-                ! everything is paused already
+                ! everything is already paused
             00:06 resume j
                 job resumed, (plan 00:10)
             00:07 resume j

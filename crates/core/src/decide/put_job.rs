@@ -180,7 +180,7 @@ mod tests {
             00:00 put j CRON_TZ=Europe/Berln 0 0 * * *
                 ! the schedule of `j` cannot be used: `timezone`: there is no time zone `Europe/Berln` (did you mean `Europe/Berlin`?)
             00:00 put j lock #cronhold/loader/
-                ! the lock of `j` cannot be called `#cronhold/loader/`: names that begin with `#cronhold/` are Cronhold's own
+                ! the lock of `j` cannot be named `#cronhold/loader/`: names that begin with `#cronhold/` are reserved
             00:00 put j lock #cronhold
                 job r1
             ",
@@ -199,21 +199,21 @@ mod tests {
             00:00 add j @every 10m
                 next 00:10, job r1
             00:01 add j @every 10m
-                ! there is a job `j` already
+                ! the job `j` already exists
             00:02 change j @every 10m; description nightly
                 job r2
             00:03 revise 1 j @every 10m
-                ! the job `j` was changed meanwhile, and is now in revision 2
+                ! the job `j` has changed since it was read; its current revision is 2
             00:03 revise 2 j @every 10m
                 job r3
             00:03 revise 3 j @every 10m
                 unchanged
             00:04 revise another j @every 10m; description weekly
-                ! the job `j` was changed meanwhile, and is now in revision 3
+                ! the job `j` has changed since it was read; its current revision is 3
             00:05 load k
                 job r1
             00:06 add k
-                ! there is a job `k` already
+                ! the job `k` already exists
             00:06 change k
                 ! the job `k` comes from a job file
             ",
@@ -235,7 +235,7 @@ mod tests {
             00:03 put b description ours
                 job r2
             00:04 load b
-                ! the job `b` was made by another program that shares the store
+                ! the job `b` was created by another program that shares the store
             00:05 load c
                 job r1
             00:06 foreign c description theirs

@@ -51,9 +51,9 @@ mod tests {
             00:01 put j @every 20m
                 next 00:20, gone, job r2
             00:02 discard 1 j
-                ! the job `j` was changed meanwhile, and is now in revision 2
+                ! the job `j` has changed since it was read; its current revision is 2
             00:03 discard another j
-                ! the job `j` was changed meanwhile, and is now in revision 2
+                ! the job `j` has changed since it was read; its current revision is 2
             00:04 discard 2 j
                 gone, job gone
             00:05 discard 2 j

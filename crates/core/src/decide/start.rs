@@ -174,7 +174,7 @@ mod tests {
             00:01 run j
                 #1 00:01 waiting, → #1
             00:02 start #1
-                ! this node does not have the labels that `j` asks for
+                ! this node does not have the labels that `j` requires
             00:02 label gpu
             00:02 remove j
                 job gone, (wake #1 00:02)

@@ -1,5 +1,5 @@
-//! A bench for decisions: records in a map, commands decided and applied as a store would, and after each of them the
-//! things that must always hold. Tests are scripts, text in and text out: see [`play`].
+//! A test bench for decisions. It keeps records in a map, decides commands, applies the results as a store does, and
+//! checks the invariants after each command. Tests are scripts with their expected output: see [`play`].
 
 mod cluster;
 mod condition;
@@ -25,33 +25,34 @@ use crate::world::DecisionContext;
 
 pub(super) use script::{instant, job_id, play};
 
-/// The most rounds in which a decision may ask for records, beginning with none. Every command of every test is held to
-/// it.
+/// The most rounds in which a decision may request records, starting with none loaded. The bench checks it for every
+/// command.
 const ROUNDS_MAX: usize = 4;
-/// A decision that took a record to be absent is made again with the record in sight; more often is a mistake.
+/// The most conflicts of one command. A decision that wrongly assumed a record to be absent is made again with the
+/// record loaded.
 const CONFLICTS_MAX: usize = 3;
 
-/// Monday, 2026-01-05T00:00:00Z, where all scripts begin.
+/// Monday, 2026-01-05T00:00:00Z, the start of all scripts.
 pub(super) const START: Instant = Instant::from_secs(1_767_571_200);
 
 /// One node on a store that is a map.
 pub(super) struct DecisionBench {
-    /// The time.
+    /// The current time.
     pub(super) now: Instant,
-    /// What decisions see beside records.
+    /// What decisions depend on besides records.
     pub(super) world: DecisionContext,
     /// The node that decides.
     pub(super) me: RunOwner,
-    /// What is stored.
+    /// The content of the store.
     pub(super) records: BTreeMap<RecordKey, StoredRecord>,
-    /// What is owed and was not done yet.
+    /// Effects that are owed and were not performed yet.
     pub(super) effects: Vec<Effect>,
     units: u64,
-    /// Whether a lock was not renewed in time.
+    /// Whether a lock has expired while it was held.
     has_lost_locks: bool,
 }
 
-/// What was loaded for a decision.
+/// The records that were loaded for a decision.
 #[derive(Default)]
 struct LoadedRecords(BTreeMap<RecordKey, Option<StoredRecord>>);
 
@@ -68,7 +69,7 @@ impl DecisionBench {
         Self { now: START, world, me, records: BTreeMap::new(), effects: Vec::new(), units: 0, has_lost_locks: false }
     }
 
-    /// Decides about a command and applies what was decided, as a turn on a store does.
+    /// Decides a command and applies the result, as a node does on a store.
     pub(super) fn execute(&mut self, actor: Actor, command: &Command) -> Result<DecidedUnit, Rejection> {
         let stamp = CommandStamp { at: self.now, actor, owner: self.me };
         let mut loaded = LoadedRecords::default();
@@ -83,7 +84,7 @@ impl DecisionBench {
                 }
                 Decision::Need(keys) => {
                     rounds += 1;
-                    assert!(rounds <= ROUNDS_MAX, "{command:?} asks for records a fifth time: {keys:?}");
+                    assert!(rounds <= ROUNDS_MAX, "{command:?} requests records a fifth time: {keys:?}");
                     for key in keys {
                         let stored = self.records.get(&key).cloned();
                         assert!(loaded.0.insert(key.clone(), stored).is_none(), "{key} was loaded already");
@@ -98,7 +99,7 @@ impl DecisionBench {
                     match conflict {
                         Some(key) => {
                             conflicts += 1;
-                            assert!(conflicts <= CONFLICTS_MAX, "{command:?} is decided on {key} again and again");
+                            assert!(conflicts <= CONFLICTS_MAX, "{command:?} conflicts on {key} too often");
                             loaded.0.insert(key.clone(), self.records.get(key).cloned());
                         }
                         None => {
@@ -112,20 +113,20 @@ impl DecisionBench {
         }
     }
 
-    /// A node's cache may hold any part of what a decision reads. Decides with each record left out: the decision goes
-    /// on as if the record were absent, which must not panic, and asks only for records that are not loaded.
+    /// A node's cache may hold any part of the records that a decision reads. Decides with each record left out in
+    /// turn: the decision must not panic, and must request only records that are not loaded.
     fn check_partial_views(&self, loaded: &LoadedRecords, stamp: &CommandStamp, command: &Command) {
         for key in loaded.0.keys() {
             let mut partial = LoadedRecords(loaded.0.clone());
             partial.0.remove(key);
             if let Decision::Need(keys) = decide(&DecisionView::new(&partial, &self.world, stamp), command) {
                 let known = keys.iter().find(|key| partial.0.contains_key(*key));
-                assert!(known.is_none(), "{command:?} asks for {known:?} again");
+                assert!(known.is_none(), "{command:?} requests {known:?} again");
             }
         }
     }
 
-    /// All runs, by id.
+    /// All runs, sorted by id.
     pub(super) fn runs(&self) -> impl Iterator<Item = &Arc<Run>> {
         self.records.values().filter_map(|stored| match &stored.record {
             Record::Run(run) => Some(run),
@@ -191,7 +192,7 @@ impl DecisionBench {
         }
     }
 
-    /// What holds between any two commits.
+    /// Checks the invariants that hold between any two commits.
     fn check(&self) {
         let mut numbers = BTreeSet::new();
         for run in self.runs() {
@@ -211,7 +212,7 @@ impl DecisionBench {
             assert!(run.state == State::Running || run.state.is_finished() || run.due.is_some(), "{name} is never due");
             if let Some(lock) = &run.lock {
                 let holds = self.lock(&RecordKey::Lock(lock.clone())).is_some_and(|lock| lock.holder == run.id);
-                // A program whose lock has run out learns of it a moment later.
+                // A program whose lock has expired is stopped a moment later.
                 let may_have_lost_it = self.has_lost_locks && run.state.has_program();
                 assert!(may_have_lost_it || holds == run.state.has_program(), "{name} and its lock");
             }
@@ -224,7 +225,7 @@ impl DecisionBench {
                     let first =
                         crate::policy::catch_up::CountedRange { from: backlog.from, to: backlog.position, count: 0 };
                     for stretch in [first].into_iter().chain(backlog.rest()) {
-                        assert!(stretch.from <= stretch.to, "the backlog of {} goes back", backlog.job);
+                        assert!(stretch.from <= stretch.to, "the backlog of {} ends before it starts", backlog.job);
                     }
                 }
                 _ => {}
@@ -232,7 +233,11 @@ impl DecisionBench {
         }
         for state in self.job_states() {
             for id in state.active.iter().map(|active| active.run).chain(state.queued()) {
-                assert!(self.records.contains_key(&RecordKey::Run(id)), "{} counts a run that is not there", state.job);
+                assert!(
+                    self.records.contains_key(&RecordKey::Run(id)),
+                    "{} counts a run that is not stored",
+                    state.job
+                );
             }
         }
     }
@@ -245,7 +250,7 @@ impl DecisionBench {
         assert_eq!(cursor.revision, job.revision, "{name}");
         assert_eq!(cursor.next.is_some(), cursor.wake.is_some(), "{name} and when it is due");
         assert!(cursor.next.is_none_or(|next| Some(next) <= cursor.wake), "{name} is due before its time");
-        assert!(cursor.next.is_none_or(|next| cursor.last < Some(next)), "{name} goes back");
+        assert!(cursor.next.is_none_or(|next| cursor.last < Some(next)), "{name} moves back");
         if let Some(run) = cursor.follows {
             assert!(cursor.next.is_none(), "{name} follows a run and has a next");
             let follows = self.runs().find(|other| other.id == run);
@@ -254,7 +259,7 @@ impl DecisionBench {
     }
 }
 
-/// A run moves along the table alone, and what it did before stays written.
+/// Checks that a run changes only along the transition table, and that its log is only appended to.
 fn check_moves(old: Option<&Record>, new: &Run) {
     let name = format!("{}#{}", new.job, new.number.0);
     let first = new.log.first().unwrap_or_else(|| panic!("{name} has no log")).state;

@@ -1,4 +1,4 @@
-//! Holes in scenes, and holes that were dug at random into the records of many schedules.
+//! Searches in test scenes, and in random records of many schedules.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use crate::ids::RunNumber;
 use crate::record::{Backlog, JobState, Run};
 use crate::why::tests::scene::{scene, time, world};
 
-/// A schedule for every hour whose cursor is at noon of the fifth, and what is added to it.
+/// An hourly schedule whose cursor is at noon of the fifth. Tests append further records.
 const HOURLY: &str = "schedule spec: @every 1h\ncursor since=05T03:30 last=05T11:00 next=05T12:00\n";
 
-/// All that is asked for from the morning of the fifth to its noon.
-fn told(text: &str) -> Vec<String> {
+/// The report about the fifth from midnight to noon.
+fn report(text: &str) -> Vec<String> {
     let (known, world) = (scene(text), world());
     let holes = holes(&known, &world, time("05T00:00"), time("05T12:00"));
     holes.words(&known, &world).iter().map(ToString::to_string).collect()
 }
 
 #[test]
-fn finds_what_has_no_record() {
-    const DEFECT: &str = "  hint: that must never be, and is a defect of Cronhold: please report it with what `cronhold \
-                          doctor` says; `cronhold run backup` makes up for it";
+fn occurrences_without_a_record_are_reported() {
+    const DEFECT: &str = "  hint: this is a defect of Cronhold: please report it with the output of `cronhold doctor`; \
+                          `cronhold run backup` runs the job now";
     let run = |number: u32, at: &str| format!("run n={number} at={at} log=waiting@{at},success@{at}\n");
     let on = |node: u32, at: &str| format!("run n={node} target={node} at={at} log=waiting@{at}\n");
     let span = |from: &str, to: &str| format!("run n=9 at={from} to={to} count=9 log=skipped@{to} reason: missed\n");
@@ -64,14 +64,14 @@ fn finds_what_has_no_record() {
         if !expected.is_empty() {
             expected.push(DEFECT.to_owned());
         }
-        assert_eq!(told(&format!("{HOURLY}{added}")), expected, "{about}");
+        assert_eq!(report(&format!("{HOURLY}{added}")), expected, "{about}");
     }
 }
 
 #[test]
-fn says_what_it_could_not_look_at() {
+fn unchecked_parts_are_reported() {
     for (text, expected) in [
-        // Nothing is late while the cursor rests, and nothing was before the schedule.
+        // During a pause nothing is missing, and neither is anything before the schedule was created.
         ("schedule spec: @every 1h\ncursor since=05T03:00 next=05T04:00\npaused since=05T03:30", vec![]),
         ("schedule disabled spec: @every 1h", vec![]),
         ("schedule spec: with 1h interval\ncursor last=05T03:00 next=05T13:00", vec![]),
@@ -79,35 +79,29 @@ fn says_what_it_could_not_look_at() {
         ("gone\nschedule spec: @every 1h", vec![]),
         (
             "schedule name=a spec: @every 1h",
-            vec!["Of the schedule `a` of `backup` nothing could be checked: it has no cursor, which is a defect."],
+            vec!["The schedule `a` of `backup` was not checked: it has no cursor, which is a defect of Cronhold."],
         ),
         (
             "schedule name=a zone=Nowhere spec: @every 1h\ncursor next=05T12:00",
-            vec![
-                "Of the schedule `a` of `backup` nothing could be checked: `timezone`: there is no time zone `Nowhere`.",
-            ],
+            vec!["The schedule `a` of `backup` was not checked: `timezone`: there is no time zone `Nowhere`."],
         ),
         (
             "job keep=1\nschedule name=a spec: @every 1h\ncursor next=05T12:00\nstate success=1 gone=7
              run n=8 at=05T11:00 log=waiting@05T11:00,success@05T11:00",
-            vec![
-                "Of the schedule `a` of `backup` nothing before 2026-01-05 11:00 UTC was checked: not all runs are kept.",
-            ],
+            vec!["The schedule `a` of `backup` was not checked before 2026-01-05 11:00 UTC: not all runs are kept."],
         ),
         (
             "job keep=0\nschedule name=a spec: @every 1h\ncursor next=05T12:00\nstate gone=1
              run n=8 at=05T11:00 log=waiting@05T11:00,failure@05T11:00 reason: exit code 1",
-            vec![
-                "Of the schedule `a` of `backup` nothing before 2026-01-05 12:00 UTC was checked: not all runs are kept.",
-            ],
+            vec!["The schedule `a` of `backup` was not checked before 2026-01-05 12:00 UTC: not all runs are kept."],
         ),
     ] {
-        assert_eq!(told(text), expected, "{text}");
+        assert_eq!(report(text), expected, "{text}");
     }
 }
 
 #[test]
-fn a_look_is_bounded() {
+fn search_is_bounded_and_can_be_continued() {
     let known = scene(
         "schedule spec: @every 1s\ncursor since=01T00:00 next=05T12:00\nschedule spec: @every 1h\ncursor of=1 next=05T12:00",
     );
@@ -115,12 +109,12 @@ fn a_look_is_bounded() {
     assert_eq!(found.found.iter().map(|hole| hole.stretch.count).collect::<Vec<_>>(), [STEPS_MAX]);
     let cut: Vec<&UncheckedReason> = found.unchecked.iter().map(|unchecked| &unchecked.because).collect();
     assert_eq!(cut, [&UncheckedReason::Cut(time("02T03:46:41")), &UncheckedReason::Cut(time("01T01:00"))]);
-    // The next look goes on there.
+    // The next search continues there.
     let rest = holes(&known, &world(), time("02T03:46:41"), time("02T03:46:50"));
     assert_eq!(rest.found.iter().map(|hole| hole.stretch.count).collect::<Vec<_>>(), [10]);
 }
 
-/// What became of some neighbouring occurrences.
+/// The outcome of some consecutive occurrences.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fate {
     Runs,
@@ -130,7 +124,7 @@ enum Fate {
     Lost,
 }
 
-/// Schedules that clock changes, calendars and odd steps make uneven; all begin before the end of March 2026.
+/// Schedules with irregular occurrences because of clock changes, calendars and odd steps.
 const SPECS: [&str; 6] = [
     "@every 7m",
     "*/13 * * * *",
@@ -140,8 +134,12 @@ const SPECS: [&str; 6] = [
     "CRON_TZ=Australia/Lord_Howe 15 2 * * sun",
 ];
 
-/// The records of a schedule whose occurrences fared like that, and the stretches that were lost.
-fn dug(spec: &str, fates: &[(Fate, usize)], order: u64) -> (KnownRecords, Vec<Instant>, Vec<CountedRange>) {
+/// The records of a schedule whose occurrences have these outcomes, all occurrences, and the ranges without a record.
+fn records_with_holes(
+    spec: &str,
+    fates: &[(Fate, usize)],
+    order: u64,
+) -> (KnownRecords, Vec<Instant>, Vec<CountedRange>) {
     let mut known = scene(&format!("schedule spec: {spec}\ncursor\nrun n=1 at=01T00:00 log=waiting@01T00:00"));
     let template = known.runs.remove(0);
     let job = known.job.clone().expect("a job");
@@ -197,7 +195,7 @@ fn dug(spec: &str, fates: &[(Fate, usize)], order: u64) -> (KnownRecords, Vec<In
 
 proptest! {
     #[test]
-    fn exactly_what_was_lost_is_found(
+    fn exactly_the_lost_occurrences_are_found(
         spec in proptest::sample::select(&SPECS[..]),
         fates in proptest::collection::vec(
             (proptest::sample::select(vec![Fate::Runs, Fate::Retried, Fate::Span, Fate::Backlog, Fate::Lost]), 1usize..9),
@@ -206,7 +204,7 @@ proptest! {
         order: u64,
         cut in 0usize..60,
     ) {
-        let (known, all, lost) = dug(spec, &fates, order);
+        let (known, all, lost) = records_with_holes(spec, &fates, order);
         let world = world();
         let (first, last) = (all[0], all[all.len() - 1]);
         let found = holes(&known, &world, first, last);
@@ -214,14 +212,14 @@ proptest! {
         let stretches: Vec<CountedRange> = found.found.iter().map(|hole| hole.stretch).collect();
         prop_assert_eq!(&stretches, &lost);
 
-        // Two looks that share no occurrence find together as many as one.
+        // Two searches of disjoint ranges find as many holes together as one.
         let middle = all[cut % all.len()];
         let before = holes(&known, &world, first, just_before(middle));
         let after = holes(&known, &world, middle, last);
         let count = |holes: &[Hole]| holes.iter().map(|hole| hole.stretch.count).sum::<u32>();
         prop_assert_eq!(count(&before.found) + count(&after.found), count(&found.found));
 
-        // What is a hole here is a hole for someone who asks why.
+        // `why` reports a hole for exactly the same occurrences.
         for at in &all {
             let facts = crate::why::why(&known.job.as_ref().expect("a job").id, &known, &world, last, Some(*at)).facts;
             let is_hole = facts.iter().any(|fact| {

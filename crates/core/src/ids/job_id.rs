@@ -10,12 +10,13 @@ pub const JOB_ID_MAX: usize = 200;
 
 /// The id of a job. Cheap to clone.
 ///
-/// Invariant: segments are not empty, not `.` or `..`, have no blanks at their ends, no control characters and no `#`.
+/// Invariant: segments are not empty, not `.` or `..`, have no whitespace at their ends, no control characters and no
+/// `#`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(Arc<str>);
 
 impl JobId {
-    /// Reads an id.
+    /// Parses an id.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let whole = 0..text.len();
         if text.is_empty() {
@@ -50,7 +51,7 @@ impl JobId {
         &self.0
     }
 
-    /// The folder it stands in, without the last segment.
+    /// The id without its last segment; `None` if it has only one.
     pub fn folder(&self) -> Option<&str> {
         self.0.rsplit_once('/').map(|(folder, _)| folder)
     }
@@ -98,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_ids() {
+    fn valid_ids_parse() {
         for text in ["a", "reports/prices", "My Job.v2", "a/b/c", "all/x", "jobs/all", "..a", "grün", "...", "ALL"] {
             assert_eq!(JobId::parse(text).map(|id| id.to_string()).as_deref(), Ok(text));
         }
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn invalid_ids_are_rejected_with_a_message() {
         for (text, at, message) in [
             ("", 0..0, "cannot be empty"),
             ("all", 0..3, "`pause all` means every job"),
@@ -132,7 +133,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_an_id_or_a_mistake_inside_it(text in "[a-c ./#\\PC]{0,30}") {
+        fn any_text_is_an_id_or_has_an_error_range_inside_it(text in "[a-c ./#\\PC]{0,30}") {
             match JobId::parse(&text) {
                 Ok(id) => prop_assert_eq!(id.as_str(), text),
                 Err(error) => prop_assert!(text.get(error.at).is_some()),

@@ -1,5 +1,4 @@
-//! Names of jobs, runs and nodes. A text becomes an id in one place, so that everything that holds an id holds a
-//! valid one.
+//! Ids of jobs, runs and nodes. They are parsed in one place, so every value of an id type is valid.
 
 mod job_id;
 mod run_id;

@@ -1,5 +1,5 @@
-//! Ids of 128 bits. A run's id is a UUIDv7 that sorts by nominal time. It is derived from what makes the run, so that a
-//! claim that is sent twice is the same run.
+//! Ids of 128 bits. A run's id is a UUIDv7 that sorts by nominal time. It is derived from the run's occurrence, so that
+//! a claim that is sent twice creates the same run.
 
 use std::fmt;
 
@@ -13,34 +13,34 @@ use sha2::{Digest, Sha256};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(u128);
 
-/// What tells a job apart from one with the same id that was removed before.
+/// The unique id of a job. A job that is removed and created again under the same name has a new one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobUid(u128);
 
-/// The identity of a node, kept in its data directory.
+/// The id of a node, stored in its data directory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(u128);
 
-/// Bits that hold version and variant.
+/// The bits of version and variant.
 const FIXED_BITS: u128 = 0xf << 76 | 0b11 << 62;
 
 /// Version 7, variant 2.
 const FIXED: u128 = 0x7 << 76 | 0b10 << 62;
 
 impl RunId {
-    /// Not after any id.
+    /// The smallest id.
     pub const MIN: Self = Self(FIXED);
-    /// Not before any id.
+    /// The largest id.
     pub const MAX: Self = Self(!FIXED_BITS | FIXED);
 
-    /// The id of a run that a schedule makes. Every node derives the same one.
+    /// The id of the run for an occurrence of a schedule. All nodes derive the same id.
     pub fn derived(job: JobUid, schedule_id: &str, nominal: Instant, attempt: u32) -> Self {
         let nominal_bytes = nominal.micros().to_be_bytes();
         let parts = [&job.0.to_be_bytes()[..], schedule_id.as_bytes(), &nominal_bytes, &attempt.to_be_bytes()];
         Self::hashed(nominal, "occurrence", &parts)
     }
 
-    /// The id of the run that an occurrence has on one node, when it has one on each.
+    /// The id of the run for an occurrence on one node, for a job that runs on each node.
     pub fn on_node(job: JobUid, schedule_id: &str, nominal: Instant, attempt: u32, node: NodeId) -> Self {
         let nominal_bytes = nominal.micros().to_be_bytes();
         let (job, node) = (job.0.to_be_bytes(), node.0.to_be_bytes());
@@ -48,18 +48,18 @@ impl RunId {
         Self::hashed(nominal, "occurrence on a node", &parts)
     }
 
-    /// The id of a run that someone asked for under an idempotency key. The same key at the same nominal time is the
-    /// same run; whoever wants keys apart by job or client puts them into the key.
+    /// The id of a run that was requested with an idempotency key. The same key at the same nominal time is the same
+    /// run; a caller that needs separate keys per job or client includes these in the key.
     pub fn from_key(nominal: Instant, key: &str) -> Self {
         Self::hashed(nominal, "key", &[&nominal.micros().to_be_bytes(), key.as_bytes()])
     }
 
-    /// The id of a run that nothing else tells apart.
+    /// The id of a run that has neither an occurrence nor an idempotency key.
     pub fn from_random(nominal: Instant, random: [u8; 10]) -> Self {
         Self::assembled(nominal, random)
     }
 
-    /// Reads an id, with or without dashes.
+    /// Parses an id, with or without dashes.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let bits = parse_hex(text, "a run's id")?;
         if bits & FIXED_BITS != FIXED {
@@ -68,12 +68,12 @@ impl RunId {
         Ok(Self(bits))
     }
 
-    /// The nominal time it was made for, in whole milliseconds.
+    /// The nominal time of the run, truncated to milliseconds.
     pub fn time(self) -> Instant {
         Instant::from_millis(i64::try_from(self.0 >> 80).unwrap_or(i64::MAX))
     }
 
-    /// All its bits.
+    /// The id as a number.
     pub const fn bits(self) -> u128 {
         self.0
     }
@@ -81,7 +81,7 @@ impl RunId {
     fn hashed(nominal: Instant, kind: &str, parts: &[&[u8]]) -> Self {
         let mut hash = Sha256::new();
         for part in [kind.as_bytes()].iter().chain(parts) {
-            // Lengths stand before the parts, so that no two lists of parts look the same.
+            // Each part is prefixed by its length, so that different lists of parts have different hashes.
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }
@@ -92,7 +92,7 @@ impl RunId {
     }
 
     fn assembled(nominal: Instant, random: [u8; 10]) -> Self {
-        // 48 bits of milliseconds reach to the year 10889; times before 1970 all count as its first moment here.
+        // 48 bits of milliseconds reach to the year 10889. Times before 1970 are clamped to the epoch.
         let millis = u128::from(nominal.millis().max(0).cast_unsigned() & 0xffff_ffff_ffff);
         let random = random.iter().fold(0, |bits, byte| bits << 8 | u128::from(*byte));
         Self(millis << 80 | random & !FIXED_BITS | FIXED)
@@ -122,17 +122,17 @@ macro_rules! plain_hex_id {
         hex_id!($name, $what);
 
         impl $name {
-            /// The id with these bits, which come from chance.
+            /// The id with these bits, which should be random.
             pub const fn from_bits(bits: u128) -> Self {
                 Self(bits)
             }
 
-            /// All its bits.
+            /// The id as a number.
             pub const fn bits(self) -> u128 {
                 self.0
             }
 
-            /// Reads an id, with or without dashes.
+            /// Parses an id, with or without dashes.
             pub fn parse(text: &str) -> Result<Self, TextError> {
                 parse_hex(text, $what).map(Self)
             }
@@ -144,7 +144,7 @@ hex_id!(RunId, "a run's id");
 plain_hex_id!(JobUid, "a job's uid");
 plain_hex_id!(NodeId, "a node's id");
 
-/// Whether a text has the form of an id: 32 hex digits, or the same with dashes after 8, 12, 16 and 20 of them.
+/// Whether a text has the form of an id: 32 hex digits, optionally with dashes after 8, 12, 16 and 20 of them.
 pub(super) fn looks_like_id(text: &str) -> bool {
     let dashed = text.len() == 36 && [8, 13, 18, 23].iter().all(|at| text.as_bytes()[*at] == b'-');
     let digits = text.bytes().filter(u8::is_ascii_hexdigit).count();
@@ -172,7 +172,7 @@ mod tests {
         Instant::parse(NOMINAL).expect("valid")
     }
 
-    /// Stored runs are found by these values: they may never change.
+    /// Stored runs have these ids, so the derivation must never change.
     #[test]
     fn derivation_never_changes() {
         let job = JobUid::from_bits(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn inputs_cannot_be_confused() {
+    fn different_inputs_give_different_ids() {
         let job = JobUid::from_bits(7);
         let ids = [
             RunId::derived(job, "ab", nominal(), 1),
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn sorts_by_time_and_reads_back() {
+    fn ids_sort_by_time_and_parse_back() {
         let early = RunId::from_random(nominal(), [0xff; 10]);
         let late = RunId::from_random(Instant::from_millis(nominal().millis() + 1), [0; 10]);
         assert!(early < late && early.to_string() < late.to_string());
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_other_texts() {
+    fn invalid_ids_are_rejected() {
         for text in ["", "42", "0123456789abcdef0123456789abcdeg", "0123456789abcdef-0123456789abcdef"] {
             assert!(RunId::parse(text).expect_err(text).message.contains("expected 32 hex digits"), "{text}");
         }

@@ -1,4 +1,4 @@
-//! How people name a run: by its id, as `job#number`, or by the job alone for its latest run.
+//! References to a run: its id, `job#number`, or the job alone for its latest run.
 
 use std::fmt;
 
@@ -20,19 +20,19 @@ impl fmt::Display for RunNumber {
     }
 }
 
-/// A run as someone named it.
+/// A reference to a run, as a user writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunRef {
-    /// By its id.
+    /// The run with this id.
     Id(RunId),
-    /// By its job and number.
+    /// The run with this number within its job.
     Numbered(JobId, RunNumber),
     /// The latest run of a job.
     Latest(JobId),
 }
 
 impl RunRef {
-    /// Reads a name. What has the form of a run's id is one, even if a job had that name.
+    /// Parses a reference. A text in the form of a run's id is an id, even if a job has that name.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         if looks_like_id(text) {
             return RunId::parse(text).map(Self::Id);
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_names_of_runs() {
+    fn references_parse_or_are_rejected_with_a_message() {
         for (text, form) in [
             ("019d376a41fb7fffbfffffffffffffff", "id"),
             ("backup#42", "numbered"),

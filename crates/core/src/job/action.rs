@@ -21,15 +21,15 @@ pub enum RunEvent {
 }
 
 impl RunEvent {
-    /// The word of any finished state.
+    /// The name of the event that covers all finished states.
     const FINISHED: &'static str = "finished";
 
-    /// All words, in the order a run can go through them.
+    /// Names of all events, in the order in which they can happen to a run.
     pub fn names() -> impl Iterator<Item = &'static str> + Clone {
         State::NAMES.into_iter().chain([Self::FINISHED])
     }
 
-    /// The word that users read and write.
+    /// The name that users read and write.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Finished => Self::FINISHED,
@@ -37,7 +37,7 @@ impl RunEvent {
         }
     }
 
-    /// Reads an event.
+    /// Parses the name of an event.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         if text == Self::FINISHED {
             return Ok(Self::Finished);
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_read_and_printed() {
+    fn names_of_events_parse_back() {
         for name in RunEvent::names() {
             let event = RunEvent::parse(name).expect(name);
             assert_eq!(event.name(), name);

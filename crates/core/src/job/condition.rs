@@ -54,7 +54,7 @@ pub enum Requirement {
         /// `waiting`, `starting`, `running`, `stopping` by default.
         states: Vec<State>,
     },
-    /// A probe of the outside succeeds. This version does not carry out probes.
+    /// A check of something outside of Cronhold succeeds. This version does not carry out probes.
     Probe(Probe),
     /// The local time of day is inside a window, which may span midnight.
     Window {

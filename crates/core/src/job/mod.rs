@@ -33,7 +33,7 @@ use crate::template::Template;
 pub struct Job {
     /// Description in Markdown.
     pub description: String,
-    /// Words by which users filter jobs.
+    /// Labels by which users filter jobs.
     pub labels: Vec<String>,
     /// Parameters of its runs, by name.
     pub params: BTreeMap<String, Param>,
@@ -126,14 +126,14 @@ pub struct Param {
     pub default: Option<String>,
     /// Allowed values; any value when empty.
     pub choices: Vec<String>,
-    /// Description, shown to people.
+    /// Description, shown to users.
     pub description: String,
 }
 
 /// One schedule of a job, with what it gives to its runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobSchedule {
-    /// Id that the writer of the job chose.
+    /// Id that the author of the job chose; a digest is used when absent.
     pub name: Option<String>,
     /// When runs are due.
     pub spec: ScheduleSpec,
@@ -146,9 +146,10 @@ pub struct JobSchedule {
 }
 
 impl JobSchedule {
-    /// Its id: its name, else a digest of its timing and args. A cursor belongs to an id.
+    /// The id: the name, or else a digest of timing and args. Cursors refer to schedules by id.
     ///
-    /// The id does not cover the zone of a schedule that names none: a job gets its zone before it is stored.
+    /// The id does not cover the default zone: a job record sets the zone of its schedules before it computes their
+    /// ids.
     pub fn id(&self) -> String {
         self.name.clone().unwrap_or_else(|| self.spec.digest(&self.args))
     }

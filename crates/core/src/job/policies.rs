@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::signal::Signal;
 use crate::template::Template;
 
-/// Default of `ttl`.
+/// Default of the job's `ttl`.
 pub(super) const LOCK_TTL_DEFAULT: Span = Span::from_secs(10);
 
 /// The lock that a run holds while it is active.
@@ -235,25 +235,25 @@ pub struct Trigger {
 /// How pending messages are turned into runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Batching {
-    /// As many of the oldest as allowed in one run.
+    /// Each run receives the oldest messages, as many as allowed.
     Greedy {
-        /// Runs at once.
+        /// The most runs at the same time.
         concurrent: u32,
-        /// Messages in one run at most.
+        /// The most messages in one run.
         most: u32,
     },
     /// Batches that grow with the logarithm of the backlog.
     Logarithmic {
-        /// Runs at once.
+        /// The most runs at the same time.
         concurrent: u32,
-        /// Messages in one run at most.
+        /// The most messages in one run.
         most: u32,
         /// Base of the logarithm, above 1.
         base: f64,
     },
-    /// The newest first, one a run; old ones are dropped.
+    /// Each run receives one message, the newest first. Old messages are dropped.
     Newest {
-        /// Runs at once.
+        /// The most runs at the same time.
         concurrent: u32,
         /// Age from which a message is dropped.
         timeout: Span,

@@ -17,7 +17,7 @@ pub enum Program {
     Http(Box<HttpProgram>),
     /// A remote task: started, polled and cancelled by HTTP.
     Remote(Box<RemoteProgram>),
-    /// A durable task that is queued or fed.
+    /// A durable task: a new one, or a value for an existing one.
     Task(Box<TaskProgram>),
     /// Does nothing for the given time.
     Noop {
@@ -80,18 +80,18 @@ pub struct RemoteProgram {
     pub every: Span,
     /// Whether the response to a poll means success.
     pub success: Expression,
-    /// Says of the poll's answer that it failed.
+    /// Whether the response to a poll means failure.
     pub failure: Expression,
-    /// Stops it.
+    /// Request that cancels the task; it cannot be cancelled when absent.
     pub cancel: Option<HttpProgram>,
 }
 
 impl RemoteProgram {
-    /// Time between questions, unless a job says otherwise.
+    /// Default of `every`.
     pub const EVERY_DEFAULT: Span = Span::from_secs(10);
 }
 
-/// Work handed to a durable task.
+/// Work for a durable task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TaskProgram {
     /// A new task.
@@ -100,16 +100,16 @@ pub enum TaskProgram {
         queue: String,
         /// Class of the worker.
         class: String,
-        /// Values for its in ports.
+        /// Values for its input ports, by name.
         inports: BTreeMap<String, Template>,
     },
-    /// A value for a port of a task that exists.
+    /// A value for an input port of an existing task.
     Write {
-        /// Id or alias.
+        /// Id or alias of the task.
         task: Template,
-        /// In port.
+        /// Name of the input port.
         port: String,
-        /// What to write.
+        /// Value to write.
         value: Template,
     },
 }

@@ -1,18 +1,18 @@
-//! Which names templates can use, by the key that holds them: one table for the code that checks templates, the code that
-//! binds them, and the guide.
+//! Which names templates can use, by the key that holds them. The code that checks templates, the code that binds them
+//! and the guide share this table.
 
 /// Where a template is used, which decides which names are bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TemplateScope {
     /// Program, conditions, environment: bound when a run is created.
     Run,
-    /// Poll and cancel of a remote task: bound when it has been started.
+    /// `poll` and `cancel` of a remote task: bound when the task has started.
     Remote,
-    /// `success` and `failure` of a remote task: bound when a poll was answered.
+    /// `success` and `failure` of a remote task: bound when a poll has returned.
     Answer,
-    /// Actions: bound when a run has changed its state.
+    /// Actions: bound when a run enters a state.
     Action,
-    /// Args of a trigger: bound when a message has come. There is no run yet, so there are no params.
+    /// Args of a trigger: bound when a message arrives. There is no run yet, so there are no params.
     Trigger,
 }
 
@@ -21,7 +21,7 @@ pub enum TemplateScope {
 pub struct TemplateName {
     /// The name as templates write it.
     pub name: &'static str,
-    /// What it stands for.
+    /// The meaning of its value, as in the guide.
     pub meaning: &'static str,
     /// The scopes in which it is bound.
     pub scopes: &'static [TemplateScope],
@@ -54,7 +54,7 @@ impl TemplateScope {
     /// All scopes.
     pub const ALL: [Self; 5] = [Self::Run, Self::Remote, Self::Answer, Self::Action, Self::Trigger];
 
-    /// What messages and the guide call the scope.
+    /// The name of the scope in messages and in the guide.
     pub const fn noun(self) -> &'static str {
         match self {
             Self::Run => "programs, conditions, `env` and `cwd`",
@@ -65,7 +65,7 @@ impl TemplateScope {
         }
     }
 
-    /// Names that can be used here beside params.
+    /// Names that can be used here besides params.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         NAMES.iter().filter(move |name| name.scopes.contains(&self)).map(|name| name.name)
     }
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scopes_have_their_names() {
+    fn each_scope_has_its_names() {
         for (scope, names) in [
             (TemplateScope::Run, "run_id job nominal_time attempt"),
             (TemplateScope::Remote, "run_id job nominal_time attempt task"),

@@ -1,13 +1,13 @@
 //! Which features of a job this version carries out. A job can describe more than that: the types, the reader and the
 //! checks of those features exist already, but nothing executes them. [`Feature::is_supported`] is the one place that
-//! decides. The reader of job files refuses a key whose feature is not supported, the reference marks it, and a job that
-//! is already stored is reported with [`Job::unsupported`].
+//! decides. The reader of job files rejects a key whose feature is not supported, the reference marks it, and a job
+//! that is already stored is reported with [`Job::unsupported`].
 
 use std::collections::BTreeSet;
 
 use super::{Action, Condition, Job, Probe, Program, Requirement};
 
-/// A kind of program, condition or action, or another part of a job that needs code of its own to be carried out.
+/// A kind of program, condition or action, or another part of a job that needs its own implementation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Feature {
     /// `program: {http: …}`.
@@ -59,7 +59,7 @@ impl Feature {
         Self::Triggers,
     ];
 
-    /// Whether this version carries the feature out. To lift a refusal, return `true` for the feature here.
+    /// Whether this version carries the feature out. To enable a feature, return `true` for it here.
     pub const fn is_supported(self) -> bool {
         match self {
             Self::HttpProgram | Self::RemoteProgram | Self::TaskProgram | Self::PluginProgram => false,
@@ -69,7 +69,7 @@ impl Feature {
         }
     }
 
-    /// What the feature is called, in the plural, with its key in backticks.
+    /// The name of the feature, in the plural, with its key in backticks.
     pub const fn noun(self) -> &'static str {
         match self {
             Self::HttpProgram => "`http` programs",
@@ -94,7 +94,7 @@ impl Feature {
         format!("{} are not supported by this version", self.noun())
     }
 
-    /// What the writer of the job can do instead.
+    /// What the author of the job can do instead.
     pub const fn hint(self) -> &'static str {
         match self {
             Self::HttpProgram => "send the request from a command, such as `program: curl --fail https://…`",
@@ -264,12 +264,12 @@ mod tests {
         }
     }
 
-    /// The list that users read. A feature that is built is removed from it.
+    /// The messages that users see. Remove a feature from this list when it is implemented.
     #[test]
-    fn features_that_this_version_refuses() {
-        let refused: Vec<&str> = Feature::ALL.iter().filter(|it| !it.is_supported()).map(|it| it.noun()).collect();
+    fn unsupported_features_are_listed() {
+        let unsupported: Vec<&str> = Feature::ALL.iter().filter(|it| !it.is_supported()).map(|it| it.noun()).collect();
         assert_eq!(
-            refused,
+            unsupported,
             [
                 "`http` programs",
                 "`remote` programs",

@@ -1,4 +1,4 @@
-//! How messages that wait for a job become runs.
+//! How the pending messages of a trigger become runs.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use cronhold_schedule::Instant;
 
 use crate::job::Batching;
 
-/// What becomes of messages that wait, as positions in their order of arrival.
+/// How pending messages are divided, as positions in their order of arrival.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Batches {
     /// Messages of each new run.
@@ -15,7 +15,8 @@ pub struct Batches {
     pub dropped: usize,
 }
 
-/// Divides messages that wait, given by their times of arrival from oldest to newest, with so many runs already active.
+/// Divides pending messages into runs. `arrivals` is sorted from oldest to newest, and `active` is the number of runs
+/// that are already active.
 pub fn divide(batching: Batching, active: u32, arrivals: &[Instant], now: Instant) -> Batches {
     match batching {
         Batching::Greedy { concurrent, most } => {
@@ -27,7 +28,7 @@ pub fn divide(batching: Batching, active: u32, arrivals: &[Instant], now: Instan
             })
         }
         Batching::Newest { concurrent, timeout } => {
-            // Old messages go even when nothing can start now.
+            // Old messages are dropped even when no run can start now.
             let dropped = arrivals.partition_point(|arrival| arrival.plus(timeout) <= now);
             let first = arrivals.len().saturating_sub(slots(concurrent, active)).max(dropped);
             Batches { runs: (first..arrivals.len()).rev().map(|at| at..at + 1).collect(), dropped }
@@ -50,8 +51,8 @@ fn oldest_first(slots: usize, waiting: usize, size: impl Fn(usize) -> usize) -> 
     Batches { runs, dropped: 0 }
 }
 
-/// The largest whole exponent with `base` to it at most `number`, between 1 and `most`. It multiplies instead of
-/// dividing logarithms, so that exact powers come out exact: the logarithm of 1000 to the base 10 is 3.
+/// The largest integer `n` between 1 and `most` with `base^n <= number`. It multiplies instead of dividing logarithms,
+/// so that exact powers are exact: the logarithm of 1000 to the base 10 is 3.
 fn logarithm(number: usize, base: f64, most: usize) -> usize {
     let number = number as f64;
     let mut power = base;
@@ -70,7 +71,7 @@ mod tests {
 
     use super::*;
 
-    /// Messages that arrived at seconds 0, 1, 2, …; it is second 100.
+    /// Divides messages that arrived at seconds 0, 1, 2, …; the time is second 100.
     fn divided(batching: Batching, active: u32, waiting: usize) -> String {
         let arrivals: Vec<Instant> = (0i64..).take(waiting).map(Instant::from_secs).collect();
         let Batches { runs, dropped } = divide(batching, active, &arrivals, Instant::from_secs(100));
@@ -82,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn divides() {
+    fn messages_are_divided_by_policy_and_free_slots() {
         let greedy = |concurrent, most| Batching::Greedy { concurrent, most };
         let logarithmic = |concurrent, base| Batching::Logarithmic { concurrent, most: 1000, base };
         let newest = |concurrent, secs| Batching::Newest { concurrent, timeout: Span::from_secs(secs) };
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_powers_are_exact() {
+    fn logarithm_of_an_exact_power_is_exact() {
         for base in 2usize..=10 {
             let mut power = base;
             for exponent in 1..=12 {
@@ -136,7 +137,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn runs_are_apart_and_inside(
+        fn batches_are_disjoint_and_within_the_messages(
             concurrent in 0u32..20,
             most in 0u32..50,
             base in 1.01f64..20.0,

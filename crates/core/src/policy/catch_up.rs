@@ -1,6 +1,6 @@
 //! The catch-up policy: what happens to occurrences that were due while no node was alive. Everything older than a
-//! minute is decided at once: a part runs beside the live schedule, the rest is recorded as one span. So an outage of
-//! any length costs one commit.
+//! minute is decided at once: a part runs alongside the live schedule, the rest is recorded as one span. So an outage
+//! of any length costs one commit.
 
 use cronhold_schedule::{Instant, Span};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::job::{CatchUpPolicy, CatchUpRule};
 /// The grace period: an occurrence that is late by at most this is on time.
 pub const GRACE: Span = Span::from_secs(60);
 
-/// The most occurrences that are counted; a longer range is said to have at least this many. After an outage a node
+/// The most occurrences that are counted; a longer range is reported to have at least this many. After an outage a node
 /// decides about many schedules at once, and counting must not delay what is due in the meantime.
 pub const COUNT_MAX: u32 = 10_000;
 
@@ -29,7 +29,7 @@ impl std::fmt::Debug for Occurrences<'_> {
     }
 }
 
-/// A range of neighbouring occurrences. They are counted only when they are recorded, because counting computes each of
+/// A range of consecutive occurrences. They are counted only when they are recorded, because counting computes each of
 /// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OccurrenceRange {
@@ -39,14 +39,14 @@ pub struct OccurrenceRange {
     pub to: Instant,
 }
 
-/// A range of neighbouring occurrences and how many there are.
+/// A range of consecutive occurrences and their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountedRange {
     /// The first occurrence.
     pub from: Instant,
     /// The last occurrence.
     pub to: Instant,
-    /// How many; `COUNT_MAX` means that many or more.
+    /// The number of occurrences; `COUNT_MAX` means that many or more.
     pub count: u32,
 }
 
@@ -64,7 +64,7 @@ impl CountedRange {
 pub struct CatchUpPlan {
     /// The occurrences that are recorded as missed.
     pub missed: Option<OccurrenceRange>,
-    /// The occurrences that run beside the live schedule, at a limited rate.
+    /// The occurrences that run alongside the live schedule, at a limited rate.
     pub backlog: Option<OccurrenceRange>,
     /// The first occurrence that is on time; it and those after it belong to the live schedule.
     pub live: Option<Instant>,
@@ -97,7 +97,7 @@ fn just_before(at: Instant) -> Instant {
     at.minus(Span::from_micros(1))
 }
 
-/// How many there are from one occurrence to another, both counted; at most `COUNT_MAX`. `after` has the first one
+/// Counts the occurrences of a range, both ends included, up to `COUNT_MAX`. `after` returns the first occurrence
 /// strictly after an instant.
 pub fn counted(reach: OccurrenceRange, after: impl Fn(Instant) -> Option<Instant>) -> CountedRange {
     let OccurrenceRange { from, to } = reach;
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn plans() {
+    fn late_occurrences_are_divided_by_policy_and_age() {
         use CatchUpPolicy::{All, Last, None};
         for (policy, within, due, now, expected) in [
             // On time, at the edge of the grace period and just past it.
@@ -152,11 +152,11 @@ mod tests {
             (Last, 3600, &[1000, 2000], 1060, "live 1000"),
             (Last, 3600, &[1000, 2000], 1061, "backlog 1000–1000 ×1"),
             (None, 3600, &[1000, 2000], 1061, "missed 1000–1000 ×1"),
-            // Several were missed.
+            // Several occurrences were missed.
             (None, 3600, &[1000, 2000, 3000], 3500, "missed 1000–3000 ×3"),
             (Last, 3600, &[1000, 2000, 3000], 3500, "missed 1000–2000 ×2, backlog 3000–3000 ×1"),
             (All, 3600, &[1000, 2000, 3000], 3500, "backlog 1000–3000 ×3"),
-            // Too old.
+            // Some or all are too old.
             (Last, 499, &[1000, 2000, 3000], 3500, "missed 1000–3000 ×3"),
             (Last, 500, &[1000, 2000, 3000], 3500, "missed 1000–2000 ×2, backlog 3000–3000 ×1"),
             (All, 1500, &[1000, 2000, 3000], 3500, "missed 1000–1000 ×1, backlog 2000–3000 ×2"),
@@ -183,22 +183,22 @@ mod tests {
         };
         let catch_up = CatchUpRule { policy: CatchUpPolicy::Last, within: Span::from_secs(3600) };
         let now = Instant::from_secs(365 * 86_400);
-        let asked = Cell::new(0);
+        let computed = Cell::new(0);
         let counting = |at| {
-            asked.set(asked.get() + 1);
+            computed.set(computed.get() + 1);
             after(at)
         };
         let plan = plan(catch_up, Instant::EPOCH, now, Occurrences { after: &counting, before: &before });
         assert_eq!(plan.live, Some(now.minus(GRACE)));
-        assert!(asked.replace(0) < 5, "dividing does not depend on how many there are");
+        assert!(computed.replace(0) < 5, "dividing must not compute each occurrence");
         let missed = plan.missed.expect("a year was missed");
         assert_eq!(counted(missed, counting), CountedRange { from: missed.from, to: missed.to, count: COUNT_MAX });
-        assert_eq!(asked.get(), COUNT_MAX - 1);
+        assert_eq!(computed.get(), COUNT_MAX - 1);
     }
 
     proptest! {
         #[test]
-        fn every_due_occurrence_is_in_one_part(
+        fn every_due_occurrence_is_in_exactly_one_part(
             gaps in proptest::collection::vec(1i64..200, 1..40),
             within in 0u64..4000,
             ahead in 0i64..4000,

@@ -1,4 +1,4 @@
-//! Leases: how long a program may go on without a heartbeat of its node. On a shared store, every run that must not
+//! Leases: how long a program may continue without a heartbeat of its node. On a shared store, every run that must not
 //! overlap with another has a lease: its node ends the program before other nodes may consider it gone.
 
 use cronhold_schedule::Span;
@@ -55,14 +55,14 @@ mod tests {
     }
 
     #[test]
-    fn what_must_be_alone_has_a_lease() {
+    fn job_with_a_lock_or_an_overlap_rule_has_a_lease() {
         assert_eq!(lease(&job(LockPolicy::None, OverlapPolicy::Allow)), None);
         assert_eq!(lease(&job(LockPolicy::None, OverlapPolicy::Skip)), Some(STALE_AFTER));
         assert_eq!(lease(&job(LockPolicy::Job, OverlapPolicy::Allow)), Some(Span::from_secs(8)));
     }
 
     #[test]
-    fn a_run_is_lost_after_its_program_was_ended() {
+    fn program_ends_before_its_run_is_lost() {
         for secs in [1, 6, 10, 300] {
             let lease = Span::from_secs(secs);
             let terms = ExecutionPolicy { lease: Some(lease), ..ExecutionPolicy::default() };

@@ -9,7 +9,7 @@ use crate::run::Reason;
 pub struct AdmissionObstacles {
     /// Other runs of the job that have started and not ended, and retries that wait for their time.
     pub active: u32,
-    /// Other waiting runs of the job that came before it.
+    /// Other waiting runs of the job that are before it in the queue.
     pub queued: u32,
     /// Whether another run holds the lock that it needs.
     pub lock_is_held: bool,
@@ -36,7 +36,7 @@ pub fn can_overlap(nodes: &NodeSelector, one: Option<NodeId>, other: Option<Node
     !nodes.is_each() || one == other || one.is_none() || other.is_none()
 }
 
-/// Decides about a new run.
+/// Decides whether a new run starts, waits, is skipped or replaces others.
 pub fn admit(overlap: OverlapPolicy, blocked_by: AdmissionObstacles) -> Admission {
     let AdmissionObstacles { active, queued, lock_is_held } = blocked_by;
     match overlap {
@@ -56,7 +56,7 @@ pub fn admit(overlap: OverlapPolicy, blocked_by: AdmissionObstacles) -> Admissio
     }
 }
 
-/// Decides about the first run of the queue. A run that waits is not skipped any more.
+/// Decides whether the first run of the queue starts or waits. A queued run is never skipped by this policy.
 pub fn admit_first(overlap: OverlapPolicy, blocked_by: AdmissionObstacles) -> Admission {
     if blocked_by.lock_is_held || blocked_by.active > 0 && overlap != OverlapPolicy::Allow {
         return Admission::Wait;
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn admits() {
+    fn new_run_is_admitted_by_the_overlap_policy() {
         let queue = OverlapPolicy::Queue { limit: 2 };
         for (overlap, active, queued, lock_is_held, expected) in [
             (OverlapPolicy::Allow, 0, 0, false, "start"),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn admits_the_first_in_line() {
+    fn first_queued_run_starts_or_waits() {
         for (overlap, active, lock_is_held, expected) in [
             (OverlapPolicy::Allow, 3, false, "start"),
             (OverlapPolicy::Allow, 0, true, "wait"),

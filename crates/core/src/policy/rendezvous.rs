@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn everyone_has_another_place_and_knows_it() {
+    fn nodes_have_distinct_positions_that_all_compute_alike() {
         let nodes: Vec<Arc<NodeRecord>> = (1..=5).map(node).collect();
         let mut firsts = [0; 5];
         for number in 0..1_000_u32 {
@@ -58,7 +58,7 @@ mod tests {
             let places: Vec<usize> = nodes.iter().map(|me| place(me.id, nodes.iter(), &[&what])).collect();
             let apart: BTreeSet<usize> = places.iter().copied().collect();
             assert_eq!(apart, (0..5).collect::<BTreeSet<usize>>(), "{places:?}");
-            firsts[places.iter().position(|place| *place == 0).expect("somebody is first")] += 1;
+            firsts[places.iter().position(|place| *place == 0).expect("one node is first")] += 1;
             // Without the first, the others move up and keep their order.
             let others: Vec<&Arc<NodeRecord>> =
                 nodes.iter().zip(&places).filter(|(_, at)| **at > 0).map(|(n, _)| n).collect();

@@ -11,7 +11,7 @@ use crate::run::State;
 /// The most runs that are pruned in one commit; the rest follows next time.
 pub const TRIM_MAX: usize = 1_000;
 
-/// What the retention policy depends on of a run.
+/// The properties of a run that the retention policy depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetentionCandidate {
     /// The id of the run.
@@ -50,7 +50,7 @@ pub fn to_trim(retain: &Retain, newest_first: &[RetentionCandidate]) -> Vec<RunI
     trimmed
 }
 
-/// Whether an output can be deleted. An output without a run can; the last lines stay with the run.
+/// Whether an output can be deleted. An output without a run always can. The record of the run keeps the last lines.
 pub fn is_output_over(retain: &Retain, run: Option<&Run>, now: Instant) -> bool {
     match run {
         Some(run) => run.finished().is_some_and(|finished| finished.plus(retain.output) <= now),
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn trims() {
+    fn runs_beyond_the_limits_are_pruned_oldest_first() {
         for (runs, expected) in [
             ("", &[][..]),
             ("++", &[]),
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn outputs_are_kept_for_their_time() {
+    fn output_of_a_finished_run_expires() {
         let retain = Retain { output: Span::from_secs(60), ..Retain::default() };
         let job = JobId::parse("j").expect("an id");
         let mut run = Run::blank(id(1), RunNumber(1), job, JobUid::from_bits(1), Instant::EPOCH);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn trims_the_oldest_when_there_are_many() {
+    fn one_commit_prunes_a_bounded_number_of_the_oldest_runs() {
         let runs = "+".repeat(TRIM_MAX + 12);
         let found = trimmed(&runs);
         assert_eq!((found.len(), found[0]), (TRIM_MAX, TRIM_MAX + 11));

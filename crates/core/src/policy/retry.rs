@@ -5,7 +5,7 @@ use cronhold_schedule::{Instant, Span};
 use crate::job::{OnLost, Retry, RetryOn};
 use crate::run::{Reason, State};
 
-/// The most attempts of a run whose nodes are lost while they start it, whatever `attempts` says.
+/// The most attempts of a run whose nodes are lost while they start it, even if `attempts` is smaller.
 pub const LOST_ATTEMPTS_MAX: u32 = 5;
 
 /// How an attempt ended.
@@ -42,7 +42,7 @@ pub fn wait_after(retry: &Retry, attempt: u32) -> Span {
     Span::from_micros(micros).min(retry.most)
 }
 
-/// Whether such an outcome is retried. A run that an operator ended is not.
+/// Whether the policy retries such an outcome. A run that an operator ended is not retried.
 fn is_wanted(retry: &Retry, ended: AttemptEnd<'_>) -> bool {
     let on_purpose =
         |reason: &Reason| matches!(reason, Reason::Stopped | Reason::Killed | Reason::Replaced | Reason::ByOperator(_));
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn waits() {
+    fn wait_grows_by_the_factor_up_to_its_maximum() {
         for (factor, attempt, expected) in [
             (2.0, 1, "10s"),
             (2.0, 2, "20s"),
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn tries_again() {
+    fn outcome_reason_and_attempts_decide_about_a_retry() {
         use RetryOn::{Error, Failure};
         let failed = Reason::ExitCode(1);
         for (attempts, on, lost, state, reason, attempt, expected) in [

@@ -20,7 +20,7 @@ pub enum Actor {
     Limit,
     /// The program of the run.
     Program,
-    /// A node that restarted and took up its unfinished runs.
+    /// A node that restarted and recovered its unfinished runs.
     Recovery,
     /// The watchdog.
     Watchdog,
@@ -55,7 +55,7 @@ const FIXED: [(&str, Actor); 12] = [
 const OPERATOR: &str = "operator ";
 
 impl Actor {
-    /// Whether someone requested the change explicitly, directly or by an event. A run that was requested starts even
+    /// Whether the change was requested explicitly, by an operator or by an event. A run that was requested starts even
     /// while its job is paused.
     pub const fn is_explicit(&self) -> bool {
         matches!(self, Self::Operator(_) | Self::ForeignEvent)

@@ -1,4 +1,4 @@
-//! Backlogs: missed occurrences that are caught up beside the live schedule, at a limited rate.
+//! Backlogs: missed occurrences that are caught up alongside the live schedule, at a limited rate.
 
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// The most later ranges; beyond that the oldest is given up and recorded as missed. This bounds the record's size.
+    /// The most later ranges. When there are more, the oldest is recorded as missed. This bounds the record's size.
     pub const LATER_MAX: usize = 16;
 
     /// Whether an occurrence of the schedule is still to be started.
@@ -40,7 +40,7 @@ impl Backlog {
             || self.later.iter().any(|stretch| stretch.from <= at && at <= stretch.to)
     }
 
-    /// What is left, the oldest first. The count of a stretch that has begun is that of its whole.
+    /// The ranges that are left, the oldest first. The count of a range that was started covers the whole range.
     pub fn rest(&self) -> impl Iterator<Item = CountedRange> + '_ {
         let first = CountedRange { from: self.position, to: self.to, count: self.count };
         std::iter::once(first).chain(self.later.iter().copied())

@@ -17,8 +17,8 @@ pub struct Cursor {
     pub job: JobId,
     /// The schedule within the job.
     pub schedule: ScheduleId,
-    /// Every occurrence after this has an outcome or is still to come: the time at which the schedule was created,
-    /// enabled again or changed. It tells a lost occurrence from one that never existed.
+    /// When the schedule was created, enabled again or changed. Every occurrence after this time has an outcome or is
+    /// pending. It distinguishes a lost occurrence from one that never existed.
     pub since: Instant,
     /// The latest occurrence that has an outcome or a backlog.
     pub last: Option<Instant>,
@@ -30,8 +30,8 @@ pub struct Cursor {
     pub revision: u32,
     /// The version of the zone data that `next` was computed from, such as `2026e`.
     pub zones: Arc<str>,
-    /// How many runs a schedule that counts from the previous run has created. It tells a late report of an earlier run
-    /// apart.
+    /// How many runs a schedule that counts from the previous run has created. It identifies a late report of an
+    /// earlier run.
     pub generation: u32,
     /// The run whose end sets `next`, for a schedule that counts from the previous run.
     pub follows: Option<RunId>,

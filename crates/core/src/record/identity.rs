@@ -8,7 +8,7 @@ use crate::args::Args;
 use crate::ids::{JobId, RunId};
 use crate::run::State;
 
-/// The latest outcomes of a job with certain args, each finished state apart.
+/// The latest outcomes of a job with certain args, one for each finished state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// The name of the job.
@@ -51,7 +51,7 @@ impl Identity {
         }
     }
 
-    /// Puts in an outcome. States that are not final are no outcomes.
+    /// Sets the outcome of a finished state. Other states are ignored.
     pub fn set(&mut self, state: State, outcome: Option<LatestOutcome>) {
         match state {
             State::Success => self.success = outcome,
@@ -62,7 +62,7 @@ impl Identity {
         }
     }
 
-    /// When anything ended last.
+    /// When the latest of all outcomes happened; `None` if there is none.
     pub fn touched(&self) -> Option<Instant> {
         [self.success, self.failure, self.error, self.skipped].into_iter().flatten().map(|outcome| outcome.at).max()
     }

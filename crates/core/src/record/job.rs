@@ -1,4 +1,4 @@
-//! A job as it is stored: the definition, where it came from, and what tells it apart from one of the same name.
+//! A job as it is stored: its definition, its source and its unique id.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,32 +10,32 @@ use crate::ids::{JobId, JobUid};
 use crate::job::Job;
 use crate::world::DecisionContext;
 
-/// A job and what is stored with its definition.
+/// A job with its definition, revision and source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobRecord {
     /// The name of the job.
     pub id: JobId,
-    /// What tells it apart from one with the same name that was removed before.
+    /// The unique id. A job that is removed and created again under the same name has a new one.
     pub uid: JobUid,
     /// 1 when the job is created, and one more with each change. Cursors name the revision they were computed from.
     pub revision: u32,
     /// The definition.
     pub job: Arc<Job>,
-    /// The zone of its schedules that name none, as it was when the job was put: a node with another default must not
-    /// read the job in another way.
+    /// The zone of its schedules that name none: the default of the node that stored the job. Nodes with another
+    /// default use this one.
     pub zone: Arc<str>,
-    /// Where the job came from, which decides who may change it.
+    /// The source of the job, which decides who may change it.
     pub source: JobSource,
     /// Ids of its schedules, in the order of the definition.
     schedule_ids: Vec<ScheduleId>,
 }
 
-/// Where a job came from. A directory touches only its own jobs.
+/// Where a job came from. A directory changes only its own jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobSource {
     /// A directory of job files, with the prefix it was loaded under.
     Directory(String),
-    /// Command line or API.
+    /// The command line or the API.
     Api,
     /// A foreign client that shares the store.
     Foreign,
@@ -46,11 +46,11 @@ pub enum JobSource {
 pub struct ScheduleId(Arc<str>);
 
 impl JobRecord {
-    /// A job that can be stored, in its first revision.
+    /// A job in its first revision.
     pub fn new(id: JobId, uid: JobUid, job: Arc<Job>, zone: Arc<str>, source: JobSource) -> Self {
         let schedule_ids = job.schedules.iter().map(|schedule| {
             let mut schedule = schedule.clone();
-            // The zone counts when it is not written too.
+            // The id covers the zone even if the schedule names none.
             schedule.spec.zone.get_or_insert_with(|| zone.to_string());
             ScheduleId(schedule.id().into())
         });
@@ -63,12 +63,12 @@ impl JobRecord {
         self.schedule_ids.iter().zip(&self.job.schedules)
     }
 
-    /// The schedule with that id.
+    /// The schedule with an id; `None` if the job has no such schedule.
     pub fn schedule(&self, id: &ScheduleId) -> Option<&crate::job::JobSchedule> {
         self.schedules().find(|(own, _)| *own == id).map(|(_, schedule)| schedule)
     }
 
-    /// A schedule of the job that can be asked for its occurrences.
+    /// Compiles a schedule of the job, so that its occurrences can be computed.
     pub fn compile(
         &self,
         schedule: &crate::job::JobSchedule,
@@ -82,7 +82,7 @@ impl ScheduleId {
     /// Longest id in bytes.
     pub const MAX: usize = 200;
 
-    /// Reads an id; anything but an empty or very long text can be one.
+    /// Parses an id of 1 to [`Self::MAX`] bytes.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         if text.is_empty() || text.len() > Self::MAX {
             return Err(TextError::new(0..text.len(), format!("`{}` cannot be a schedule's id", shortened(text))));
@@ -111,10 +111,10 @@ impl fmt::Debug for ScheduleId {
 cronhold_schedule::stored_as_text!(ScheduleId);
 
 impl JobSource {
-    /// What stands before the prefix of a directory.
+    /// Precedes the prefix of a directory in the stored text.
     const DIRECTORY: &'static str = "directory:";
 
-    /// Reads the text of a source.
+    /// Parses the text that `Display` writes.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         match text {
             "api" => Ok(Self::Api),
@@ -128,21 +128,20 @@ impl JobSource {
 }
 
 impl JobSource {
-    /// Whether a job that is from here may be changed and removed by someone who is there. Whoever works by hand, with
-    /// the command line or with another program, may touch what others have made by hand; a directory has its jobs for
-    /// itself.
+    /// Whether `other` may change and remove a job from this source. The command line, the API and foreign clients may
+    /// change each other's jobs; only the directory itself may change the jobs of a directory.
     pub fn is_open_to(&self, other: &Self) -> bool {
         let is_by_hand = |source: &Self| matches!(source, Self::Api | Self::Foreign);
         self == other || is_by_hand(self) && is_by_hand(other)
     }
 
-    /// Where it is from, as the end of a sentence about the job.
+    /// The source as the predicate of a sentence about the job.
     pub fn words(&self) -> String {
         match self {
             Self::Directory(prefix) if prefix.is_empty() => "comes from a job file".to_owned(),
             Self::Directory(prefix) => format!("comes from a job file of the directory with the prefix `{prefix}`"),
-            Self::Api => "was made by the command line or the API".to_owned(),
-            Self::Foreign => "was made by another program that shares the store".to_owned(),
+            Self::Api => "was created by the command line or the API".to_owned(),
+            Self::Foreign => "was created by another program that shares the store".to_owned(),
         }
     }
 }

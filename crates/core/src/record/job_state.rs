@@ -23,7 +23,7 @@ pub struct JobState {
     pub pauses: PauseState,
     /// How many finished runs there are in each state.
     pub kept: KeptCounts,
-    /// How far the cursors of removed schedules had come. A schedule that returns does not begin before it.
+    /// How far the cursors of removed schedules had come. A schedule that is added again does not begin before it.
     pub floor: Option<Instant>,
 }
 
@@ -58,7 +58,7 @@ impl JobState {
     /// The most runs of one job that may wait to start, whatever its overlap policy allows; more are skipped.
     pub const QUEUE_MAX: usize = 1_000;
 
-    /// A job that never ran.
+    /// The state of a job that never ran.
     pub fn new(job: JobId) -> Self {
         Self {
             job,
@@ -71,14 +71,14 @@ impl JobState {
         }
     }
 
-    /// Takes the number for a new run.
+    /// Allocates the number of a new run.
     pub fn take_number(&mut self) -> RunNumber {
         let number = RunNumber(self.next_number);
         self.next_number += 1;
         number
     }
 
-    /// Counts a run as active, once.
+    /// Adds a run to the active ones, unless it is one already.
     pub fn activate(&mut self, run: &Run) {
         if !self.is_active(run.id) {
             self.active.push(ActiveRun { run: run.id, args: run.args.digest(), target: run.target });
@@ -100,7 +100,7 @@ impl JobState {
         self.queue.iter().map(|queued| queued.run)
     }
 
-    /// Removes a run that has ended.
+    /// Removes a run that has ended from the active ones and from the queue.
     pub fn forget(&mut self, run: RunId) {
         self.active.retain(|active| active.run != run);
         self.dequeue(run);
@@ -113,7 +113,7 @@ impl JobState {
 }
 
 impl KeptCounts {
-    /// The count of a finished state.
+    /// The count of a finished state; `None` for other states.
     pub fn of(&mut self, state: State) -> Option<&mut u32> {
         match state {
             State::Success => Some(&mut self.success),

@@ -14,7 +14,7 @@ use crate::job::LockPolicy;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockName(Arc<str>);
 
-/// A lock that someone holds.
+/// A lock and its holder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockState {
     /// The name of the lock.
@@ -23,7 +23,7 @@ pub struct LockState {
     pub holder: RunId,
     /// The fencing token: it grows with each holder.
     pub fence: u64,
-    /// When it expires unless it is renewed, by the store's clock; never, when absent.
+    /// When it expires unless it is renewed, by the store's clock; `None` if it never expires.
     pub until: Option<Instant>,
 }
 
@@ -32,7 +32,7 @@ impl LockName {
     pub const MAX: usize = 400;
     /// The prefix of names that are reserved for Cronhold. No job may have such a lock.
     pub const RESERVED: &str = "#cronhold/";
-    /// What the names of locks begin with that events take.
+    /// The prefix of the names of event locks.
     const EVENT: &str = "#cronhold/event/";
 
     /// The lock of a job, if it has one.
@@ -57,12 +57,12 @@ impl LockName {
         Self::parse(&format!("{}{digest}", Self::EVENT))
     }
 
-    /// Whether it is one of Cronhold's own.
+    /// Whether the name is reserved for Cronhold.
     pub fn is_reserved(&self) -> bool {
         self.0.starts_with(Self::RESERVED)
     }
 
-    /// Whether it is the lock of an event: such a lock is left to run out.
+    /// Whether it is the lock of an event. Such a lock is not released but expires.
     pub fn is_of_event(&self) -> bool {
         self.0.starts_with(Self::EVENT)
     }

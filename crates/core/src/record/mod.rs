@@ -1,5 +1,5 @@
 //! What stores keep: typed records, each with a version that every commit compares. Records are small, so that a unit
-//! of work is a handful of them; whatever a decision asks about a *set* is itself a record.
+//! of work is a handful of them. Everything that a decision needs to know about a *set* is a record of its own.
 
 mod actor;
 mod backlog;
@@ -39,30 +39,30 @@ pub use run::{
 use crate::args::Args;
 use crate::ids::{JobId, NodeId, RunId};
 
-/// The mark of the write that made a record what it is: the number of the writer, which nobody else ever has, and the
-/// number of its unit. So a writer knows before a commit which version its records will have, and recognises its own
-/// work afterwards when it could not hear the answer.
+/// Identifies the write that produced a record: the number of the writer, which is unique, and the number of its unit.
+/// So a writer knows the versions of its records before the commit, and recognises its own write afterwards if the
+/// reply to the commit was lost.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RecordVersion(u64);
 
 impl RecordVersion {
-    /// Bits for the number of a unit; the others are the writer's. 2^40 units are a year at 30,000 a second, and
-    /// 2^23 writers are one every ten seconds for two years.
+    /// Bits for the number of a unit; the rest are for the writer. 2^40 units last a year at 30,000 per second, and
+    /// 2^23 writers last two years at one every ten seconds.
     const UNIT_BITS: u32 = 40;
 
-    /// The version of what `writer` writes in its unit number `unit`.
+    /// The version of records that `writer` writes in its unit number `unit`.
     pub const fn new(writer: u32, unit: u64) -> Self {
         assert!(writer < 1 << 23 && unit < 1 << Self::UNIT_BITS, "writers and units are counted from 0");
         Self((writer as u64) << Self::UNIT_BITS | unit)
     }
 
-    /// A version that came from a store.
+    /// A version that a store returned.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// All its bits; they fit into a signed number of 64 bits.
+    /// The version as a number; it fits into a signed integer of 64 bits.
     pub const fn bits(self) -> u64 {
         self.0
     }
@@ -83,21 +83,21 @@ impl fmt::Debug for RecordVersion {
 /// The name of a record.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RecordKey {
-    /// The pause of everything.
+    /// The pause of all jobs.
     Pause,
     /// A job's definition.
     Job(JobId),
-    /// What is known of a job's runs as a set.
+    /// The set of a job's runs.
     JobState(JobId),
     /// How far a schedule of a job has come.
     Cursor(JobId, ScheduleId),
-    /// What is to be caught up of a schedule of a job.
+    /// The missed occurrences of a schedule that are still to be run.
     Backlog(JobId, ScheduleId),
     /// The latest outcomes of a job with certain args.
     Identity(JobId, Args),
     /// A run.
     Run(RunId),
-    /// A lock. Locks are changed by taking and freeing them, never by a put.
+    /// A lock. Locks are taken and released, never written by a put.
     Lock(LockName),
     /// A node.
     Node(NodeId),
@@ -108,21 +108,21 @@ pub enum RecordKey {
 /// A record. Cheap to clone.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Record {
-    /// The pause of everything.
+    /// The pause of all jobs.
     Pause(Arc<PauseState>),
     /// A job's definition.
     Job(Arc<JobRecord>),
-    /// What is known of a job's runs as a set.
+    /// The set of a job's runs.
     JobState(Arc<JobState>),
     /// How far a schedule of a job has come.
     Cursor(Arc<Cursor>),
-    /// What is to be caught up of a schedule of a job.
+    /// The missed occurrences of a schedule that are still to be run.
     Backlog(Arc<Backlog>),
     /// The latest outcomes of a job with certain args.
     Identity(Arc<Identity>),
     /// A run.
     Run(Arc<Run>),
-    /// A lock that someone holds.
+    /// A lock and its holder.
     Lock(Arc<LockState>),
     /// A node.
     Node(Arc<NodeRecord>),
@@ -131,7 +131,7 @@ pub enum Record {
 }
 
 impl Record {
-    /// Its name.
+    /// The key of the record.
     pub fn key(&self) -> RecordKey {
         match self {
             Self::Pause(_) => RecordKey::Pause,
@@ -147,7 +147,7 @@ impl Record {
         }
     }
 
-    /// By when something has to happen to it. Stores answer questions about these.
+    /// When the record has to be processed next; `None` if never. Stores index this time.
     pub fn due(&self) -> Option<Instant> {
         match self {
             Self::Cursor(cursor) => cursor.wake,
@@ -158,7 +158,7 @@ impl Record {
     }
 }
 
-/// Kinds of records; each has a table, a hash or a folder of its own.
+/// Kinds of records. Stores keep each kind separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RecordKind {
     /// [`RecordKey::Pause`].
@@ -184,7 +184,7 @@ pub enum RecordKind {
 }
 
 impl RecordKey {
-    /// Its kind.
+    /// The kind of the record.
     pub const fn kind(&self) -> RecordKind {
         match self {
             Self::Pause => RecordKind::Pause,
@@ -221,8 +221,8 @@ impl fmt::Display for RecordKey {
 /// A record as a store has it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredRecord {
-    /// Which write made it.
+    /// The version that the last write gave it.
     pub version: RecordVersion,
-    /// What it is.
+    /// The content.
     pub record: Record,
 }

@@ -10,9 +10,9 @@ use crate::ids::NodeId;
 /// One running `cronhold up`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeRecord {
-    /// Its identity, kept in its data directory.
+    /// Its id, stored in its data directory.
     pub id: NodeId,
-    /// Its name, for people.
+    /// Its name, which users see.
     pub name: String,
     /// How often it has started; each start has a new number.
     pub incarnation: u32,

@@ -1,5 +1,5 @@
-//! Pauses of a job or of all jobs. While one holds, cursors do not advance. The occurrences that passed are recorded
-//! afterwards, so the last pause is remembered.
+//! Pauses of a job or of all jobs. During a pause, cursors do not advance. The occurrences that passed are recorded
+//! afterwards, so the last pause is stored too.
 
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
@@ -9,13 +9,13 @@ use super::Actor;
 /// Whether something is paused, and when it last was.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PauseState {
-    /// The pause that holds.
+    /// The pause that is in effect; `None` if there is none.
     pub current: Option<ActivePause>,
-    /// From when to when the one before it held.
+    /// Start and end of the previous pause.
     pub last: Option<(Instant, Instant)>,
 }
 
-/// A pause that holds.
+/// A pause that is in effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActivePause {
     /// When it began.
@@ -27,12 +27,12 @@ pub struct ActivePause {
 }
 
 impl PauseState {
-    /// Whether a pause holds.
+    /// Whether a pause is in effect.
     pub const fn is_paused(&self) -> bool {
         self.current.is_some()
     }
 
-    /// Whether an instant lies in the pause that holds or in the one before it.
+    /// Whether an instant lies in the current or in the previous pause.
     pub fn cover(&self, at: Instant) -> bool {
         let current = self.current.as_ref().is_some_and(|pause| pause.since <= at);
         current || self.last.is_some_and(|(from, to)| from <= at && at <= to)

@@ -1,5 +1,5 @@
-//! One place in the queue of a job: the run, and the only node that may start it when there is one. Stored as one short
-//! text, because a queue can be long; a run that any node may start is stored as its id alone.
+//! One entry in the queue of a job: the run, and the only node that may start it, if there is one. It is stored as a
+//! short text, because a queue can be long. A run that any node may start is stored as its id alone.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use cronhold_schedule::TextError;
 
 use crate::ids::{NodeId, RunId};
 
-/// Stands between the run and its node in the stored text.
+/// Separates the run and its node in the stored text.
 const ON: char = '@';
 
 /// A run that waits in a queue.
@@ -15,12 +15,12 @@ const ON: char = '@';
 pub struct QueuedRun {
     /// The run.
     pub run: RunId,
-    /// The only node that may start it, when there is one. Runs of different nodes are not in each other's way.
+    /// The only node that may start it; `None` if any node may. Runs of different nodes do not block each other.
     pub target: Option<NodeId>,
 }
 
 impl QueuedRun {
-    /// Reads the stored text.
+    /// Parses the stored text.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         match text.split_once(ON) {
             Some((run, node)) => Ok(Self { run: RunId::parse(run)?, target: Some(NodeId::parse(node)?) }),
@@ -54,16 +54,16 @@ mod tests {
 
     use super::*;
 
-    /// Queues that were stored before runs had nodes are lists of ids.
+    /// Queues from before runs had targets are stored as lists of ids.
     #[test]
-    fn is_read_back_and_so_is_a_plain_id() {
+    fn entries_with_and_without_a_target_parse_back() {
         let run = RunId::from_key(Instant::EPOCH, "a run");
         for queued in [QueuedRun::from(run), QueuedRun { run, target: Some(NodeId::from_bits(7)) }] {
             let text = serde_json::to_string(&queued).expect("a text");
-            assert_eq!(serde_json::from_str::<QueuedRun>(&text).expect("a place"), queued, "{text}");
+            assert_eq!(serde_json::from_str::<QueuedRun>(&text).expect("an entry"), queued, "{text}");
         }
         let stored = serde_json::to_string(&run).expect("a text");
-        assert_eq!(serde_json::from_str::<QueuedRun>(&stored).expect("a place"), QueuedRun::from(run));
+        assert_eq!(serde_json::from_str::<QueuedRun>(&stored).expect("an entry"), QueuedRun::from(run));
         for wrong in ["", "@", "x@y", &format!("{run}@"), &format!("{run}@7")] {
             assert!(QueuedRun::parse(wrong).is_err(), "{wrong}");
         }

@@ -22,13 +22,13 @@ pub struct Run {
     pub number: RunNumber,
     /// The name of its job.
     pub job: JobId,
-    /// The uid of its job, which tells jobs of the same name apart.
+    /// The uid of its job, which distinguishes jobs of the same name.
     pub uid: JobUid,
     /// The values of the job's params.
     pub args: Args,
     /// The schedule that created it; `None` if an operator did.
     pub schedule: Option<ScheduleId>,
-    /// The nominal time: the occurrence that the run is for, or the time that an operator asked for.
+    /// The nominal time: the occurrence that the run is for, or the time that an operator requested.
     pub nominal: Instant,
     /// Its current state.
     pub state: State,
@@ -52,7 +52,7 @@ pub struct Run {
     pub lock: Option<LockName>,
     /// How long it may take and how it is stopped.
     pub terms: ExecutionPolicy,
-    /// Why it was asked to stop; `None` if it was not.
+    /// Why a stop was requested; `None` if none was.
     pub ending: Option<Reason>,
     /// When the run has to be checked next: its time comes, its wait is polled, or it is stopped or killed.
     pub due: Option<Instant>,
@@ -66,7 +66,7 @@ pub struct Run {
     pub span: Option<CountedRange>,
 }
 
-/// An entry of a run's log. Almost all of them are states that the run entered; [`Self::kind`] tells the others apart.
+/// An entry of a run's log. Almost all of them are states that the run entered; [`Self::kind`] marks the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transition {
     /// When it happened, by the clock of the decision.
@@ -75,7 +75,7 @@ pub struct Transition {
     pub state: State,
     /// Who or what caused it.
     pub actor: Actor,
-    /// An explanation for people; empty when there is nothing to explain. No code may depend on its text.
+    /// An explanation for users; empty when there is nothing to explain. No code may depend on its text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// What the entry records.
@@ -120,7 +120,7 @@ pub struct ResolvedProcess {
     /// The user that it runs as; the daemon's user when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// Its file mode mask.
+    /// Its file mode mask; inherited when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub umask: Option<u32>,
     /// Exit codes that mean success.
@@ -135,11 +135,11 @@ pub struct ResolvedProcess {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CommandLine {
-    /// A text for a shell; `/bin/bash`, else `/bin/sh`, when none is named.
+    /// A script for a shell.
     Shell {
         /// The text that the shell interprets.
         text: String,
-        /// The path of the shell.
+        /// The path of the shell; `/bin/bash`, else `/bin/sh`, when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shell: Option<String>,
     },
@@ -147,15 +147,15 @@ pub enum CommandLine {
     Exec(Vec<String>),
 }
 
-/// The value of an environment variable, or where it is to be found.
+/// The value of an environment variable, or the place to read it from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EnvText {
     /// The value itself.
     Text(String),
-    /// In a file on the node.
+    /// The content of a file on the node.
     File(String),
-    /// In a variable of the daemon.
+    /// The value of a variable of the daemon's environment.
     Env(String),
 }
 
@@ -171,16 +171,16 @@ pub struct OutputSummary {
 /// How long a run may take and how it is stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExecutionPolicy {
-    /// How long its program may run.
+    /// How long its program may run; no limit when absent.
     pub timeout: Option<Span>,
-    /// When it is stopped in any case.
+    /// When it is stopped by its stop schedule; `None` without one.
     pub stop_at: Option<Instant>,
-    /// The signal that asks the program to end.
+    /// The signal that requests the program to end.
     pub signal: Signal,
-    /// Time between that and SIGKILL.
+    /// Time between that signal and SIGKILL.
     pub grace: Span,
-    /// How long its program may live without its node being heard of, on a store that nodes share; without end when
-    /// absent. What must not run beside something else has one.
+    /// How long its program may run without a heartbeat of its node, on a shared store; no limit when absent. Every run
+    /// that must not overlap with another has a lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<Span>,
 }
@@ -306,7 +306,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_does_not_move_the_end() {
+    fn mark_does_not_change_when_a_run_finished() {
         let uid = JobUid::from_bits(1);
         let job = JobId::parse("j").expect("a name");
         let id = RunId::from_random(Instant::EPOCH, [0; 10]);

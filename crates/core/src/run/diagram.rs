@@ -1,4 +1,4 @@
-//! The run table as a document: a Mermaid diagram and tables in Markdown, made from the match itself so that they
+//! The run table as a document: a Mermaid diagram and tables in Markdown, generated from the match so that they
 //! cannot disagree with it.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use super::table::{Cause, Operation, TransitionEffect, next};
 pub fn document() -> String {
     let mut text = String::from(
         "# States of a run\n\n\
-         This file is generated from `crates/core/src/run/table.rs`; do not edit it. Make it anew with\n\
+         This file is generated from `crates/core/src/run/table.rs`; do not edit it. Regenerate it with\n\
          `cargo run -p cronhold-core --example run_states > docs/run-states.md`.\n\n",
     );
     push_diagram(&mut text);
@@ -20,7 +20,8 @@ pub fn document() -> String {
     text
 }
 
-/// Arrows from state to state with the causes on them; marks are left out, as they join all finished states.
+/// Adds an arrow for each transition, labelled with its causes. Marks are left out because they connect all finished
+/// states.
 fn push_diagram(text: &mut String) {
     let mut arrows: BTreeMap<(State, State), Vec<&str>> = BTreeMap::new();
     for state in State::ALL {
@@ -41,7 +42,7 @@ fn push_diagram(text: &mut String) {
 }
 
 fn push_causes(text: &mut String) {
-    text.push_str("## What happens by itself\n\n| cause | meaning | from → to |\n|---|---|---|\n");
+    text.push_str("## Automatic transitions\n\n| cause | meaning | from → to |\n|---|---|---|\n");
     for cause in Cause::all() {
         if let Some(meaning) = meaning(cause) {
             line(text, format_args!("| {cause} | {meaning} | {} |", moves(|state| next(state, cause))));
@@ -51,7 +52,7 @@ fn push_causes(text: &mut String) {
 }
 
 fn push_operations(text: &mut String) {
-    text.push_str("## What people can do\n\n| state |");
+    text.push_str("## Operations\n\n| state |");
     let operations: Vec<Operation> = Operation::all().filter(|operation| !is_mark(Cause::By(*operation))).collect();
     for operation in &operations {
         let _ = write!(text, " {operation} |");
@@ -67,19 +68,21 @@ fn push_operations(text: &mut String) {
         let marks = if marks.is_empty() { "–".to_owned() } else { marks.join(", ") };
         line(text, format_args!(" {marks} |"));
     }
-    text.push_str("\n`–` is refused:\n\n| state | operation | message | hint |\n|---|---|---|---|\n");
+    text.push_str(
+        "\n`–` means that the operation is rejected:\n\n| state | operation | message | hint |\n|---|---|---|---|\n",
+    );
     for state in State::ALL {
-        let mut refused: BTreeMap<String, (Vec<&str>, &str)> = BTreeMap::new();
+        let mut rejected: BTreeMap<String, (Vec<&str>, &str)> = BTreeMap::new();
         let mark = Operation::Mark(State::Success);
         let marked = if state.is_finished() { None } else { Some(mark) };
         for operation in operations.iter().copied().chain(marked) {
             if let Err(rejection) = next(state, Cause::By(operation)) {
                 let entry =
-                    refused.entry(rejection.to_string()).or_insert((Vec::new(), rejection.hint().unwrap_or("")));
+                    rejected.entry(rejection.to_string()).or_insert((Vec::new(), rejection.hint().unwrap_or("")));
                 entry.0.push(operation.name());
             }
         }
-        for (message, (names, hint)) in refused {
+        for (message, (names, hint)) in rejected {
             line(text, format_args!("| {state} | {} | {message} | {hint} |", names.join(", ")));
         }
     }
@@ -88,15 +91,15 @@ fn push_operations(text: &mut String) {
 fn meaning(cause: Cause) -> Option<&'static str> {
     match cause {
         Cause::Due => Some("its time has come"),
-        Cause::Ready => Some("all conditions hold and nothing is in its way"),
-        Cause::Withheld => Some("a policy decided that it does not run; the reason is recorded"),
+        Cause::Ready => Some("all conditions hold and nothing blocks it"),
+        Cause::Withheld => Some("a policy skips it; the reason is recorded"),
         Cause::Launched => Some("its program has started"),
         Cause::Curtailed => {
             Some("timeout, stop schedule, a newer run that replaces it, or a lock that cannot be renewed")
         }
-        Cause::Succeeded => Some("its program ended and said yes, even if it was never seen running"),
-        Cause::Failed => Some("its program ended and said no, even if it was never seen running"),
-        Cause::Broke => Some("we, the configuration or the machine failed, or its node or keeper was lost"),
+        Cause::Succeeded => Some("its program succeeded, even if it was never seen running"),
+        Cause::Failed => Some("its program failed, even if it was never seen running"),
+        Cause::Broke => Some("Cronhold, the configuration or the machine failed, or its node or keeper was lost"),
         Cause::By(_) => None,
     }
 }
@@ -131,6 +134,6 @@ fn is_mark(cause: Cause) -> bool {
 }
 
 fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
-    // Writing to a text cannot fail.
+    // Writing to a `String` cannot fail.
     let _ = writeln!(text, "{arguments}");
 }

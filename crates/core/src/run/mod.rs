@@ -38,7 +38,7 @@ pub enum State {
 }
 
 impl State {
-    /// All states in the order a run can go through them.
+    /// All states, in the order in which a run can enter them.
     pub const ALL: [Self; 9] = [
         Self::Scheduled,
         Self::Waiting,
@@ -51,7 +51,7 @@ impl State {
         Self::Skipped,
     ];
 
-    /// Their words in the same order.
+    /// Names of all states, in the order of [`Self::ALL`].
     pub const NAMES: [&'static str; 9] = {
         let mut names = [""; 9];
         let mut index = 0;
@@ -62,7 +62,7 @@ impl State {
         names
     };
 
-    /// The word that users read and write.
+    /// The name that users read and write.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Scheduled => "scheduled",
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_and_prints() {
+    fn names_of_states_parse_back() {
         for state in State::ALL {
             assert_eq!(State::parse(&state.to_string()), Ok(state));
             assert_eq!(serde_json::to_string(&state).expect("a text"), format!("\"{state}\""));

@@ -1,5 +1,5 @@
-//! Why a run ended as it did. The set is closed, so that counting, filtering and explaining never have to guess at
-//! texts; the texts are what users see and what stores keep.
+//! Why a run ended in its state. The set is closed, so that code that counts, filters or explains runs does not parse
+//! free text. Users see the text of a reason, and stores keep it.
 
 use std::fmt;
 
@@ -14,17 +14,17 @@ use crate::signal::Signal;
 pub enum Reason {
     /// Another run of the job was active.
     Overlap,
-    /// So many runs of the job were waiting already.
+    /// The queue of the job was full.
     QueueFull,
-    /// A newer run took its place.
+    /// A newer run replaced it.
     Replaced,
-    /// The job or everything was paused.
+    /// The job, or all jobs, were paused.
     Paused,
-    /// Nobody was there at its time, and the catch-up policy did not want it.
+    /// No node was running when it was due, and the catch-up policy did not select it.
     Missed,
     /// Its day is not in the calendar.
     Calendar,
-    /// A run with the same args was on its way.
+    /// Another run with the same args was waiting or active.
     Duplicate,
     /// Another run held the lock.
     Lock,
@@ -41,29 +41,29 @@ pub enum Reason {
     JobRemoved,
     /// Its schedule was removed or disabled.
     ScheduleRemoved,
-    /// Someone decided it, and may have said why.
+    /// An operator decided it. The text is the operator's reason; may be empty.
     ByOperator(String),
     /// The program ended with this exit code.
     ExitCode(i32),
-    /// The program was ended by a signal that nobody here sent.
+    /// The program was ended by a signal that Cronhold did not send.
     Signal(Signal),
-    /// The other side answered with this status code.
+    /// The server responded with this HTTP status code.
     Status(u16),
-    /// The program, or what it asked, said this.
+    /// The message that the program, or the service it called, reported.
     Said(String),
     /// It was stopped.
     Stopped,
     /// It was killed.
     Killed,
-    /// It took longer than it may.
+    /// It exceeded its timeout.
     Timeout,
-    /// A condition did not come true in time, or could not be asked.
+    /// A condition did not hold in time, or could not be checked.
     Condition(String),
-    /// Args or templates did not fit.
+    /// Its args or templates could not be bound.
     Unbound(String),
     /// The program could not be started.
     NotLaunched(String),
-    /// Its node was lost while it was starting: nobody knows whether the program ran.
+    /// Its node was lost while it was starting, so it is unknown whether the program ran.
     StartUnknown,
     /// Its node was lost.
     NodeLost,
@@ -73,7 +73,7 @@ pub enum Reason {
     LockLost,
 }
 
-/// Reasons that are one fixed text.
+/// Reasons whose text is fixed.
 const FIXED: [(&str, Reason); 18] = [
     ("overlap", Reason::Overlap),
     ("queue full", Reason::QueueFull),
@@ -97,7 +97,7 @@ const FIXED: [(&str, Reason); 18] = [
 
 impl Reason {
     /// Whether a run can end in this state for this reason. A mark by an operator fits every state; a run that was
-    /// asked to end may still say that it succeeded.
+    /// stopped may still report success.
     pub fn fits(&self, state: State) -> bool {
         match self {
             Self::ByOperator(_) => state.is_finished(),
@@ -127,7 +127,7 @@ impl Reason {
         }
     }
 
-    /// Reads the text of a reason.
+    /// Parses the text that `Display` writes.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         if let Some((_, reason)) = FIXED.iter().find(|(fixed, _)| *fixed == text) {
             return Ok(reason.clone());
@@ -188,7 +188,7 @@ cronhold_schedule::stored_as_text!(Reason);
 mod tests {
     use super::*;
 
-    /// Text of each reason and the states it fits, as letters: `+` success, `-` failure, `!` error, `/` skipped.
+    /// The text of each reason and the states that it fits: `+` success, `-` failure, `!` error, `/` skipped.
     const REASONS: [(&str, &str); 28] = [
         ("overlap", "/"),
         ("queue full", "/"),
@@ -221,7 +221,7 @@ mod tests {
     ];
 
     #[test]
-    fn reads_and_prints() {
+    fn text_of_every_reason_parses_back() {
         for (text, states) in REASONS {
             let reason = Reason::parse(text).expect(text);
             assert_eq!(reason.to_string(), text);

@@ -59,31 +59,31 @@ pub enum TransitionEffect {
     Create,
 }
 
-/// Why an operation is refused.
+/// Why an operation or a report is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum TransitionRejection {
-    /// It is over.
+    /// The run has finished.
     #[error("the run is finished ({0})")]
     Finished(State),
-    /// It is not over yet.
+    /// The run has not finished.
     #[error("the run is not finished yet ({0})")]
     Unfinished(State),
-    /// It has no program yet that could be stopped or sent a signal.
+    /// The run has no program yet that could be stopped or signalled.
     #[error("the run has not started yet ({0})")]
     NotStarted(State),
-    /// It has started already.
+    /// The run has already started.
     #[error("the run has already started ({0})")]
     Started(State),
-    /// It is being stopped already.
+    /// The run is already being stopped.
     #[error("the run is already being stopped")]
     Stopping,
     /// A mark must be a finished state.
     #[error("a run cannot be marked {0}")]
     MarkUnfinished(State),
-    /// It has that state already.
+    /// The run already has that state.
     #[error("the run is already marked {0}")]
     MarkSame(State),
-    /// A report came too late or twice; nobody is told, and nothing changes.
+    /// A report arrived late or twice. It is ignored, and no user sees this message.
     #[error("a run that is {0} cannot be {1}")]
     OutOfTurn(State, &'static str),
 }
@@ -95,25 +95,25 @@ pub const fn next(state: State, cause: Cause) -> Result<TransitionEffect, Transi
     use State::{Error, Failure, Running, Scheduled, Skipped, Starting, Stopping, Success, Waiting};
     use TransitionEffect::{Create, Enter, Send};
     match (state, cause) {
-        // Before the program.
+        // The program has not started.
         (Scheduled, Due | By(Start)) => Ok(Enter(Waiting)),
         (Waiting, Ready | By(Start)) => Ok(Enter(Starting)),
         (Scheduled | Waiting, Withheld | By(Skip)) => Ok(Enter(Skipped)),
 
-        // With the program. It may end before anyone saw it run: launch and exit can come in one report, or the
-        // report of the launch is lost, and what the program said counts all the same.
+        // The program has started. It may end before the run is `running`: launch and exit can arrive in one report, or
+        // the report of the launch can be lost. The program's result counts in both cases.
         (Starting, Launched) => Ok(Enter(Running)),
         (Starting | Running, Curtailed | By(Stop)) => Ok(Enter(Stopping)),
         (Starting | Running | Stopping, Succeeded) => Ok(Enter(Success)),
         (Starting | Running | Stopping, Failed) => Ok(Enter(Failure)),
-        // A stop that came before the launch finds its program only now.
+        // The stop was requested before the launch; only now is there a program to send the signal to.
         (Stopping, Launched) => Ok(Send),
         (Running | Stopping, By(Signal | Kill)) => Ok(Send),
 
-        // At any time something of ours may fail.
+        // Cronhold, the configuration or the machine can fail in every unfinished state.
         (Scheduled | Waiting | Starting | Running | Stopping, Broke) => Ok(Enter(Error)),
 
-        // Afterwards.
+        // The run has finished.
         (Success | Failure | Error | Skipped, By(Rerun)) => Ok(Create),
         (Success | Failure | Error | Skipped, By(Mark(to))) if !to.is_finished() => {
             Err(TransitionRejection::MarkUnfinished(to))
@@ -123,7 +123,7 @@ pub const fn next(state: State, cause: Cause) -> Result<TransitionEffect, Transi
         }
         (Success | Failure | Error | Skipped, By(Mark(to))) => Ok(Enter(to)),
 
-        // Everything else is refused.
+        // Everything else is rejected.
         (Success | Failure | Error | Skipped, By(_)) => Err(TransitionRejection::Finished(state)),
         (_, By(Mark(_) | Rerun)) => Err(TransitionRejection::Unfinished(state)),
         (_, By(Start | Skip)) => Err(TransitionRejection::Started(state)),
@@ -149,7 +149,7 @@ impl Cause {
         automatic.into_iter().chain(Operation::all().map(Self::By))
     }
 
-    /// One word for it.
+    /// The name in documents and messages, one word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Due => "due",
@@ -172,7 +172,7 @@ impl Operation {
         plain.into_iter().chain(State::ALL.into_iter().map(Self::Mark))
     }
 
-    /// The word that users write.
+    /// The name of the command that users write.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Start => "start",
@@ -187,14 +187,14 @@ impl Operation {
 }
 
 impl TransitionRejection {
-    /// What can be done instead.
+    /// What the caller can do instead; `None` if there is nothing to suggest.
     pub const fn hint(self) -> Option<&'static str> {
         match self {
-            Self::Finished(_) => Some("`rerun` makes a new run like it, `mark` gives it another finished state"),
+            Self::Finished(_) => Some("`rerun` creates a new run like it; `mark` changes its finished state"),
             Self::Unfinished(State::Scheduled | State::Waiting) => Some("`skip` finishes it without running"),
             Self::Unfinished(State::Stopping) => Some("wait until it ends, or `kill` it"),
             Self::Unfinished(_) => Some("wait until it ends, or `stop` it"),
-            Self::NotStarted(State::Starting) => Some("its program is just being started: `stop` ends it in any case"),
+            Self::NotStarted(State::Starting) => Some("its program is starting; `stop` ends it in any case"),
             Self::NotStarted(_) => Some("`skip` keeps it from starting"),
             Self::Stopping | Self::Started(State::Stopping) => Some("`kill` ends it at once"),
             Self::Started(_) => Some("`stop` ends it"),
@@ -228,7 +228,7 @@ mod tests {
 
     use super::*;
 
-    /// The whole table once more in words, so that no change of the match goes unseen.
+    /// The whole table as text, so that a test fails on every change of the match.
     const ALLOWED: &str = "
         scheduled: due → waiting, withheld → skipped, broken → error, start → waiting, skip → skipped
         waiting: ready → starting, withheld → skipped, broken → error, start → starting, skip → skipped
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn exactly_these_moves_are_allowed() {
+    fn only_listed_transitions_are_allowed() {
         let mut left = allowed();
         for state in State::ALL {
             for cause in Cause::all() {
@@ -269,15 +269,15 @@ mod tests {
                 assert_eq!(found, expected, "{state}: {cause}");
             }
         }
-        assert_eq!(left, BTreeMap::new(), "no such state or cause");
+        assert_eq!(left, BTreeMap::new(), "unknown state or cause");
     }
 
     #[test]
-    fn refusals_say_what_to_do() {
+    fn rejections_have_a_message_and_a_hint() {
         use Operation::{Kill, Mark, Rerun, Signal, Skip, Start, Stop};
         for (state, operation, message, hint) in [
-            (State::Success, Stop, "the run is finished (success)", "`rerun` makes"),
-            (State::Skipped, Start, "the run is finished (skipped)", "`rerun` makes"),
+            (State::Success, Stop, "the run is finished (success)", "`rerun` creates"),
+            (State::Skipped, Start, "the run is finished (skipped)", "`rerun` creates"),
             (State::Running, Rerun, "the run is not finished yet (running)", "`stop` it"),
             (State::Waiting, Mark(State::Success), "the run is not finished yet (waiting)", "`skip` finishes"),
             (State::Waiting, Stop, "the run has not started yet (waiting)", "`skip` keeps"),
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn finished_is_left_by_mark_alone() {
+    fn only_a_mark_leaves_a_finished_state() {
         for state in State::ALL.into_iter().filter(|state| state.is_finished()) {
             for cause in Cause::all() {
                 if let Ok(TransitionEffect::Enter(_)) = next(state, cause) {
@@ -312,8 +312,8 @@ mod tests {
     fn every_unfinished_state_can_end() {
         for state in State::ALL.into_iter().filter(|state| !state.is_finished()) {
             assert_eq!(next(state, Cause::Broke), Ok(TransitionEffect::Enter(State::Error)));
-            let by_people = Operation::all().filter(|operation| next(state, Cause::By(*operation)).is_ok()).count();
-            assert!(by_people > 0, "nobody can do anything about a run that is {state}");
+            let operations = Operation::all().filter(|operation| next(state, Cause::By(*operation)).is_ok()).count();
+            assert!(operations > 0, "no operation applies to a run that is {state}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a template is bound to: values by name, and the parts of the world that its functions may ask.
+//! What a template is bound to: values by name, and the zones and calendars that its functions use.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use cronhold_schedule::calendar::CalendarSet;
 use minijinja::Value;
 use minijinja::value::Object;
 
-/// Key under which functions find the world; no template can write such a name.
+/// Key under which functions find their context. It contains a space, so no template can use it as a name.
 pub(super) const WORLD: &str = "the world";
 
 /// Values by name with zones and calendars. Cheap to clone.
@@ -18,14 +18,14 @@ pub struct Bindings {
     scope: Arc<BoundScope>,
 }
 
-/// A value that a name is bound to. Args are texts; answers of remote services can be anything that JSON can be.
+/// A value that a name is bound to. Args are texts; responses of remote services can be any JSON value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BoundValue {
-    /// Nothing.
+    /// JSON `null`.
     Null,
-    /// Yes or no.
+    /// A boolean.
     Bool(bool),
-    /// A whole number.
+    /// An integer.
     Number(i64),
     /// Any other number.
     Float(f64),
@@ -38,13 +38,13 @@ pub enum BoundValue {
 }
 
 impl Bindings {
-    /// Bindings without any name, in a world of zones and calendars.
+    /// Bindings without names, with these zones and calendars for functions.
     pub fn new(zones: Arc<ZoneRegistry>, calendars: Arc<CalendarSet>) -> Self {
         let world = Value::from_object(FunctionContext { zones, calendars });
         Self { scope: Arc::new(BoundScope { values: BTreeMap::new(), bytes: 0, world }) }
     }
 
-    /// The same bindings with one name more; a name bound before is bound anew.
+    /// The same bindings with one more name. If the name is already bound, the new value replaces the old one.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<BoundValue>) -> Self {
         let value = value.into();
@@ -65,7 +65,7 @@ impl Bindings {
         self.scope.values.contains_key(name)
     }
 
-    /// Bytes of all values together.
+    /// The size of all values in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.scope.bytes
     }
@@ -76,7 +76,7 @@ impl Bindings {
 }
 
 impl BoundValue {
-    /// About how many bytes it is when written.
+    /// The approximate size in bytes when the value is printed.
     fn size(&self) -> usize {
         match self {
             Self::Null | Self::Bool(_) | Self::Number(_) | Self::Float(_) => 24,
@@ -125,10 +125,10 @@ impl From<u32> for BoundValue {
     }
 }
 
-/// What the engine looks names up in.
+/// The object in which the engine looks up names.
 #[derive(Debug, Clone)]
 struct BoundScope {
-    /// Each with its size in bytes.
+    /// Each value with its size in bytes.
     values: BTreeMap<String, (usize, Value)>,
     bytes: usize,
     world: Value,
@@ -144,7 +144,7 @@ impl Object for BoundScope {
     }
 }
 
-/// What functions may ask.
+/// Zones and calendars for functions.
 pub(super) struct FunctionContext {
     pub(super) zones: Arc<ZoneRegistry>,
     pub(super) calendars: Arc<CalendarSet>,

@@ -54,9 +54,9 @@ impl Object for CalendarValue {
             "contains" => return Ok(Value::from(self.days.contains(day))),
             "before" => self.days.prev(day),
             "after" => self.days.next(day),
-            _ => {
-                self.days.shift(day, i32::try_from(args[1].clone()).map_err(|_| refused("a shift is a whole number"))?)
-            }
+            _ => self
+                .days
+                .shift(day, i32::try_from(args[1].clone()).map_err(|_| refused("a shift must be a whole number"))?),
         };
         found.map(day_value).ok_or_else(|| refused(format!("the calendar `{}` has no such day near {day}", self.text)))
     }

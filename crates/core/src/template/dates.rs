@@ -1,4 +1,4 @@
-//! Functions for dates and zones inside templates. Dates and times go in and come out as texts, because args are texts:
+//! Functions for dates and zones inside templates. Dates and times are texts, because args are texts:
 //! `shift_days(date, -1)`, `format_date(date, '%Y%m%d')`, `to_local(nominal_time, 'Europe/Berlin').date`.
 
 use std::fmt;
@@ -14,13 +14,13 @@ use minijinja::{Error, State, Value};
 
 use super::environment::{refused, world};
 
-/// Longest format of a date.
+/// Longest format of a date in bytes.
 const FORMAT_MAX: usize = 200;
 
-/// Farthest shift of a date in days; more than all years that have four digits.
+/// Largest shift of a date in days; more than the years 0000 to 9999 have.
 const SHIFT_MAX: i32 = 4_000_000;
 
-/// `to_date(text)`: the date of a date or a time, as written there.
+/// `to_date(text)`: the date part of a date or a time, without conversion.
 pub(super) fn to_date(value: &Value) -> Result<Value, Error> {
     day_of(value).map(day_value)
 }
@@ -35,12 +35,12 @@ pub(super) fn shift_days(value: &Value, days: i32) -> Result<Value, Error> {
     if (0..=9999).contains(&day.ymd().year) { Ok(day_value(day)) } else { Err(far()) }
 }
 
-/// `weekday(date)`: the English name.
+/// `weekday(date)`: the English name of the day.
 pub(super) fn weekday(value: &Value) -> Result<Value, Error> {
     Ok(Value::from(WEEKDAYS[day_of(value)?.weekday() as usize]))
 }
 
-/// `format_date(date or time, '%Y%m%d')`, as the time is written, whatever its offset.
+/// `format_date(date or time, '%Y%m%d')`: formats the time as written, without conversion of its offset.
 pub(super) fn format_date(value: &Value, format: &str) -> Result<Value, Error> {
     if format.len() > FORMAT_MAX {
         return Err(refused(format!("the format of a date can have at most {FORMAT_MAX} bytes")));
@@ -61,8 +61,8 @@ pub(super) fn to_local(state: &State<'_, '_>, time: &Value, zone: &str) -> Resul
     Ok(Value::from_object(LocalTime { text, zone: zone.name().to_owned() }))
 }
 
-/// `from_local(date, daytime, zone)`: the instant in UTC. As for schedules, a time that a clock change leaves out is
-/// the end of the gap, and one that it repeats is the first.
+/// `from_local(date, daytime, zone)`: the instant in UTC. As for schedules, a time that a clock change skips is the
+/// end of the gap, and a time that it repeats is the first of the two.
 pub(super) fn from_local(state: &State<'_, '_>, date: &Value, daytime: &str, zone: &str) -> Result<Value, Error> {
     let time = TimeOfDay::parse(daytime).map_err(|error| refused(error.to_string()))?;
     let local = WallTime(day_of(date)?.midnight().0 + i64::from(time.0));
@@ -76,7 +76,7 @@ pub(super) fn to_utc(time: &Value) -> Result<Value, Error> {
     Ok(Value::from(instant_of(time)?.to_string()))
 }
 
-/// The date that a value is: a date itself, or the one a time is written with.
+/// The date of a value: a date, or the date part of a time.
 pub(super) fn day_of(value: &Value) -> Result<Day, Error> {
     let text = value.to_string();
     Day::parse(&text).or_else(|error| {
@@ -93,9 +93,9 @@ fn date_of(day: Day) -> Result<Date, Error> {
     let Ymd { year, month, day: of_month } = day.ymd();
     let parts = (i16::try_from(year).ok(), i8::try_from(month).ok(), i8::try_from(of_month).ok());
     let (Some(year), Some(month), Some(of_month)) = parts else {
-        return Err(refused(format!("{day} is too far away")));
+        return Err(refused(format!("{day} is out of range")));
     };
-    Date::new(year, month, of_month).map_err(|_| refused(format!("{day} is too far away")))
+    Date::new(year, month, of_month).map_err(|_| refused(format!("{day} is out of range")))
 }
 
 fn written_time(text: &str) -> Option<DateTime> {

@@ -1,5 +1,5 @@
-//! The engine behind templates: what it knows and how much it may do. One for all templates, made on first use; nothing
-//! in it depends on a run. Filters are those that never give back much more than they take.
+//! The template engine: its functions, filters, tests and limits. All templates share one engine, which is created on
+//! first use and does not depend on a run. Only filters whose result is not much larger than their input are included.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,10 +9,10 @@ use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior, filters
 use super::bindings::{FunctionContext, WORLD};
 use super::{calendars, dates, texts};
 
-/// Instructions that one template may take.
+/// The most instructions that one template may execute.
 pub(super) const FUEL: u64 = 5_000;
 
-/// Depth of nested calls inside one template.
+/// The deepest nesting of calls inside one template.
 const RECURSION_MAX: usize = 20;
 
 /// Functions that a template can call.
@@ -59,7 +59,7 @@ pub(super) const FILTERS: [&str; 25] = [
     "upper",
 ];
 
-/// Tests that a template can ask after `is`.
+/// Tests that a template can use after `is`.
 pub(super) const TESTS: [&str; 12] = [
     "defined",
     "divisibleby",
@@ -75,21 +75,21 @@ pub(super) const TESTS: [&str; 12] = [
     "undefined",
 ];
 
-/// The engine.
+/// The engine that all templates share.
 pub(super) fn environment() -> &'static Environment<'static> {
     static ENVIRONMENT: OnceLock<Environment<'static>> = OnceLock::new();
     ENVIRONMENT.get_or_init(build)
 }
 
-/// A refusal by one of our functions; its text is shown as it is.
+/// An error of one of our functions; its text is shown to users unchanged.
 pub(super) fn refused(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidOperation, message.into())
 }
 
-/// What functions may ask about the outside.
+/// Zones and calendars, from the bindings of the template.
 pub(super) fn world(state: &State<'_, '_>) -> Result<Arc<FunctionContext>, Error> {
     let found = state.lookup(WORLD).and_then(|value| value.downcast_object::<FunctionContext>());
-    found.ok_or_else(|| refused("zones and calendars cannot be asked here"))
+    found.ok_or_else(|| refused("zones and calendars are not available here"))
 }
 
 fn build() -> Environment<'static> {
@@ -98,7 +98,7 @@ fn build() -> Environment<'static> {
     environment.set_fuel(Some(FUEL));
     environment.set_recursion_limit(RECURSION_MAX);
     environment.set_debug(false);
-    // A text keeps its last line end, whether it holds expressions or not.
+    // A text keeps its trailing newline, whether it holds expressions or not.
     environment.set_syntax(SyntaxConfig::builder().keep_trailing_newline(true).build().unwrap_or_default());
     environment.set_unknown_method_callback(texts::method);
     add_filters(&mut environment);
@@ -151,7 +151,7 @@ fn add_tests(environment: &mut Environment<'static>) {
 }
 
 fn add_functions(environment: &mut Environment<'static>) {
-    // Jobs often have a param `date` or `calendar`, which hides the function: each has a second name.
+    // A param named `date` or `calendar` is common and hides the function, so each has a second name.
     environment.add_function("calendar", calendars::calendar);
     environment.add_function("get_calendar", calendars::calendar);
     environment.add_function("date", dates::to_date);

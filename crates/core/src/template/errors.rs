@@ -1,4 +1,4 @@
-//! What the engine says about a text, in our words and at its place.
+//! Converts errors of the engine into errors with our messages and their range in the text.
 
 use std::ops::Range;
 
@@ -8,11 +8,11 @@ use minijinja::{Error, ErrorKind};
 
 use super::{Bindings, TEXT_MAX, VALUES_MAX};
 
-/// What a syntax mistake hints at in a template.
+/// The hint for syntax errors in a template.
 pub(super) const TEMPLATE_HINT: &str =
     "expressions look like {{ name }}; {% raw %} … {% endraw %} keeps braces as they are";
 
-/// Refuses a text that is too long.
+/// Rejects a text that is too long.
 pub(super) fn check_length(what: &str, text: &str) -> Result<(), TextError> {
     if text.len() > TEXT_MAX {
         let message = format!("{what} can have at most {TEXT_MAX} bytes, this one has {}", text.len());
@@ -21,7 +21,7 @@ pub(super) fn check_length(what: &str, text: &str) -> Result<(), TextError> {
     Ok(())
 }
 
-/// Refuses values that are too large to be bound.
+/// Rejects values that are too large to be bound.
 pub(super) fn check_values(text: &str, bindings: &Bindings) -> Result<(), TextError> {
     if bindings.bytes() > VALUES_MAX {
         let message = format!("the values bound to a template can have at most {VALUES_MAX} bytes together");
@@ -30,13 +30,13 @@ pub(super) fn check_values(text: &str, bindings: &Bindings) -> Result<(), TextEr
     Ok(())
 }
 
-/// The text cannot be read. `what` is what it was read as.
+/// The error for a text that cannot be parsed. `what` is what it was parsed as.
 pub(super) fn syntax_error(what: &str, text: &str, error: &Error, hint: &str) -> TextError {
     let detail = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
     TextError::new(place(text, error), format!("{what}: {detail}")).hint(hint)
 }
 
-/// The text cannot be bound to these values.
+/// The error for a text that cannot be bound to these values.
 pub(super) fn bind_error(text: &str, error: &Error, bindings: &Bindings) -> TextError {
     let at = place(text, error);
     match error.kind() {

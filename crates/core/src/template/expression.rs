@@ -1,5 +1,5 @@
-//! A single expression that says yes or no, such as `answer.state == "COMPLETED"`: what stands between `{{` and `}}` in
-//! a template, under the same rules and limits.
+//! A single expression with a boolean result, such as `answer.state == "COMPLETED"`. It has the syntax, rules and
+//! limits of the part between `{{` and `}}` in a template.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,10 +15,10 @@ use super::errors::{bind_error, check_length, check_values, syntax_error};
 use super::names::UsedNames;
 use super::{Bindings, shape};
 
-/// What a syntax mistake hints at.
+/// The hint for syntax errors.
 const HINT: &str = "write for example answer.state == \"COMPLETED\"";
 
-/// A question about bound values. Equal texts are equal expressions.
+/// A boolean expression over bound values. Expressions with equal texts are equal.
 #[derive(Clone)]
 pub struct Expression {
     text: Box<str>,
@@ -26,7 +26,7 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Reads an expression. Everything that does not depend on bound values is checked here.
+    /// Parses an expression. Everything that does not depend on bound values is checked here.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         check_length("an expression", text)?;
         if let Some(at) = ["{{", "{%", "{#"].iter().filter_map(|opening| text.find(opening)).min() {
@@ -49,17 +49,17 @@ impl Expression {
         self.names.all()
     }
 
-    /// Names that must be bound: those it uses without saying what to do when they are not there.
+    /// Names that must be bound: those that it uses without a default or an `is defined` test.
     pub fn required_names(&self) -> BTreeSet<&str> {
         self.names.required()
     }
 
-    /// Where one of its names stands first in the text.
+    /// The range of the first use of a name; `None` if the text does not use it.
     pub fn place_of(&self, name: &str) -> Option<Range<usize>> {
         self.names.place_of(name)
     }
 
-    /// Whether it holds for these values. What is not there is a mistake, as in templates, and not a no.
+    /// Whether the expression is true for these values. As in templates, an undefined name is an error, not `false`.
     pub fn eval(&self, bindings: &Bindings) -> Result<bool, TextError> {
         check_values(&self.text, bindings)?;
         let compiled = environment().compile_expression(&self.text);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn expression_errors_have_their_place() {
+    fn expression_errors_have_a_range() {
         for (text, at, message) in [
             ("", "", "expression: "),
             ("answer.state ==", "", "expression: "),
@@ -185,7 +185,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_an_expression_or_a_mistake_inside_it(text in "[ab.|=()'\"{}\\[\\] ~+\\PC]{0,20}") {
+        fn any_text_is_an_expression_or_has_an_error_range_inside_it(text in "[ab.|=()'\"{}\\[\\] ~+\\PC]{0,20}") {
             match Expression::parse(&text).and_then(|expression| expression.eval(&bindings())) {
                 Ok(_) => {}
                 Err(error) => prop_assert!(text.get(error.at.clone()).is_some(), "{error} {:?}", error.at),

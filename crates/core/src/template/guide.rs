@@ -1,4 +1,4 @@
-//! The guide about templates says what is so: every example of it is bound, and nothing that there is is left out.
+//! Tests of the guide about templates: every example in it is bound, and it lists everything that exists.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::job::{NAMES, TemplateScope};
 
 const GUIDE: &str = include_str!("../../../../docs/guide/templates.md");
 
-/// The two cells of each row in the tables with this head.
+/// The two cells of each row in the tables with this header.
 fn rows(first: &str, second: &str) -> Vec<(String, String)> {
     let head = format!("| {first} | {second} |");
     let tables = GUIDE.split("\n\n").filter(|part| part.starts_with(&head));
@@ -21,7 +21,7 @@ fn rows(first: &str, second: &str) -> Vec<(String, String)> {
 }
 
 fn cells(row: &str) -> (String, String) {
-    // A bar inside a cell is escaped.
+    // A `|` inside a cell is escaped.
     let bar = "\u{0}";
     let row = row.replace(r"\|", bar);
     let cells: Vec<String> = row.trim_matches('|').split('|').map(|cell| code(cell.trim()).replace(bar, "|")).collect();
@@ -29,7 +29,7 @@ fn cells(row: &str) -> (String, String) {
     (first.clone(), second.clone())
 }
 
-/// The text of a cell without the marks of code.
+/// The text of a cell without backticks.
 fn code(cell: &str) -> &str {
     let inside = cell.strip_prefix("`` ").and_then(|cell| cell.strip_suffix(" ``"));
     inside.or_else(|| cell.strip_prefix('`')?.strip_suffix('`')).unwrap_or(cell)

@@ -1,7 +1,7 @@
 //! Templates: texts in a job that may hold Jinja expressions, bound once when a run is created.
 //!
 //! A template is checked completely when it is read and costs nothing more until it is bound. It is strict (a name that
-//! is not bound is a mistake, unless the template says what to do without it) and bounded in text, work and result.
+//! is not bound is an error, unless the template handles its absence) and bounded in text, work and result.
 
 mod bindings;
 mod calendars;
@@ -30,25 +30,26 @@ use errors::{TEMPLATE_HINT, bind_error, check_length, check_values, syntax_error
 pub use expression::Expression;
 use names::UsedNames;
 
-/// Longest text of a template in bytes, when it holds expressions.
+/// Longest text in bytes of a template that holds expressions.
 pub const TEXT_MAX: usize = 64 * 1024;
 
-/// Most bytes that all bound values together may have.
+/// Largest total size of all bound values in bytes.
 pub const VALUES_MAX: usize = 64 * 1024;
 
 /// Longest result in bytes.
 pub const RESULT_MAX: usize = 1024 * 1024;
 
-/// A text that may hold expressions. Two are equal when their texts are and both are live or both are not.
+/// A text that may hold expressions. Two templates are equal if their texts are equal and both are literal or both are
+/// live.
 #[derive(Clone)]
 pub struct Template(TemplateForm);
 
-/// A job has many templates, most without any expression: those cost no more than their text.
+/// A job has many templates, most without expressions. A literal one needs no more memory than its text.
 #[derive(Clone)]
 enum TemplateForm {
-    /// Stands for itself.
+    /// Has no expressions.
     Literal(Box<str>),
-    /// Invariant: the text was checked, and the names are those it uses.
+    /// Has expressions. Invariant: the text was checked, and the names are those that it uses.
     Live(Arc<LiveTemplate>),
 }
 
@@ -58,7 +59,7 @@ struct LiveTemplate {
 }
 
 impl Template {
-    /// Reads a template. Everything that does not depend on bound values is checked here.
+    /// Parses a template. Everything that does not depend on bound values is checked here.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         if !shape::has_expressions(text) {
             return Ok(Self::literal(text));
@@ -67,7 +68,7 @@ impl Template {
         let parsed = environment().template_from_str(text);
         let parsed = parsed.map_err(|error| syntax_error("template", text, &error, TEMPLATE_HINT))?;
         let shape = shape::check(text)?;
-        // What is kept from being read as a template by these words alone stands for itself.
+        // A text that is nothing but one raw part is literal.
         if let Some(inside) = shape::raw_alone(text) {
             return Ok(Self::literal(inside));
         }
@@ -75,7 +76,7 @@ impl Template {
         Ok(Self(TemplateForm::Live(Arc::new(LiveTemplate { text: text.into(), names }))))
     }
 
-    /// A text that stands for itself, even if it looks like a template.
+    /// A literal text, even if it looks like a template.
     pub fn literal(text: impl Into<String>) -> Self {
         Self(TemplateForm::Literal(text.into().into_boxed_str()))
     }
@@ -88,7 +89,7 @@ impl Template {
         }
     }
 
-    /// Whether it is the same for all runs.
+    /// Whether it has no expressions and is the same for all runs.
     pub fn is_literal(&self) -> bool {
         matches!(self.0, TemplateForm::Literal(_))
     }
@@ -98,12 +99,12 @@ impl Template {
         self.live().map(|live| live.names.all()).unwrap_or_default()
     }
 
-    /// Names that must be bound: those it uses without saying what to do when they are not there.
+    /// Names that must be bound: those that it uses without a default or an `is defined` test.
     pub fn required_names(&self) -> BTreeSet<&str> {
         self.live().map(|live| live.names.required()).unwrap_or_default()
     }
 
-    /// Where one of its names stands first in the text.
+    /// The range of the first use of a name; `None` if the text does not use it.
     pub fn place_of(&self, name: &str) -> Option<Range<usize>> {
         self.live().and_then(|live| live.names.place_of(name))
     }
@@ -135,7 +136,7 @@ impl Template {
         }
     }
 
-    /// What tells templates apart: names follow from the text.
+    /// What equality, order and hash depend on. Names follow from the text.
     fn key(&self) -> (&str, bool) {
         (self.text(), self.is_literal())
     }
@@ -179,7 +180,7 @@ impl Serialize for Template {
     }
 }
 
-/// A result that stops growing at its limit.
+/// A buffer for the result that fails when the result exceeds its limit.
 #[derive(Debug, Default)]
 struct LimitedOutput {
     bytes: Vec<u8>,

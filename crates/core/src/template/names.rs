@@ -1,4 +1,5 @@
-//! Which names a template or an expression uses: found once, when it is read, and kept small, as every job keeps them.
+//! Which names a template or an expression uses. They are collected once, when it is parsed, and stored compactly,
+//! because every job keeps them.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -6,21 +7,21 @@ use std::ops::Range;
 use super::environment::FUNCTIONS;
 use super::shape::TemplateShape;
 
-/// Names in order, each once.
+/// Names in alphabetical order, without duplicates.
 #[derive(Debug, Clone)]
 pub(super) struct UsedNames(Box<[UsedName]>);
 
 #[derive(Debug, Clone)]
 struct UsedName {
     text: Box<str>,
-    /// Where it stands first.
+    /// The offset of its first use.
     at: usize,
-    /// Whether nothing is said about what to do without it.
+    /// Whether the text handles its absence nowhere.
     is_required: bool,
 }
 
 impl UsedNames {
-    /// Puts together what the engine says of a text and what the scan of its shape found.
+    /// Combines the undeclared names that the engine found with the result of the scan.
     pub(super) fn new(undeclared: impl IntoIterator<Item = String>, shape: &TemplateShape) -> Self {
         let is_value = |name: &String| shape.plain.contains_key(name) || !FUNCTIONS.contains(&name.as_str());
         let sorted: BTreeSet<String> = undeclared.into_iter().filter(is_value).collect();
@@ -40,7 +41,7 @@ impl UsedNames {
         self.0.iter().filter(|name| name.is_required).map(|name| &*name.text).collect()
     }
 
-    /// Where a name stands first.
+    /// The range of the first use of a name.
     pub(super) fn place_of(&self, name: &str) -> Option<Range<usize>> {
         let found = self.0.iter().find(|known| &*known.text == name)?;
         Some(found.at..found.at + name.len())

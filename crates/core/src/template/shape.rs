@@ -1,8 +1,7 @@
-//! What a template may look like before it is ever run. The engine counts instructions, not bytes, so a short text
-//! could still build a huge one by doubling it. The rules here take away every way to feed a grown value back into
-//! growing: no assignments, no macros, loops only over what is already there, and in each expression a bounded number
-//! of places that join values. So no value is larger than `JOINS_MAX + 1` times what was bound or what a filter may
-//! give back.
+//! Static checks of a template. The engine counts instructions, not bytes, so a short text could build a huge one by
+//! repeated doubling. These rules remove every way to feed a grown value back into an operation that grows it: no
+//! assignments, no macros, loops only over existing values, and a bounded number of joins in each expression. So no
+//! value is larger than `JOINS_MAX + 1` times the largest bound value or filter result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -12,26 +11,26 @@ use cronhold_schedule::text::did_you_mean;
 
 use super::environment::{FILTERS, FUNCTIONS, TESTS};
 
-/// Places in one expression that may join values: `~`, `+` and `,`.
+/// The most operators in one expression that join values: `~`, `+` and `,`.
 pub(super) const JOINS_MAX: usize = 32;
 
 /// Statements that a template may use.
 const STATEMENTS: [&str; 8] = ["if", "elif", "else", "endif", "for", "endfor", "raw", "endraw"];
 
-/// Words that may stand before a parenthesis without being a function.
+/// Keywords that may precede a parenthesis without being a function.
 const KEYWORDS: [&str; 7] = ["and", "elif", "else", "if", "in", "not", "or"];
 
 /// What the scan of a template found.
 #[derive(Debug, Default)]
 pub(super) struct TemplateShape {
-    /// Names used as values rather than called, with the place where each stands first. Words of the language are among
-    /// them: the engine lets them be names too.
+    /// Names used as values rather than called, with the offset of the first use. Keywords are among them, because the
+    /// engine accepts them as names too.
     pub(super) plain: BTreeMap<String, usize>,
-    /// Names that the template says what to do without: `x | default(…)`, `x is defined`.
+    /// Names whose absence the template handles: `x | default(…)`, `x is defined`.
     pub(super) optional: BTreeSet<String>,
 }
 
-/// Looks through a text that the engine has already found to be without syntax mistakes.
+/// Checks a text in which the engine has found no syntax errors.
 pub(super) fn check(text: &str) -> Result<TemplateShape, TextError> {
     let mut shape = TemplateShape::default();
     let mut at = 0;
@@ -55,7 +54,7 @@ pub(super) fn check(text: &str) -> Result<TemplateShape, TextError> {
     Ok(shape)
 }
 
-/// The same for a text that is one expression, without braces around it.
+/// Checks a text that is one expression, without braces around it.
 pub(super) fn check_expression(text: &str) -> Result<TemplateShape, TextError> {
     let mut shape = TemplateShape::default();
     let (tokens, _) = tokens(text, 0, None);
@@ -63,7 +62,7 @@ pub(super) fn check_expression(text: &str) -> Result<TemplateShape, TextError> {
     Ok(shape)
 }
 
-/// Whether a text has anything that the engine would look at.
+/// Whether a text has anything that the engine would interpret.
 pub(super) fn has_expressions(text: &str) -> bool {
     next_opening(text, 0).is_some()
 }
@@ -75,7 +74,7 @@ enum TagOpening {
     Comment,
 }
 
-/// The next `{{`, `{%` or `{#` and the place after it.
+/// The next `{{`, `{%` or `{#`, and the offset after it.
 fn next_opening(text: &str, from: usize) -> Option<(TagOpening, usize)> {
     let bytes = text.as_bytes();
     (from..bytes.len().saturating_sub(1)).find_map(|at| match &bytes[at..at + 2] {
@@ -86,12 +85,12 @@ fn next_opening(text: &str, from: usize) -> Option<(TagOpening, usize)> {
     })
 }
 
-/// Tokens of one expression or statement (names, numbers, texts, single signs), and the place after its end. Without a
-/// closing it reaches to the end of the text.
+/// Tokens of one expression or statement (names, numbers, texts, single characters), and the offset after its end.
+/// Without a closing delimiter it extends to the end of the text.
 fn tokens(text: &str, start: usize, closing: Option<&str>) -> (Vec<Range<usize>>, usize) {
     let bytes = text.as_bytes();
     let mut tokens = Vec::new();
-    // A sign right after the opening says what happens to blanks before it.
+    // A `-` or `+` right after the opening controls the whitespace before it.
     let is_sign = closing.is_some() && matches!(bytes.get(start), Some(b'-' | b'+'));
     let mut at = start + usize::from(is_sign);
     while at < bytes.len() {
@@ -111,7 +110,7 @@ fn tokens(text: &str, start: usize, closing: Option<&str>) -> (Vec<Range<usize>>
     (tokens, at)
 }
 
-/// Bounds what the tokens of one expression or statement can build, and notes their names.
+/// Bounds the size of the value that one expression or statement can build, and collects its names.
 fn check_tokens(text: &str, tokens: &[Range<usize>], shape: &mut TemplateShape) -> Result<(), TextError> {
     let mut joins = 0;
     for (index, token) in tokens.iter().enumerate() {
@@ -133,7 +132,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
 }
 
-/// The place after a quoted text.
+/// The offset after a quoted text.
 fn end_of_text(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while at < bytes.len() && bytes[at] != bytes[start] {
@@ -142,8 +141,8 @@ fn end_of_text(bytes: &[u8], start: usize) -> usize {
     (at + 1).min(bytes.len())
 }
 
-/// Where the statement that ends a raw part begins. It must be exactly that statement, as for the engine: a text that
-/// only begins like it could hide what comes after.
+/// The offset of the statement that ends a raw part. It must be exactly that statement, as for the engine: a statement
+/// that only begins like it could hide expressions after it.
 fn end_of_raw(text: &str, from: usize) -> usize {
     let mut at = from;
     while let Some(found) = text[at..].find("{%") {
@@ -159,7 +158,7 @@ fn end_of_raw(text: &str, from: usize) -> usize {
     text.len()
 }
 
-/// What stands in a text that is one raw part and nothing else, written in the plain way.
+/// The content of a text that is nothing but one raw part, without whitespace control; `None` for other texts.
 pub(super) fn raw_alone(text: &str) -> Option<&str> {
     let (begin, end) = ("{% raw %}", "{% endraw %}");
     let inside = text.strip_prefix(begin)?.strip_suffix(end)?;
@@ -184,7 +183,7 @@ fn check_statement(text: &str, tokens: &[Range<usize>]) -> Result<(), TextError>
     Ok(())
 }
 
-/// A loop walks over what is already there; a value made in its head could be larger in each loop inside another.
+/// A loop may only iterate over an existing value. A value that is built in its head could grow with each nested loop.
 fn check_loop(text: &str, tokens: &[Range<usize>]) -> Result<(), TextError> {
     for (index, token) in tokens.iter().enumerate() {
         let grouping = || index == 0 || !text[tokens[index - 1].clone()].bytes().all(is_word);
@@ -205,7 +204,7 @@ fn check_loop(text: &str, tokens: &[Range<usize>]) -> Result<(), TextError> {
     Ok(())
 }
 
-/// Sorts a word into filter, test, function, attribute or name; the first three must exist.
+/// Classifies a word as filter, test, function, attribute or name. Filters, tests and functions must exist.
 fn note_word(text: &str, tokens: &[Range<usize>], index: usize, shape: &mut TemplateShape) -> Result<(), TextError> {
     let word =
         |index: Option<usize>| index.and_then(|index| tokens.get(index)).map_or("", |token| &text[token.clone()]);
@@ -285,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn constructs_that_could_grow_values_are_refused() {
+    fn constructs_that_could_grow_values_are_rejected() {
         for (text, at, message) in [
             ("{{ a * 3 }}", "*", "`*` cannot be used"),
             ("{{ {'a': 1} }}", "{", "`{` cannot be used"),

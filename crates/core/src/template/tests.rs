@@ -1,4 +1,4 @@
-//! Templates in, texts out.
+//! Tests of binding: templates, and the texts or errors that they give.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ fn templates_bind_to_the_expected_texts() {
 }
 
 #[test]
-fn syntax_errors_have_their_place() {
+fn syntax_errors_have_a_range() {
     for (text, at, message) in [
         ("a {{ b", "", "template: "),
         ("a {{ b c }}", "c", "template: "),
@@ -110,7 +110,7 @@ fn bind_errors_name_their_cause() {
 }
 
 #[test]
-fn templates_stay_within_their_size() {
+fn results_and_values_are_bounded() {
     let big = bindings().with("big", "x".repeat(60_000));
     let many = Template::parse("{% for x in range(50) %}{{ big }}{% endfor %}").expect("valid");
     assert_eq!(many.bind(&big).expect_err("large").message, "the result has more than 1048576 bytes");
@@ -140,30 +140,30 @@ fn used_names_are_listed() {
 }
 
 #[test]
-fn literals_stand_for_themselves() {
+fn literal_is_bound_to_its_own_text() {
     let literal = Template::literal("docker ps --format {{.UsedNames}}");
     assert!(literal.is_literal());
     assert_eq!(literal.bind(&bindings()).as_deref(), Ok("docker ps --format {{.UsedNames}}"));
     assert!(literal.names().is_empty());
     assert_eq!(Template::parse("a"), Ok(Template::literal("a")));
-    // Kept from being a template, it is the same text.
+    // A raw part is the same text.
     let raw = |text: &str| Template::parse(&format!("{{% raw %}}{text}{{% endraw %}}")).expect("a template");
     assert_eq!(raw("docker ps --format {{.UsedNames}}"), literal);
     assert!(!raw("a{% endraw %}{{ b }}{% raw %}").is_literal());
 }
 
 #[test]
-fn text_and_liveness_tell_templates_apart() {
+fn templates_differ_by_text_and_by_literal_or_live() {
     let live = |text| Template::parse(text).expect(text);
     assert_eq!(live("{{ a }}"), live("{{ a }}"));
     assert_ne!(live("{{ a }}"), Template::literal("{{ a }}"));
     assert_ne!(live("{{ a }}"), live("{{a}}"));
     assert!(live("{{ a }}") < live("{{ b }}") && live("{{ b }}") > Template::literal("a"));
-    // A million jobs have some ten million of them.
+    // A million jobs have about ten million templates.
     assert_eq!(size_of::<Template>(), 16);
 }
 
-/// Pieces that random templates are made of.
+/// The pieces of random templates.
 const PIECES: [&str; 36] = [
     "{{ ",
     " }}",
@@ -208,7 +208,7 @@ fn random_text() -> impl Strategy<Value = String> {
     proptest::collection::vec(piece, 0..14).prop_map(|pieces| pieces.concat())
 }
 
-/// Expressions that are whole, with junk between them, so that many are accepted.
+/// Complete expressions with random text between them, so that many are accepted.
 fn random_template() -> impl Strategy<Value = String> {
     let expression = prop_oneof![
         random_text(),
@@ -226,14 +226,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(5_000))]
 
     #[test]
-    fn any_text_is_bound_or_a_mistake_inside_it(text in random_template()) {
+    fn any_text_binds_or_has_an_error_range_inside_it(text in random_template()) {
         match Template::parse(&text).and_then(|template| template.bind(&bindings())) {
             Ok(_) => {}
             Err(error) => prop_assert!(text.get(error.at.clone()).is_some(), "{error} {:?}", error.at),
         }
     }
 
-    /// Whatever the engine takes for an expression, the check of the shape has looked at.
+    /// The static check must have seen everything that the engine interprets as an expression.
     #[test]
     fn check_finds_every_name_that_the_engine_finds(text in random_template()) {
         if let (Ok(parsed), Ok(shape)) = (environment().template_from_str(&text), shape::check(&text)) {

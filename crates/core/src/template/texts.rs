@@ -1,16 +1,16 @@
-//! Functions for texts and lists inside templates: those of Jinja that could give back much more than they take,
-//! bounded; the ones that put a value safely into a command line or JSON; and the methods of texts that Jinja's users
-//! know.
+//! Functions for texts and lists inside templates: bounded versions of those Jinja functions whose result can be much
+//! larger than their input, functions that quote a value for a command line or JSON, and the methods of texts that
+//! Jinja users know.
 
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, State, Value};
 
 use super::environment::refused;
 
-/// Bytes that a filter may give back.
+/// The largest result of a filter in bytes.
 const FILTERED_MAX: usize = 1 << 20;
 
-/// Numbers that `range` may give back.
+/// The most numbers that `range` returns.
 pub(super) const RANGE_MAX: usize = 1_000;
 
 /// `list | join(', ')`.
@@ -34,7 +34,7 @@ pub(super) fn replace(value: &Value, from: &str, to: &str) -> Result<String, Err
     Ok(text.replace(from, to))
 }
 
-/// `text | quote`: one word for a shell, whatever is in it.
+/// `text | quote`: quotes any text as one word for a shell.
 pub(super) fn quote(value: &Value) -> Result<String, Error> {
     let text = text_of("quote", value)?;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&byte);
@@ -45,7 +45,7 @@ pub(super) fn quote(value: &Value) -> Result<String, Error> {
     Ok(format!("'{}'", text.replace('\'', r"'\''")))
 }
 
-/// `value | tojson`: a text, number, yes or no, or nothing, as JSON.
+/// `value | tojson`: a text, number, boolean or null as JSON.
 pub(super) fn to_json(value: &Value) -> Result<String, Error> {
     match value.kind() {
         ValueKind::None => Ok("null".to_owned()),

@@ -1,4 +1,4 @@
-//! What can be said about a job: a closed list, so that a page can show each kind in its own way and a test can name it.
+//! Facts about a job: a closed list, so that a page can show each kind in its own way and a test can match it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,57 +8,57 @@ use cronhold_schedule::{CompileError, Instant};
 use crate::ids::{NodeId, RunId};
 use crate::record::{ActivePause, Backlog, ForeignRun, LockName, NodeRecord, Run, ScheduleId};
 
-/// One thing that is so.
+/// One fact about a job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fact {
     /// There is no such job.
     NoJob,
-    /// Everything is paused.
+    /// All jobs are paused.
     AllPaused(ActivePause),
     /// The job is paused.
     JobPaused(ActivePause),
-    /// No node has been heard of lately; this one was the last.
+    /// No node is alive; this one sent the last heartbeat.
     NoNode(Arc<NodeRecord>),
-    /// None of the nodes that are there may start it. It asks for these labels; without any, all nodes are draining.
+    /// No live node may start it. It requires these labels; if there are none, all nodes are draining.
     NoEligibleNode(BTreeSet<String>),
-    /// A run that is not finished, and what is in the way of one that has not started.
+    /// A run that is not finished, and what blocks it if it has not started.
     OnItsWay(Arc<Run>, Option<Hindrance>),
-    /// So many more runs are not finished.
+    /// The number of further runs that are not finished.
     MoreOnTheirWay(usize),
     /// The run that ended last.
     LastRun(Arc<Run>),
-    /// What was missed is being caught up.
+    /// Missed occurrences are being caught up.
     CatchingUp {
-        /// What is left.
+        /// The occurrences that are left.
         backlog: Arc<Backlog>,
-        /// How many are left, if the schedule can be asked; `COUNT_MAX` means that many or more.
+        /// How many are left; `COUNT_MAX` means that many or more. `None` if the schedule does not compile.
         left: Option<u32>,
     },
     /// It has no schedule.
     NoSchedule,
     /// What a schedule does next.
     Schedule(ScheduleId, Prospect),
-    /// Nothing was to happen at the time that was asked about; the nearest occurrences follow.
+    /// There is no occurrence at the requested time; the nearest occurrences follow.
     NoOccurrence(Instant),
-    /// What became of an occurrence, or of a run that no schedule made.
+    /// The outcome of an occurrence, or of a run that no schedule created.
     Occurrence {
-        /// The schedule; none when someone asked for the run.
+        /// The schedule; `None` if an operator or a client requested the run.
         schedule: Option<ScheduleId>,
         /// Its nominal time.
         nominal: Instant,
-        /// Where it lies from the time that was asked about.
+        /// Its position relative to the requested time.
         place: TimePosition,
-        /// What became of it.
+        /// Its outcome.
         outcome: OccurrenceOutcome,
     },
 }
 
-/// What is in the way of a run that has not started.
+/// What blocks a run that has not started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hindrance {
-    /// The job or everything is paused.
+    /// The job, or all jobs, are paused.
     Pause,
-    /// No node that is there may start it.
+    /// No live node may start it.
     Nodes,
     /// The only node that may start it cannot.
     Target(NodeId, Unable),
@@ -66,31 +66,31 @@ pub enum Hindrance {
     Lock(LockName, RunId),
     /// A foreign node holds its lock, with that node's run of the job if it is known.
     ForeignLock(LockName, Option<Arc<ForeignRun>>),
-    /// It waits in a row: the run right before it, and how many are before it in all.
+    /// Other runs are before it in the queue: the one right before it, and their number.
     Queue(RunId, usize),
-    /// Another run of the job has not ended: one of them, and how many there are.
+    /// Other runs of the job have not ended: one of them, and their number.
     Active(RunId, usize),
-    /// Its conditions do not hold yet, as far as anyone knows.
+    /// Its conditions do not hold yet, as far as the records show.
     Conditions,
 }
 
 /// Why the only node that may start a run cannot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unable {
-    /// It is not there.
+    /// It is not alive.
     Gone,
-    /// It is being drained.
+    /// It is draining.
     Draining,
-    /// It does not have the labels any more.
+    /// It no longer has the labels.
     Labels,
 }
 
 /// What a schedule does next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Prospect {
-    /// It does not count.
+    /// It is disabled.
     Disabled,
-    /// It cannot be asked: its zone or calendar is not there.
+    /// It does not compile: its zone or calendar does not exist.
     CannotAsk(CompileError),
     /// It is enabled and has no cursor: nothing will claim its occurrences. A defect.
     NoCursor,
@@ -100,13 +100,13 @@ pub enum Prospect {
     AtStart,
     /// It counts from the end of a run that has not ended.
     AfterRun(RunId),
-    /// It has no occurrence any more; the last one was this.
+    /// It has no further occurrence; the last one was this.
     Over(Option<Instant>),
-    /// Its next occurrence comes then.
+    /// Its next occurrence is in the future.
     Next {
         /// Its nominal time.
         nominal: Instant,
-        /// When it is due: its nominal time and its jitter.
+        /// When it is due: its nominal time plus its jitter.
         wake: Instant,
     },
     /// Its next occurrence is due, and no node has claimed it yet.
@@ -116,49 +116,50 @@ pub enum Prospect {
         /// Since when it is due.
         wake: Instant,
     },
-    /// Its next occurrence is this one, and it rests while the job or everything is paused.
+    /// Its next occurrence is this one, and nothing claims it while the job, or all jobs, are paused.
     Rests(Instant),
 }
 
-/// Where an occurrence lies from the time that was asked about.
+/// The position of an occurrence relative to the requested time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TimePosition {
-    /// It is the one that was asked about.
+    /// It is at the requested time.
     Exact,
-    /// It is the nearest before.
+    /// It is the nearest one before.
     Before,
-    /// It is the nearest after.
+    /// It is the nearest one after.
     After,
 }
 
-/// What became of an occurrence.
+/// The outcome of an occurrence, or why it has none.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OccurrenceOutcome {
-    /// It became a run: all its attempts in their order, at least one; node by node, for a job that runs on each.
+    /// It became a run: all attempts in order, at least one. For a job with `nodes: each` they are ordered by node
+    /// first.
     Runs(Vec<Arc<Run>>),
     /// It was skipped together with others.
     Span(Arc<Run>),
     /// It was missed and is still to be caught up.
     Backlog {
-        /// What it is in.
+        /// The backlog that it is in.
         backlog: Arc<Backlog>,
         /// How many come before it; `COUNT_MAX` means that many or more.
         ahead: u32,
     },
-    /// It is still to come, and whether its schedule rests at the moment.
+    /// It is in the future.
     Coming {
-        /// Whether the job or everything is paused.
+        /// Whether the job, or all jobs, are paused now.
         paused: bool,
     },
-    /// Its time has passed while the job or everything is paused.
+    /// It was due during a pause that is still in effect.
     Resting,
     /// It is due, and no node has claimed it yet.
     Due,
-    /// Its schedule does not count.
+    /// Its schedule is disabled.
     Disabled,
-    /// Its schedule has counted only since then: it was made, enabled again or changed.
+    /// Its schedule has been in effect only since this time, when it was created, enabled again or changed.
     BeforeSchedule(Instant),
-    /// Runs before this are not kept any longer.
+    /// Runs before this time are no longer stored.
     NotKept(Instant),
     /// Its schedule is enabled and has no cursor. A defect.
     NoCursor,

@@ -1,5 +1,5 @@
-//! The records that an answer is made of. Whoever asks loads them; the answer is a function of them and of nothing
-//! else, so that a page, a command line and a test all get the same one.
+//! The records that an explanation is made of. The caller loads them. An explanation depends on nothing else, so a
+//! page, the command line and a test get the same one.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use crate::ids::RunId;
 use crate::record::{Backlog, Cursor, ForeignRun, JobRecord, JobState, LockState, NodeRecord, PauseState, Record, Run};
 use crate::run::State;
 
-/// What is known of one job. The order of each list does not matter.
+/// The records of one job. The order of each list does not matter.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct KnownRecords {
-    /// The job; none when it was removed or never was.
+    /// The job; `None` if it was removed or never existed.
     pub job: Option<Arc<JobRecord>>,
     /// Its runs as a set.
     pub state: Option<Arc<JobState>>,
-    /// Whether everything is paused.
+    /// The pause of all jobs.
     pub pauses: Arc<PauseState>,
     /// The cursors of all its schedules.
     pub cursors: Vec<Arc<Cursor>>,
@@ -32,7 +32,7 @@ pub struct KnownRecords {
     pub locks: Vec<Arc<LockState>>,
     /// The latest run of the job on a foreign node. Only needed where a foreign node holds a lock that a run waits for.
     pub foreign: Option<Arc<ForeignRun>>,
-    /// All nodes; nothing is said about nodes when there are none here.
+    /// All nodes; if empty, the explanation does not mention nodes.
     pub nodes: Vec<Arc<NodeRecord>>,
 }
 
@@ -63,22 +63,22 @@ impl KnownRecords {
         self.runs.iter().find(|run| run.id == id)
     }
 
-    /// The pause of the job, if one holds or held before.
+    /// The current and the last pause of the job.
     pub(super) fn own_pauses(&self) -> Option<&PauseState> {
         self.state.as_ref().map(|state| &state.pauses)
     }
 
-    /// Whether the job or everything is paused.
+    /// Whether the job, or all jobs, are paused.
     pub(super) fn is_paused(&self) -> bool {
         self.pauses.is_paused() || self.own_pauses().is_some_and(PauseState::is_paused)
     }
 
-    /// Occurrences before this may have had a run that is not kept any longer; none, when every run that was ever made
-    /// is still there.
+    /// Occurrences before this time may have had a run that is no longer stored; `None` if every run that was ever
+    /// created is still stored.
     pub(crate) fn kept_from(&self) -> Option<Instant> {
         let (job, state) = (self.job.as_ref()?, self.state.as_ref()?);
         let stored = self.runs.iter().filter(|run| run.job == job.id).count() as u64;
-        // Numbers are given out one by one, so that they tell whether any run has gone.
+        // Every run has a number, so fewer stored runs than numbers means that runs may have been deleted.
         if stored >= state.next_number - 1 {
             return None;
         }
@@ -93,7 +93,7 @@ impl KnownRecords {
             0 => Instant::from_micros(i64::MAX),
             _ => self.oldest(job, *share).unwrap_or(Instant::EPOCH),
         });
-        // After a mark, or when more is kept than before, no share is full: any of them may have lost its oldest.
+        // After a mark, or after `retain` was raised, no share is full: any of them may have lost its oldest run.
         let any = shares.iter().filter_map(|(share, ..)| self.oldest(job, *share));
         full.max().or_else(|| any.max())
     }

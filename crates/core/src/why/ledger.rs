@@ -1,4 +1,4 @@
-//! What is recorded of one schedule, by time. `why` looks one occurrence up in it, `holes` walks along it.
+//! The records of one schedule, ordered by time. `why` looks up one occurrence in it, `holes` compares all of them.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ pub(crate) struct Ledger<'a> {
     backlog: Option<&'a Arc<Backlog>>,
 }
 
-/// Where an occurrence stands in a ledger.
+/// The records of an occurrence in a ledger.
 #[derive(Debug)]
 pub(crate) enum LedgerEntry<'a> {
-    /// It became a run: all its attempts in their order; node by node, for a job that runs on each.
+    /// It became a run: all attempts in order. For a job with `nodes: each` they are ordered by node first.
     Runs(Vec<&'a Arc<Run>>),
     /// It was skipped together with others.
     Span(&'a Arc<Run>),
@@ -28,7 +28,7 @@ pub(crate) enum LedgerEntry<'a> {
     Backlog(&'a Arc<Backlog>),
 }
 
-/// A part of the time line on which every occurrence is accounted for, both ends included.
+/// A range of time in which every occurrence has a record, both ends included.
 pub(crate) type CoveredRange = (Instant, Instant);
 
 impl<'a> Ledger<'a> {
@@ -41,7 +41,7 @@ impl<'a> Ledger<'a> {
         Self { runs, spans, backlog }
     }
 
-    /// What became of an occurrence.
+    /// The records of an occurrence; `None` if there are none.
     pub(crate) fn entry(&self, nominal: Instant) -> Option<LedgerEntry<'a>> {
         let first = self.runs.partition_point(|run| run.nominal < nominal);
         let attempts: Vec<_> = self.runs[first..].iter().copied().take_while(|run| run.nominal == nominal).collect();
@@ -55,7 +55,7 @@ impl<'a> Ledger<'a> {
         self.backlog.filter(|backlog| backlog.holds(nominal)).map(LedgerEntry::Backlog)
     }
 
-    /// Everything that is accounted for, ordered by where it begins. Parts may overlap.
+    /// All ranges with records, sorted by their start. Ranges may overlap.
     pub(crate) fn covered(&self) -> Vec<CoveredRange> {
         let runs = self.runs.iter().map(|run| (run.nominal, run.nominal));
         let spans = self.spans.iter().filter_map(|run| run.span).map(|span| (span.from, span.to));

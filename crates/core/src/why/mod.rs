@@ -1,7 +1,7 @@
-//! Why a job runs or does not run, now or at some time: a function of the records that are stored about it.
+//! Why a job runs or does not run, now or at a given time: a function of its stored records.
 //!
-//! The answer is a list of [`Fact`]s, the most important first. `now.rs` finds those about the present
-//! and `then.rs` those about an occurrence; `words.rs` says them as a colleague would who was there.
+//! The explanation is a list of [`Fact`]s, the most important first. `now.rs` finds those about the present and
+//! `then.rs` those about an occurrence; `words.rs` turns them into short sentences.
 
 mod fact;
 mod known;
@@ -27,18 +27,18 @@ use then::Question;
 use crate::ids::JobId;
 use crate::world::DecisionContext;
 
-/// The answer.
+/// An explanation of what a job does or did.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
-    /// About which job.
+    /// The job that it is about.
     pub job: JobId,
-    /// When it was asked.
+    /// The current time when it was made.
     pub now: Instant,
-    /// The most important first; never empty.
+    /// The facts, the most important first; never empty.
     pub facts: Vec<Fact>,
 }
 
-/// Why a job does or does not run: at a time when there is one, else at the moment.
+/// Explains why a job runs or does not run: at the time `at`, or now if it is `None`.
 pub fn why(
     job: &JobId,
     known: &KnownRecords,

@@ -14,10 +14,10 @@ use crate::record::{Backlog, Cursor, JobRecord, LockState, NodeRecord, Run, Sche
 use crate::run::State;
 use crate::world::DecisionContext;
 
-/// More runs than this are told by their number.
-const RUNS_TOLD: usize = 10;
+/// The most unfinished runs that are listed; further ones are only counted.
+const RUNS_SHOWN: usize = 10;
 
-/// What is so at the moment.
+/// The facts about the present.
 pub(super) fn facts(id: &JobId, known: &KnownRecords, world: &DecisionContext, now: Instant) -> Vec<Fact> {
     let Some(job) = &known.job else {
         let with_program = known.runs.iter().filter(|run| run.job == *id && run.state.has_program());
@@ -52,7 +52,8 @@ pub(super) fn cursor<'a>(job: &JobRecord, schedule: &ScheduleId, known: &'a Know
     known.cursors.iter().find(|cursor| cursor.job == job.id && cursor.schedule == *schedule)
 }
 
-/// How many occurrences of a backlog are left up to one of them, that one included; `COUNT_MAX` means that many or more.
+/// How many occurrences of a backlog are left up to `to`, included; `COUNT_MAX` means that many or more. `None` if the
+/// schedule does not compile.
 pub(super) fn count(job: &JobRecord, backlog: &Backlog, to: Instant, world: &DecisionContext) -> Option<u32> {
     let compiled = job.compile(job.schedule(&backlog.schedule)?, world).ok()?;
     let begun = backlog.rest().filter(|rest| rest.from <= to);
@@ -60,7 +61,7 @@ pub(super) fn count(job: &JobRecord, backlog: &Backlog, to: Instant, world: &Dec
     u32::try_from(left.take(COUNT_MAX as usize).count()).ok()
 }
 
-/// What keeps every run of the job from starting, as far as nodes go.
+/// Why no node can start any run of the job; `None` if one can, or if no nodes are known.
 fn nodes(job: &JobRecord, known: &KnownRecords, now: Instant) -> Option<Fact> {
     let last = known.nodes.iter().max_by_key(|node| node.beat)?;
     if now > last.gone {
@@ -77,7 +78,7 @@ fn nodes(job: &JobRecord, known: &KnownRecords, now: Instant) -> Option<Fact> {
     }
 }
 
-/// Runs that are not finished: those with a program first, then those that wait in their order.
+/// The unfinished runs: those with a program first, then the waiting ones in the order of the queue.
 fn on_their_way(job: &JobRecord, known: &KnownRecords, now: Instant) -> Vec<Fact> {
     let mut runs: Vec<&Arc<Run>> =
         known.runs.iter().filter(|run| run.job == job.id && !run.state.is_finished()).collect();
@@ -86,17 +87,17 @@ fn on_their_way(job: &JobRecord, known: &KnownRecords, now: Instant) -> Vec<Fact
         queue.iter().position(|queued| queued.run == run.id).unwrap_or(queue.len())
     };
     runs.sort_by_cached_key(|run| (!run.state.has_program(), in_queue(run), run.due, run.number));
-    let left = runs.len().saturating_sub(RUNS_TOLD);
-    let told = runs.into_iter().take(RUNS_TOLD);
+    let left = runs.len().saturating_sub(RUNS_SHOWN);
+    let shown = runs.into_iter().take(RUNS_SHOWN);
     let mut facts: Vec<Fact> =
-        told.map(|run| Fact::OnItsWay(Arc::clone(run), hindrance(run, job, known, now))).collect();
+        shown.map(|run| Fact::OnItsWay(Arc::clone(run), hindrance(run, job, known, now))).collect();
     if left > 0 {
         facts.push(Fact::MoreOnTheirWay(left));
     }
     facts
 }
 
-/// What is in the way of a run, in the order in which decisions look at it.
+/// What blocks a run, checked in the same order as decisions do.
 fn hindrance(run: &Run, job: &JobRecord, known: &KnownRecords, now: Instant) -> Option<Hindrance> {
     if run.state.has_program() {
         return None;
@@ -133,7 +134,8 @@ fn hindrance(run: &Run, job: &JobRecord, known: &KnownRecords, now: Instant) -> 
     }
 }
 
-/// Who holds a lock. What is no run of ours is known by a token alone, which nobody can do anything with.
+/// The holder of a lock. A holder that is not one of our runs is only a token, which means nothing to a user, so the
+/// latest foreign run is shown instead.
 fn held_by(lock: &LockState, known: &KnownRecords) -> Hindrance {
     match known.run(lock.holder) {
         Some(run) => Hindrance::Lock(lock.name.clone(), run.id),
@@ -144,7 +146,7 @@ fn held_by(lock: &LockState, known: &KnownRecords) -> Hindrance {
     }
 }
 
-/// Why the only node that may start a run cannot; nothing, when it can or nothing is known of nodes.
+/// Why the only node that may start a run cannot; `None` if it can, or if no nodes are known.
 fn unable(node: NodeId, job: &JobRecord, known: &KnownRecords, now: Instant) -> Option<Unable> {
     if known.nodes.is_empty() {
         return None;

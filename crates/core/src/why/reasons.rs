@@ -1,4 +1,4 @@
-//! Reasons, actors and conditions in words: the half of a sentence that comes after "because" or "by".
+//! Reasons, actors and conditions as text: the part of a sentence after "because" or "by".
 
 use cronhold_schedule::text::shortened;
 
@@ -7,48 +7,48 @@ use crate::record::Actor;
 use crate::run::Reason;
 use crate::world::DecisionContext;
 
-/// Conditions inside conditions are told down to this depth.
+/// The deepest nesting of conditions that is shown.
 const DEPTH_MAX: u32 = 4;
 
 /// A reason after "because".
 pub(super) fn because(reason: &Reason, world: &DecisionContext) -> String {
     let fixed = match reason {
         Reason::Overlap => "another run of the job was active and its `overlap` is `skip`",
-        Reason::QueueFull => "as many runs of the job as may wait were waiting already",
-        Reason::Replaced => "a newer run took its place, as `overlap: replace` says",
+        Reason::QueueFull => "the queue of the job was full",
+        Reason::Replaced => "a newer run was due and its `overlap` is `replace`",
         Reason::Paused => "the job or everything was paused",
-        Reason::Missed => "nobody was there to start it, and `catch_up` did not want it afterwards",
+        Reason::Missed => "no node was running to start it, and `catch_up` did not select it",
         Reason::Calendar => "its day is not in the calendar",
-        Reason::Duplicate => "a run with the same args was on its way",
+        Reason::Duplicate => "another run with the same args was waiting or active",
         Reason::Lock if world.has_foreign => "another run, on one of our nodes or on a foreign node, held its lock",
         Reason::Lock => "another run held its lock",
-        Reason::NoEligibleNode => "no node was there that may run it",
+        Reason::NoEligibleNode => "no live node was allowed to run it",
         Reason::JobRemoved => "the job was removed",
         Reason::ScheduleRemoved => "its schedule was removed or disabled",
-        Reason::ByOperator(why) if why.is_empty() => "someone decided so",
-        Reason::ByOperator(why) => return format!("someone decided so: {why}"),
+        Reason::ByOperator(why) if why.is_empty() => "an operator decided so",
+        Reason::ByOperator(why) => return format!("an operator decided so: {why}"),
         Reason::RanElsewhere { system, host } => return format!("{system} ran it on {host}"),
         Reason::ExitCode(code) => return format!("its program ended with exit code {code}"),
         Reason::Signal(signal) => return format!("something outside of Cronhold ended its program with {signal}"),
-        Reason::Status(code) => return format!("the other side answered with status {code}"),
-        Reason::Said(what) => return format!("it said: {what}"),
+        Reason::Status(code) => return format!("the server responded with status {code}"),
+        Reason::Said(what) => return format!("it reported: {what}"),
         Reason::Stopped => "it was stopped",
         Reason::Killed => "it was killed",
-        Reason::Timeout => "it took longer than it may",
-        Reason::Condition(what) => return format!("a condition did not come true or could not be asked: {what}"),
-        Reason::Unbound(what) => return format!("its args or templates did not fit: {what}"),
+        Reason::Timeout => "it exceeded its timeout",
+        Reason::Condition(what) => return format!("a condition did not hold in time or could not be checked: {what}"),
+        Reason::Unbound(what) => return format!("its args or templates could not be bound: {what}"),
         Reason::NotLaunched(what) => return format!("its program could not be started: {what}"),
         Reason::StartUnknown => {
-            "its node was lost while it was being started, and nobody knows whether its program ran"
+            "its node was lost while it was being started, and it is unknown whether its program ran"
         }
-        Reason::NodeLost => "its node was not heard of any more while it ran, and nobody knew how it ended",
-        Reason::KeeperLost => "the keeper of its program was lost, and nobody knows how it ended",
+        Reason::NodeLost => "its node sent no more heartbeats while it ran, and its result was unknown",
+        Reason::KeeperLost => "the keeper of its program was lost, and its result is unknown",
         Reason::LockLost => "its lock could not be renewed, and another run could have taken it",
     };
     fixed.to_owned()
 }
 
-/// Who made something happen, after "by".
+/// An actor after "by".
 pub(super) fn by(actor: &Actor) -> String {
     let fixed = match actor {
         Actor::Schedule => "its schedule",
@@ -57,19 +57,19 @@ pub(super) fn by(actor: &Actor) -> String {
         Actor::Queue => "the queue",
         Actor::Limit => "its time limit",
         Actor::Program => "its program",
-        Actor::Recovery => "its node, which came back",
+        Actor::Recovery => "its node after a restart",
         Actor::Watchdog => "the watchdog",
         Actor::Retention => "retention",
         Actor::JobFiles => "the job files",
         Actor::ForeignEvent => "an event of a foreign system",
         Actor::ForeignDefinition => "the definition that a foreign system shares",
-        Actor::Operator(name) if name.is_empty() => "someone",
+        Actor::Operator(name) if name.is_empty() => "an unnamed operator",
         Actor::Operator(name) => name,
     };
     fixed.to_owned()
 }
 
-/// What a condition asks for.
+/// What a condition requires.
 pub(super) fn condition(condition: &Condition) -> String {
     required(&condition.requires, DEPTH_MAX)
 }
@@ -94,7 +94,9 @@ fn required(requirement: &Requirement, depth: u32) -> String {
         Requirement::MaxRunning { count, .. } => format!("fewer than {count} runs of the job"),
         Requirement::SkipDuplicate { .. } => "no other run with the same args".to_owned(),
         Requirement::Probe(Probe::File(path)) => format!("the file `{}`", shortened(path.text())),
-        Requirement::Probe(Probe::Http(request)) => format!("a good answer from `{}`", shortened(request.url.text())),
+        Requirement::Probe(Probe::Http(request)) => {
+            format!("a successful response from `{}`", shortened(request.url.text()))
+        }
         Requirement::Probe(Probe::Command(command)) => format!("success of `{}`", shortened(command.text())),
         Requirement::Window { from, until, .. } => format!("a time between {from} and {until}"),
         Requirement::All(conditions) => nested(conditions, " and "),
@@ -118,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_say_what_they_need() {
+    fn conditions_are_described_by_what_they_require() {
         let text = Template::literal;
         let after = |states| Requirement::After {
             job: text("feeds/us"),
@@ -139,7 +141,7 @@ mod tests {
             (running(true, None), "fewer than 2 runs with the same args"),
             (running(false, Some("db".to_owned())), "fewer than 2 runs in the pool `db`"),
             (Requirement::SkipDuplicate { states: Vec::new() }, "no other run with the same args"),
-            (Requirement::Probe(http), "a good answer from `http://a.example/`"),
+            (Requirement::Probe(http), "a successful response from `http://a.example/`"),
             (Requirement::Probe(Probe::Command(text("test -e x"))), "success of `test -e x`"),
             (window, "a time between 08:00 and 18:00"),
             (Requirement::All(vec![file(), file()]), "(the file `/ready` and the file `/ready`)"),
@@ -151,7 +153,7 @@ mod tests {
         }
     }
 
-    /// They stand in the middle of a sentence.
+    /// Every reason is the end of a sentence, so it starts in lower case and has no full stop.
     #[test]
     fn reasons_fit_into_a_sentence() {
         let world = world();
@@ -182,14 +184,14 @@ mod tests {
             let is_clause = because.starts_with(char::is_lowercase) && !because.ends_with('.') && because.len() > 12;
             assert!(is_clause, "{text}: {because}");
         }
-        assert_eq!(because(&Reason::ByOperator("wrong day".to_owned()), &world), "someone decided so: wrong day");
+        assert_eq!(because(&Reason::ByOperator("wrong day".to_owned()), &world), "an operator decided so: wrong day");
         let shared = DecisionContext { has_foreign: true, ..world };
         assert_eq!(
             because(&Reason::Lock, &shared),
             "another run, on one of our nodes or on a foreign node, held its lock"
         );
         assert_eq!(by(&Actor::Operator("anna".to_owned())), "anna");
-        assert_eq!(by(&Actor::Operator(String::new())), "someone");
+        assert_eq!(by(&Actor::Operator(String::new())), "an unnamed operator");
         let ran = Reason::RanElsewhere { system: "Elsewhere".to_owned(), host: "web-1".to_owned() };
         assert_eq!(because(&ran, &shared), "Elsewhere ran it on web-1");
     }

@@ -1,4 +1,4 @@
-//! Answers to questions about scenes. A line of an answer that is a detail begins with `-`, advice begins with `>`.
+//! Explanations of test scenes. In an expected text, a line with a detail begins with `-`, one with advice with `>`.
 
 mod nodes;
 mod past;
@@ -10,8 +10,8 @@ use cronhold_schedule::Instant;
 use super::{KnownRecords, Tone, why};
 use scene::{id, time, world};
 
-/// Compares what is said about a scene at noon of the fifth. Blanks before lines do not count.
-fn assert_told(about: &str, known: &KnownRecords, at: Option<Instant>, expected: &str) {
+/// Compares the explanation of a scene at noon of the fifth with the expected text. Indentation is ignored.
+fn assert_explanation(about: &str, known: &KnownRecords, at: Option<Instant>, expected: &str) {
     let world = world();
     let why = why(&id(), known, &world, time("05T12:00"), at);
     let lines = why.words(known, &world).into_iter().map(|line| {

@@ -1,4 +1,4 @@
-//! Facts about a time: which occurrence is meant, and what became of it.
+//! Facts about a given time: the occurrences at or next to it, and their outcomes.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use crate::job::JobSchedule;
 use crate::record::{JobRecord, Run, ScheduleId};
 use crate::world::DecisionContext;
 
-/// A question about a time.
+/// A request to explain what happened at the time `at`.
 #[derive(Clone, Copy)]
 pub(super) struct Question<'a> {
     pub(super) job: &'a JobId,
@@ -25,10 +25,10 @@ pub(super) struct Question<'a> {
     pub(super) at: Instant,
 }
 
-/// What became of occurrences, and of runs that no schedule made, by when they were and by whom.
+/// The outcomes of occurrences and of runs that no schedule created, by nominal time and schedule.
 type Happenings = BTreeMap<(Instant, Option<ScheduleId>), OccurrenceOutcome>;
 
-/// What is so about a time.
+/// The facts about the requested time.
 pub(super) fn facts(question: Question<'_>) -> Vec<Fact> {
     let Question { known, world, at, .. } = question;
     let mut happenings = Happenings::new();
@@ -46,15 +46,15 @@ pub(super) fn facts(question: Question<'_>) -> Vec<Fact> {
     }
     question.add_runs(&mut happenings);
 
-    let told = told(&happenings, at);
-    // Who could not ask all schedules cannot say that none of them had an occurrence.
-    if !told.contains(&at) && facts.is_empty() {
+    let times = relevant_times(&happenings, at);
+    // If a schedule does not compile, it is unknown whether it had an occurrence.
+    if !times.contains(&at) && facts.is_empty() {
         facts.push(Fact::NoOccurrence(at));
     }
     if known.job.as_ref().is_some_and(|job| job.job.schedules.is_empty()) {
         facts.push(Fact::NoSchedule);
     }
-    let happenings = happenings.into_iter().filter(|((nominal, _), _)| told.contains(nominal));
+    let happenings = happenings.into_iter().filter(|((nominal, _), _)| times.contains(nominal));
     facts.extend(happenings.map(|((nominal, schedule), outcome)| {
         let place = match nominal.cmp(&at) {
             Ordering::Less => TimePosition::Before,
@@ -66,9 +66,9 @@ pub(super) fn facts(question: Question<'_>) -> Vec<Fact> {
     facts
 }
 
-/// What is told about: what happened just then, else the nearest occurrences, and runs that someone asked for in
-/// between.
-fn told(happenings: &Happenings, at: Instant) -> BTreeSet<Instant> {
+/// The times to report: the requested one if anything happened then, or else the nearest occurrences and the requested
+/// runs in between.
+fn relevant_times(happenings: &Happenings, at: Instant) -> BTreeSet<Instant> {
     let instants: BTreeSet<Instant> = happenings.keys().map(|(nominal, _)| *nominal).collect();
     if instants.contains(&at) {
         return BTreeSet::from([at]);
@@ -81,7 +81,7 @@ fn told(happenings: &Happenings, at: Instant) -> BTreeSet<Instant> {
 }
 
 impl Question<'_> {
-    /// Occurrences of a schedule at the time, right before it and right after it.
+    /// The occurrences of a schedule at the requested time, right before it and right after it.
     fn occurrences(&self, job: &JobRecord, id: &ScheduleId, schedule: &JobSchedule) -> Happenings {
         let Ok(compiled) = job.compile(schedule, self.world) else { return Happenings::new() };
         let just_before = self.at.minus(Span::from_micros(1));
@@ -91,7 +91,7 @@ impl Question<'_> {
         for nominal in instants.into_iter().flatten() {
             let outcome = match self.recorded(job, &ledger, nominal) {
                 Some(outcome) => outcome,
-                // What would have been if the schedule counted is of interest only to someone who asks for just that.
+                // An occurrence of a disabled schedule is reported only if it is exactly at the requested time.
                 None if !schedule.enabled && nominal != self.at => continue,
                 None if !schedule.enabled => OccurrenceOutcome::Disabled,
                 None => self.unrecorded(job, id, nominal),
@@ -101,8 +101,8 @@ impl Question<'_> {
         happenings
     }
 
-    /// Runs at the time, right before it and right after it, that no schedule of today yields: someone asked for them,
-    /// they count from the previous run or the start of a node, or their schedule is gone or was another then.
+    /// Adds runs at the requested time, right before it and right after it, that no current schedule yields: they were
+    /// requested, they count from the previous run or the start of a node, or their schedule was changed or removed.
     fn add_runs(&self, happenings: &mut Happenings) {
         let own = || self.known.runs.iter().filter(|run| run.job == *self.job);
         let singles = || own().filter(|run| run.span.is_none());
@@ -129,7 +129,7 @@ impl Question<'_> {
         }
     }
 
-    /// What a record says about an occurrence.
+    /// The recorded outcome of an occurrence; `None` if there is no record.
     fn recorded(&self, job: &JobRecord, ledger: &Ledger<'_>, nominal: Instant) -> Option<OccurrenceOutcome> {
         Some(match ledger.entry(nominal)? {
             LedgerEntry::Runs(runs) => OccurrenceOutcome::Runs(runs.into_iter().map(Arc::clone).collect()),
@@ -148,7 +148,7 @@ impl Question<'_> {
         match self.known.kept_from() {
             _ if nominal > self.now => OccurrenceOutcome::Coming { paused: self.known.is_paused() },
             _ if is_ahead && self.known.is_paused() => OccurrenceOutcome::Resting,
-            // It may be older than the schedule as it is now: what was due when that was changed keeps its place.
+            // It may be older than `since`: an occurrence that was due when the schedule changed stays next.
             _ if is_ahead => OccurrenceOutcome::Due,
             _ if nominal <= cursor.since => OccurrenceOutcome::BeforeSchedule(cursor.since),
             Some(kept_from) if nominal < kept_from => OccurrenceOutcome::NotKept(kept_from.min(self.now)),

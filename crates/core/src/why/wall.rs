@@ -1,4 +1,4 @@
-//! Times as people read them: on the wall of the job's own zone, and in UTC beside it.
+//! Times for users: in the job's zone, followed by UTC.
 
 use cronhold_schedule::{Instant, Span, TimeOfDay, WallTime, Zone};
 
@@ -6,12 +6,12 @@ use super::known::KnownRecords;
 use crate::record::ScheduleId;
 use crate::world::DecisionContext;
 
-/// The wall clock that times are read from.
+/// The zone in which an explanation shows times.
 #[derive(Debug, Clone)]
 pub(crate) struct ExplanationClock(Zone);
 
 impl ExplanationClock {
-    /// The wall of a schedule; that of the job when there is no schedule, and UTC when there is no job.
+    /// The zone of a schedule; that of the job if there is no schedule, and UTC if there is no job.
     pub(crate) fn of(schedule: Option<&ScheduleId>, known: &KnownRecords, world: &DecisionContext) -> Self {
         let Some(job) = &known.job else { return Self(Zone::utc()) };
         let written = schedule.and_then(|id| job.schedule(id)).and_then(|schedule| schedule.spec.zone.as_deref());
@@ -19,7 +19,7 @@ impl ExplanationClock {
         Self(zone.unwrap_or_else(|_| Zone::utc()))
     }
 
-    /// A time: `2026-01-05 03:00 Europe/Berlin (02:00 UTC)`. Parts of a second are left out.
+    /// A time as `2026-01-05 03:00 Europe/Berlin (02:00 UTC)`, truncated to seconds.
     pub(crate) fn at(&self, at: Instant) -> String {
         let utc = WallTime(at.secs());
         let local = self.0.local(at.secs());
@@ -31,7 +31,7 @@ impl ExplanationClock {
         }
     }
 
-    /// A time in a log: `2026-01-05 03:00:00.002 +01:00`.
+    /// A time in a log, as `2026-01-05 03:00:00.002 +01:00`.
     pub(super) fn stamp(&self, at: Instant) -> String {
         let offset = self.0.offset_at(at.secs());
         let local = self.0.local(at.secs());
@@ -43,7 +43,7 @@ impl ExplanationClock {
     }
 }
 
-/// A span of time as far as it matters: whole minutes for days, whole seconds for minutes.
+/// A span truncated to the precision that matters: whole minutes for days, whole seconds for minutes.
 pub(super) fn rough(span: Span) -> Span {
     const MINUTE: u64 = 60;
     match span.secs() {
@@ -68,9 +68,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_times() {
+    fn times_show_the_zone_and_utc() {
         let zones = ZoneRegistry::bundled();
-        for (zone, at, told, stamp) in [
+        for (zone, at, expected, stamp) in [
             ("UTC", "2026-01-05T02:00:00Z", "2026-01-05 02:00 UTC", "2026-01-05 02:00:00.000 +00:00"),
             (
                 "Europe/Berlin",
@@ -78,14 +78,14 @@ mod tests {
                 "2026-01-05 03:00:09 Europe/Berlin (02:00:09 UTC)",
                 "2026-01-05 03:00:09.002 +01:00",
             ),
-            // Another day there.
+            // The date differs between the zone and UTC.
             (
                 "America/St_Johns",
                 "2026-01-05T02:00:00Z",
                 "2026-01-04 22:30 America/St_Johns (2026-01-05 02:00 UTC)",
                 "2026-01-04 22:30:00.000 -03:30",
             ),
-            // Of two equal times on the wall, the other is an hour later in UTC.
+            // The local time is repeated by a clock change; UTC distinguishes the two.
             (
                 "Europe/Berlin",
                 "2026-10-25T01:30:00Z",
@@ -95,13 +95,13 @@ mod tests {
         ] {
             let wall = ExplanationClock(zones.get(zone).expect(zone));
             let at = Instant::parse(at).expect(at);
-            assert_eq!((wall.at(at).as_str(), wall.stamp(at).as_str()), (told, stamp));
+            assert_eq!((wall.at(at).as_str(), wall.stamp(at).as_str()), (expected, stamp));
         }
     }
 
     #[test]
-    fn spans_are_as_long_as_they_matter() {
-        for (micros, told) in [
+    fn spans_are_truncated_by_their_length() {
+        for (micros, expected) in [
             (0, "0s"),
             (400, "0s"),
             (2_500, "2ms"),
@@ -109,7 +109,7 @@ mod tests {
             (3_723_000_000, "1h2m3s"),
             (90_061_000_000, "1d1h1m"),
         ] {
-            assert_eq!(rough(Span::from_micros(micros)).to_string(), told);
+            assert_eq!(rough(Span::from_micros(micros)).to_string(), expected);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Answers in words: full sentences, as a colleague would say them who was there, each with what can be done about it.
+//! Explanations as text: short full sentences, each with what the user can do about it.
 
 mod past;
 mod present;
@@ -15,23 +15,23 @@ use crate::policy::catch_up::COUNT_MAX;
 use crate::record::{Run, ScheduleId};
 use crate::world::DecisionContext;
 
-/// One line of an answer.
+/// One line of an explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExplanationLine {
-    /// What kind of line it is.
+    /// The kind of the line.
     pub tone: Tone,
-    /// What it says.
+    /// The text, without a prefix for its kind.
     pub text: String,
 }
 
-/// What kind of line it is.
+/// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
-    /// A part of the answer.
+    /// A sentence of the explanation.
     Answer,
-    /// Something that belongs to the answer before it, such as an entry of a log.
+    /// A detail of the sentence before it, such as an entry of a log.
     Detail,
-    /// What can be done about the answer before it.
+    /// What the user can do about the sentence before it.
     Advice,
 }
 
@@ -47,28 +47,28 @@ impl fmt::Display for ExplanationLine {
 }
 
 impl Explanation {
-    /// The answer in words. The records and the world are those that it was made of.
+    /// The explanation as text. The records and the context must be the ones that [`why`](super::why()) used.
     pub fn words(&self, known: &KnownRecords, world: &DecisionContext) -> Vec<ExplanationLine> {
-        let mut teller = ExplanationWriter { why: self, known, world, lines: Vec::new() };
+        let mut writer = ExplanationWriter { why: self, known, world, lines: Vec::new() };
         for fact in &self.facts {
             match fact {
-                Fact::NoOccurrence(at) => teller.no_occurrence(*at),
+                Fact::NoOccurrence(at) => writer.no_occurrence(*at),
                 Fact::Occurrence { schedule, nominal, place, outcome } => {
-                    teller.occurrence(schedule.as_ref(), *nominal, *place, outcome);
+                    writer.occurrence(schedule.as_ref(), *nominal, *place, outcome);
                 }
-                present => teller.present(present),
+                present => writer.present(present),
             }
         }
-        teller.lines
+        writer.lines
     }
 }
 
-/// What to do about something that must never be.
+/// Advice for a defect of Cronhold.
 pub(crate) fn doctor(job: &impl fmt::Display) -> String {
-    format!("please report it with what `cronhold doctor` says; `cronhold run {job}` makes up for it")
+    format!("please report it with the output of `cronhold doctor`; `cronhold run {job}` runs the job now")
 }
 
-/// A number of occurrences that may have been counted only so far.
+/// A number of occurrences. Counting stops at `COUNT_MAX`.
 pub(super) fn counted(count: u32, noun: &str) -> String {
     match count {
         1 => format!("1 {noun}"),
@@ -77,7 +77,7 @@ pub(super) fn counted(count: u32, noun: &str) -> String {
     }
 }
 
-/// Someone who writes down an answer.
+/// Collects the lines of an explanation.
 struct ExplanationWriter<'a> {
     why: &'a Explanation,
     known: &'a KnownRecords,
@@ -98,7 +98,7 @@ impl ExplanationWriter<'_> {
         self.lines.push(ExplanationLine { tone: Tone::Advice, text });
     }
 
-    /// A time on the job's wall.
+    /// A time in the job's zone.
     fn at(&self, at: Instant) -> String {
         self.wall(None).at(at)
     }
@@ -115,23 +115,23 @@ impl ExplanationWriter<'_> {
         rough(at.since(self.why.now))
     }
 
-    /// A run by the name that commands understand.
+    /// The name of a run, as commands accept it.
     fn run_name(&self, id: RunId) -> String {
         self.known.run(id).map_or_else(|| id.to_string(), |run| name(run))
     }
 
-    /// A node by the name that people know.
+    /// The name of a node; its id if the node is unknown.
     fn node_name(&self, id: NodeId) -> String {
         let known = self.known.nodes.iter().find(|node| node.id == id);
         known.map_or_else(|| format!("node {id}"), |node| format!("`{}`", node.name))
     }
 
-    /// A schedule as the beginning of a sentence.
+    /// A schedule as the subject of a sentence.
     fn schedule(&self, id: &ScheduleId) -> String {
         self.label(id).map_or_else(|| "Its schedule".to_owned(), |label| format!("The schedule `{label}`"))
     }
 
-    /// What tells a schedule apart, by its name or its text; nothing, when the job has no other.
+    /// The name of a schedule, or else its text; `None` if it is the only schedule of the job.
     fn label(&self, id: &ScheduleId) -> Option<String> {
         let job = self.known.job.as_ref();
         match job.and_then(|job| job.schedule(id)) {
@@ -145,15 +145,15 @@ impl ExplanationWriter<'_> {
         let schedule = self.schedule(schedule);
         let CompileError { key, error } = error;
         self.say(format!("{schedule} cannot be used: `{key}`: {}.", error.message));
-        let hint = error.hint.as_deref().unwrap_or("correct it in the job and put the job again");
+        let hint = error.hint.as_deref().unwrap_or("correct it in the job, then store the job again");
         self.advise(hint.to_owned());
     }
 
     fn no_cursor(&mut self, schedule: &ScheduleId) {
         let schedule = self.schedule(schedule);
         self.say(format!(
-            "{schedule} is enabled and has no cursor, so that nothing claims its occurrences. That must never be: \
-             it is a defect of Cronhold, not of the job."
+            "{schedule} is enabled and has no cursor, so nothing claims its occurrences. This is a \
+             defect of Cronhold, not of the job."
         ));
         self.advise(doctor(&self.why.job));
     }

@@ -78,7 +78,7 @@ fn a_job_of_somebody_else_is_left_alone() {
     daemon.wait_for_event("job_files_applied", &[("jobs_put", "after")]);
     put(&place, "jobs/x.yaml");
     daemon.wait_for_event("job_file_invalid", &[("file", "jobs/x.yaml")]);
-    assert!(api.get("/api/v1/jobs/x").contains("was made by the command line"));
+    assert!(api.get("/api/v1/jobs/x").contains("was created by the command line"));
     assert_eq!(jobs(&place), "after directory:, stays directory:, x api");
     api.delete("/api/v1/jobs/x");
     daemon.wait_for_event("job_files_applied", &[("jobs_put", "x")]);

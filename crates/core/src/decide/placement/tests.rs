@@ -300,7 +300,7 @@ fn manual_run_targets_the_node_that_received_it() {
             #2@2 00:02 starting, → #2
         00:03 node 3.1
         00:03 run j
-            ! this node does not have the labels that `j` asks for
+            ! this node does not have the labels that `j` requires
         00:04 node 2.1
         00:04 run j at=00:30
             #3@2 00:30 scheduled, → #3
@@ -309,7 +309,7 @@ fn manual_run_targets_the_node_that_received_it() {
             #3@2 00:30 waiting
         00:06 drained on
         00:06 run j
-            ! this node is being drained and starts nothing",
+            ! this node is draining and does not start runs",
     );
 }
 
@@ -414,7 +414,7 @@ fn a_node_that_drains_starts_nothing() {
         00:05 run j
             #1 00:05 waiting, → #1
         00:05 start #1
-            ! this node is being drained and starts nothing
+            ! this node is draining and does not start runs
         00:10 due
             (plan 00:10 at 00:11)
         00:10 node 2.1

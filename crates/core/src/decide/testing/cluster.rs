@@ -1,11 +1,13 @@
-//! What scripts say about several nodes. The bench decides as one of them at a time.
+//! Script lines about several nodes. The bench decides as one node at a time.
 //!
-//! - `node 2.1`: from now on node 2 decides, in its first life. It has the labels that `there` gave it.
-//! - `there 1 2:gpu,ssd 3:draining`: these nodes are there, and share the store; each is heard of now.
-//! - `shared`: the store is shared. `drained on`: this node starts nothing any more; `drained off`.
-//! - `beat 2`: node 2 is heard of. `expired LOCK`: a lock was not renewed in time.
-//! - `reap #1 00:05`: its node was heard of last then. `lock-lost #1`. `drain 2 on`. `hold LOCK KEY`, `let-go LOCK KEY`.
-//! - `event DIGEST KEY COMMAND`: someone has heard of it. `foreign-run JOB HOST 00:05`: a foreign node ran it then.
+//! - `node 2.1`: from now on node 2 decides, in its first incarnation. It has the labels that `there` gave it.
+//! - `there 1 2:gpu,ssd 3:draining`: these nodes are alive and share the store; each sends a heartbeat now.
+//! - `shared`: the store is shared. `drained on`: this node starts nothing; `drained off` ends that.
+//! - `beat 2`: node 2 sends a heartbeat. `expired LOCK`: a lock was not renewed in time.
+//! - `reap #1 00:05`: its node sent its last heartbeat at 00:05. `lock-lost #1`. `drain 2 on`. `hold LOCK KEY`,
+//!   `let-go LOCK KEY`.
+//! - `event DIGEST KEY COMMAND`: the node with the token KEY has received an event. `foreign-run JOB HOST 00:05`: a
+//!   foreign node ran the job at 00:05.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,21 +20,21 @@ use crate::command::{Command, ProgramReport};
 use crate::ids::{NodeId, RunId};
 use crate::record::{Actor, ForeignRun, LockName, NodeRecord, Record, RecordKey, RecordVersion, StoredRecord};
 
-/// How long a node counts as there without being heard of.
+/// How long a node counts as alive without a heartbeat.
 const GONE_AFTER: Span = Span::from_secs(6);
 
 impl DecisionBench {
-    /// Something that is so from now on.
-    pub(super) fn around(&mut self, verb: &str, rest: &str) {
+    /// Changes the nodes, the locks or the decision context; no command is decided.
+    pub(super) fn change_cluster(&mut self, verb: &str, rest: &str) {
         match verb {
             "node" => self.become_node(rest),
             "there" => {
                 let nodes: Vec<Arc<NodeRecord>> =
-                    rest.split_whitespace().map(|text| Arc::new(self.described(text))).collect();
+                    rest.split_whitespace().map(|text| Arc::new(self.parse_node(text))).collect();
                 nodes.iter().for_each(|node| self.store_node(node));
                 self.world.nodes = nodes.into();
                 self.world.is_shared = true;
-                self.know_myself();
+                self.apply_own_record();
             }
             "shared" => self.world.is_shared = true,
             "drained" => self.world.is_draining = rest == "on",
@@ -45,16 +47,16 @@ impl DecisionBench {
                 let node = NodeRecord { beat: self.now, gone: self.now.plus(GONE_AFTER), ..(**node).clone() };
                 self.store_node(&Arc::new(node));
             }
-            "foreign-run" => self.ran_elsewhere(rest),
+            "foreign-run" => self.store_foreign_run(rest),
             "expired" => {
                 self.records.remove(&RecordKey::Lock(lock(rest)));
                 self.has_lost_locks = true;
             }
-            _ => panic!("`{verb}` cannot be so"),
+            _ => panic!("`{verb}` is not a change of the cluster"),
         }
     }
 
-    /// Something that is asked and has to do with several nodes.
+    /// A command that involves several nodes.
     pub(super) fn cluster_command(&self, verb: &str, rest: &str) -> (Actor, Command) {
         let (first, more) = rest.split_once(' ').unwrap_or((rest, ""));
         let anna = Actor::Operator("anna".to_owned());
@@ -70,7 +72,7 @@ impl DecisionBench {
                 (Actor::JobFiles, Command::AcquireLock { lock: lock(first), holder: holder(), ttl })
             }
             "event" => {
-                let (holder, command) = more.split_once(' ').expect("who has heard it, and what");
+                let (holder, command) = more.split_once(' ').expect("a token and a command");
                 let (verb, rest) = command.split_once(' ').unwrap_or((command, ""));
                 let (actor, command) = self.command(verb, rest);
                 let once = LockName::of_event(first).expect("a short digest");
@@ -78,18 +80,18 @@ impl DecisionBench {
                 (actor, Command::Event { once, holder, command: Box::new(command) })
             }
             "let-go" => (Actor::JobFiles, Command::ReleaseLock { lock: lock(first), holder: holder() }),
-            _ => panic!("`{verb}` is nothing that happens"),
+            _ => panic!("`{verb}` is not a command"),
         }
     }
 
     fn become_node(&mut self, text: &str) {
-        let (node, life) = text.split_once('.').expect("a node and its life");
+        let (node, incarnation) = text.split_once('.').expect("a node and its incarnation");
         self.me.node = node_id(node);
-        self.me.incarnation = life.parse().expect("a number");
-        self.know_myself();
+        self.me.incarnation = incarnation.parse().expect("a number");
+        self.apply_own_record();
     }
 
-    fn know_myself(&mut self) {
+    fn apply_own_record(&mut self) {
         let me = self.world.nodes.iter().find(|node| node.id == self.me.node).map(Arc::clone);
         if let Some(me) = me {
             self.world.labels = Arc::new(me.labels.clone());
@@ -97,7 +99,7 @@ impl DecisionBench {
         }
     }
 
-    fn described(&self, text: &str) -> NodeRecord {
+    fn parse_node(&self, text: &str) -> NodeRecord {
         let (id, more) = text.split_once(':').unwrap_or((text, ""));
         let words: BTreeSet<String> = more.split(',').filter(|word| !word.is_empty()).map(str::to_owned).collect();
         NodeRecord {
@@ -113,8 +115,8 @@ impl DecisionBench {
         }
     }
 
-    /// A foreign node has run a job.
-    fn ran_elsewhere(&mut self, text: &str) {
+    /// Records that a foreign node has run a job.
+    fn store_foreign_run(&mut self, text: &str) {
         let words: Vec<&str> = text.split_whitespace().collect();
         let [job, host, started] = words[..] else { panic!("`{text}` is not a job, a host and a time") };
         self.world.has_foreign = true;

@@ -10,7 +10,7 @@ use crate::job::{Condition, Probe, Requirement};
 use crate::run::State;
 use crate::template::Template;
 
-/// Reads a condition.
+/// Parses a condition.
 pub(super) fn condition(text: &str) -> Condition {
     let (kind, rest) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
     let group = || rest.split(" | ").map(condition).collect();
@@ -52,7 +52,7 @@ fn after(words: &[&str], within: Option<Span>) -> Requirement {
     Requirement::After { job: template(words[0]), args, states, within, must_exist: words.contains(&"must_exist") }
 }
 
-/// A template without blanks, so that it can be a word: `{{x}}`.
+/// A template without spaces, so that it is one word: `{{x}}`.
 fn template(text: &str) -> Template {
     Template::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }

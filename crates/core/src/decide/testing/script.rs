@@ -1,5 +1,5 @@
-//! Scripts: a line with a time is something that happens, the indented lines after it are what came of it. A test
-//! gives the whole conversation, and it is played and compared.
+//! Scripts: a line with a time is an input, and the indented lines after it are its results. A test contains the whole
+//! script; the bench executes the inputs and compares the results.
 //!
 //! ```text
 //! 00:00 put j @every 10m; overlap allow
@@ -9,9 +9,9 @@
 //! ```
 //!
 //! Jobs are `put NAME item; item; …`: a schedule as one text, `NAME: schedule` for one with a name, `jitter 30s`,
-//! `calendar X`, `disabled` and `args k=v` for the schedule before them, and keys of a job (see [`job`]). `add`, `change`
-//! and `revise REVISION` put it under a condition. `due` fires every cursor that is due, `catch up` works every backlog
-//! once, `wake` looks at every run that is due. What has to do with several nodes is in `cluster.rs`.
+//! `calendar X`, `disabled` and `args k=v` for the schedule before them, and keys of a job (see [`job`]). `add`,
+//! `change` and `revise REVISION` put it with a precondition. `due` fires every cursor that is due, `catch up` takes
+//! one step in every backlog, `wake` checks every run that is due. Lines about several nodes are in `cluster.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,21 +30,21 @@ use crate::record::{Actor, JobSource, OutputSummary, ProgramExit, Record, Record
 use crate::run::{Reason, State};
 use crate::signal::Signal;
 
-/// A script that makes more due at once than this is a mistake.
+/// The most occurrences that may be due at once; a script with more has an error.
 const DUE_MAX: usize = 200;
 
-/// Plays a script and compares what came of it.
+/// Executes a script and compares the results with those in the script.
 #[track_caller]
 pub(in crate::decide) fn play(script: &str) -> DecisionBench {
     let mut bench = DecisionBench::new();
-    let mut played = String::new();
+    let mut actual = String::new();
     let lines = || script.lines().map(str::trim).filter(|line| !line.is_empty());
     for line in lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())) {
-        let (at, what) = line.split_once(' ').unwrap_or_else(|| panic!("`{line}` does nothing"));
+        let (at, what) = line.split_once(' ').unwrap_or_else(|| panic!("`{line}` has no command"));
         bench.now = instant(at);
-        played += &format!("{line}\n");
-        for said in bench.happens(what) {
-            played += &format!("    {said}\n");
+        actual += &format!("{line}\n");
+        for result in bench.happens(what) {
+            actual += &format!("    {result}\n");
         }
     }
     let expected: String =
@@ -57,12 +57,12 @@ pub(in crate::decide) fn play(script: &str) -> DecisionBench {
                 }
             })
             .collect();
-    assert!(played == expected, "this was expected:\n{expected}\nthis came:\n{played}");
+    assert!(actual == expected, "expected:\n{expected}\nactual:\n{actual}");
     bench
 }
 
 impl DecisionBench {
-    /// Does what a line says; a line for each command that it means.
+    /// Executes the input of a line; returns one result for each command that it contains.
     pub(in crate::decide) fn happens(&mut self, what: &str) -> Vec<String> {
         let (verb, rest) = what.split_once(' ').unwrap_or((what, ""));
         match verb {
@@ -73,7 +73,7 @@ impl DecisionBench {
                 self.world.zones_version = rest.into();
                 Vec::new()
             }
-            // A calendar by name; without days it is gone.
+            // Defines a calendar; without days, removes it.
             "calendar" => {
                 let (name, days) = rest.split_once(' ').unwrap_or((rest, ""));
                 let mut calendars = CalendarSet::new();
@@ -89,7 +89,7 @@ impl DecisionBench {
                 Vec::new()
             }
             "node" | "there" | "shared" | "drained" | "beat" | "expired" | "foreign-run" => {
-                self.around(verb, rest);
+                self.change_cluster(verb, rest);
                 Vec::new()
             }
             _ => {
@@ -99,7 +99,7 @@ impl DecisionBench {
         }
     }
 
-    /// Decides about a command, and says what came of it.
+    /// Decides a command and returns its result as text.
     pub(in crate::decide) fn line(&mut self, actor: Actor, command: &Command) -> String {
         let before = self.records.clone();
         let many = before.keys().filter(|key| matches!(key, RecordKey::Job(_))).count() > 1;
@@ -127,7 +127,7 @@ impl DecisionBench {
         Command::RemoveJob { id: job_id(name), source, provided }
     }
 
-    /// Puts a job that someone has seen in a revision, or `another` job of that name in the revision of this one.
+    /// Puts a job under the precondition that it has the revision `seen`; with `another`, that it has another uid.
     fn revise(&self, seen: &str, rest: &str) -> Command {
         let (name, items) = rest.split_once(' ').unwrap_or((rest, ""));
         self.put(name, items, JobSource::Api, self.seen(seen, name))
@@ -202,22 +202,22 @@ impl DecisionBench {
         }
     }
 
-    /// Fires what is due until nothing is. A cursor that a decision puts off is not asked again at the same time.
+    /// Fires cursors until none is due. A cursor that a decision postpones is not fired again at the same time.
     fn all_due(&mut self) -> Vec<String> {
-        let mut said = Vec::new();
-        let mut put_off = BTreeSet::new();
+        let mut results = Vec::new();
+        let mut fired = BTreeSet::new();
         for _ in 0..DUE_MAX {
             let due = self.records.values().find_map(|stored| match &stored.record {
                 Record::Cursor(cursor) if cursor.wake.is_some_and(|wake| wake <= self.now) => {
                     let fire = (cursor.job.clone(), cursor.schedule.clone(), cursor.next?);
-                    (!put_off.contains(&fire)).then_some(fire)
+                    (!fired.contains(&fire)).then_some(fire)
                 }
                 _ => None,
             });
-            let Some(fire) = due else { return said };
-            put_off.insert(fire.clone());
+            let Some(fire) = due else { return results };
+            fired.insert(fire.clone());
             let (job, schedule, nominal) = fire;
-            said.push(self.line(Actor::Schedule, &Command::Fire { job, schedule, nominal, at_start: false }));
+            results.push(self.line(Actor::Schedule, &Command::Fire { job, schedule, nominal, at_start: false }));
         }
         panic!("more than {DUE_MAX} occurrences are due");
     }
@@ -244,7 +244,7 @@ impl DecisionBench {
 
     fn schedule(&self, job: &str, name: &str) -> ScheduleId {
         match self.records.get(&RecordKey::Job(job_id(job))).map(|stored| &stored.record) {
-            // The only one that has no name is meant by a dash.
+            // A dash means the job's first schedule, which has no name.
             Some(Record::Job(job)) if name == "-" => job.schedules().next().expect("a schedule").0.clone(),
             _ => ScheduleId::parse(name).expect("an id"),
         }
@@ -260,7 +260,7 @@ impl DecisionBench {
     }
 }
 
-/// A job from the items of a script.
+/// Parses a job from the items of a script.
 pub(in crate::decide) fn job(items: &str) -> Job {
     let mut job = Job::new(Program::Noop { duration: Span::from_secs(60) });
     for item in items.split(';').map(str::trim).filter(|item| !item.is_empty()) {
@@ -347,7 +347,7 @@ fn verdict(text: &str) -> ExitOutcome {
     ExitOutcome { success: code == 0, reason, exit: Some(ProgramExit::Code(code)), written }
 }
 
-/// `01:30`, `01:30:05` or `01:30:05.250` after the start of the script; hours go on beyond 24.
+/// `01:30`, `01:30:05` or `01:30:05.250` after the start of the script; hours may exceed 24.
 pub(in crate::decide) fn instant(text: &str) -> Instant {
     let seconds = text.split(':').fold(0.0, |sum, part| sum * 60.0 + part.parse::<f64>().expect("a time"));
     let seconds = if text.matches(':').count() == 1 { seconds * 60.0 } else { seconds };

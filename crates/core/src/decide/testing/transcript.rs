@@ -1,4 +1,4 @@
-//! What a decision changed, as one line: runs first, then cursors, backlogs and pauses, then what is done once.
+//! The result of a decision as one line: runs first, then cursors, backlogs and pauses, then effects.
 
 use cronhold_schedule::Instant;
 
@@ -8,7 +8,7 @@ use crate::policy::catch_up::CountedRange;
 use crate::record::{Backlog, Cursor, PauseState, Record, RecordKey, Run};
 use crate::when::When;
 
-/// A time as hours since the start of the script, with no more digits than it needs.
+/// A time since the start of the script, as short as possible.
 pub(super) fn time(at: Instant) -> String {
     let micros = at.micros() - START.micros();
     let (sign, micros) = if micros < 0 { ("-", -micros) } else { ("", micros) };
@@ -23,7 +23,7 @@ pub(super) fn time(at: Instant) -> String {
     text
 }
 
-/// What was done. `many` says that there are several jobs, so that each has to be named.
+/// The changes and effects of a unit. `many` means that there are several jobs, so that each is named.
 pub(super) fn line(done: &DecidedUnit, before: impl Fn(&RecordKey) -> Option<Record>, many: bool) -> String {
     let mut parts: Vec<((u8, u64), String)> = Vec::new();
     for change in &done.changes {
@@ -88,7 +88,7 @@ fn run_text(run: &Run, many: bool) -> String {
 }
 
 fn named(cursor: &Cursor, text: &str, many: bool) -> String {
-    // Digests say nothing to a reader; names that a script gives are short.
+    // A digest means nothing to the reader; names in scripts are short.
     let schedule = Some(cursor.schedule.as_str()).filter(|id| id.len() <= 8).unwrap_or("");
     let job = if many { cursor.job.as_str() } else { "" };
     format!("{job} {schedule} {text}").split_whitespace().collect::<Vec<_>>().join(" ")

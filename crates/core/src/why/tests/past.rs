@@ -1,11 +1,11 @@
-//! Questions about a time: what a scene is about, the time, the scene, and the answer.
+//! Explanations of a given time. Each case has a name, the time, the scene and the expected text.
 
-use super::{assert_told, scene};
+use super::{assert_explanation, scene};
 
 #[test]
-fn says_what_became_of_it() {
+fn explains_the_outcome_of_an_occurrence() {
     for (about, at, text, expected) in SCENES {
-        assert_told(about, &scene::scene(text), Some(scene::time(at)), expected);
+        assert_explanation(about, &scene::scene(text), Some(scene::time(at)), expected);
     }
 }
 
@@ -19,7 +19,7 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
             run n=1 at=05T03:00 retried_by=2 log=waiting@05T03:00,starting@05T03:00,running@05T03:00:01,failure@05T03:00:09 reason: exit code 3
             run n=2 at=05T03:00 attempt=2 retry_of=1 log=scheduled@05T03:00:09,waiting@05T03:00:19/retry,starting@05T03:00:19/queue,success@05T03:00:30",
         "
-            The occurrence at 2026-01-05 03:00 UTC became `backup#1`, which started at 2026-01-05 03:00:01 UTC and failed after 8s, because its program ended with exit code 3; `backup#2` tries it again.
+            The occurrence at 2026-01-05 03:00 UTC became `backup#1`, which started at 2026-01-05 03:00:01 UTC and failed after 8s, because its program ended with exit code 3; `backup#2` retries it.
             - 2026-01-05 03:00:00.000 +00:00  waiting, by its schedule
             - 2026-01-05 03:00:00.000 +00:00  starting, by its schedule
             - 2026-01-05 03:00:01.000 +00:00  running, by its schedule
@@ -52,11 +52,11 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
             cursor last=05T03:00 next=06T03:00
             run n=1 at=05T03:00 log=waiting@05T03:00,starting@05T03:00,error@05T03:05/recovery reason: start unknown",
         "
-            The occurrence at 2026-01-05 03:00 UTC became `backup#1`, which started at 2026-01-05 03:00 UTC and ended in error after 5m, because its node was lost while it was being started, and nobody knows whether its program ran.
+            The occurrence at 2026-01-05 03:00 UTC became `backup#1`, which started at 2026-01-05 03:00 UTC and ended in error after 5m, because its node was lost while it was being started, and it is unknown whether its program ran.
             - 2026-01-05 03:00:00.000 +00:00  waiting, by its schedule
             - 2026-01-05 03:00:00.000 +00:00  starting, by its schedule
-            - 2026-01-05 03:05:00.000 +00:00  error, by its node, which came back
-            > look whether it ran, then `cronhold rerun backup#1` runs it again; `on_lost: retry` does so by itself",
+            - 2026-01-05 03:05:00.000 +00:00  error, by its node after a restart
+            > check whether it ran, then `cronhold rerun backup#1` runs it again; `on_lost: retry` does so automatically",
     ),
     (
         "single skip",
@@ -69,7 +69,7 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
             The occurrence at 2026-01-05 03:00 UTC became `backup#2`, which did not start, because another run of the job was active and its `overlap` is `skip`.
             - 2026-01-05 03:00:00.000 +00:00  waiting, by its schedule
             - 2026-01-05 03:00:00.000 +00:00  skipped, by its schedule
-            > with `overlap: queue` it waits instead; `cronhold lint` says when a job takes too long",
+            > with `overlap: queue` it waits instead; `cronhold lint` reports when a job takes too long",
     ),
     (
         "no eligible node",
@@ -79,10 +79,10 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
             cursor last=05T03:00 next=06T03:00
             run n=2 at=05T03:00 log=waiting@05T03:01,skipped@05T03:01 reason: no eligible node",
         "
-            The occurrence at 2026-01-05 03:00 UTC became `backup#2`, which did not start, because no node was there that may run it.
+            The occurrence at 2026-01-05 03:00 UTC became `backup#2`, which did not start, because no live node was allowed to run it.
             - 2026-01-05 03:01:00.000 +00:00  waiting, by its schedule
             - 2026-01-05 03:01:00.000 +00:00  skipped, by its schedule
-            > `cronhold nodes` shows the nodes and their labels; `nodes` in the job asks for some",
+            > `cronhold nodes` shows the nodes and their labels; `nodes` in the job requires some",
     ),
     (
         "missed",
@@ -92,9 +92,9 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
             cursor since=01T00:00 last=05T11:00 next=05T12:00
             run n=7 at=05T02:00 to=05T09:00 count=8 log=skipped@05T11:00 reason: missed",
         "
-            The occurrence at 2026-01-05 05:00 UTC was skipped, because nobody was there to start it, and `catch_up` did not want it afterwards.
+            The occurrence at 2026-01-05 05:00 UTC was skipped, because no node was running to start it, and `catch_up` did not select it.
             - `backup#7` stands for 8 occurrences from 2026-01-05 02:00 UTC to 2026-01-05 09:00 UTC.
-            > `cronhold backfill backup` runs what was missed; `catch_up: {policy: all}` does so by itself",
+            > `cronhold backfill backup` runs what was missed; `catch_up: {policy: all}` does so automatically",
     ),
     (
         "paused span",
@@ -108,7 +108,7 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
             The occurrence at 2026-01-05 05:00 UTC was skipped, because the job or everything was paused.
             - `backup#7` stands for 8 occurrences from 2026-01-05 02:00 UTC to 2026-01-05 09:00 UTC.
             - The job was paused from 2026-01-05 01:30 UTC to 2026-01-05 09:30 UTC.
-            > `cronhold backfill backup` runs what was missed; `catch_up: {policy: all}` does so by itself",
+            > `cronhold backfill backup` runs what was missed; `catch_up: {policy: all}` does so automatically",
     ),
     (
         "backlog",
@@ -148,7 +148,7 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
             paused since=04T20:00",
         "
             The occurrence at 2026-01-05 03:00 UTC was not started: the job or everything is paused.
-            > its outcome is recorded when the pause ends, as `catch_up` says",
+            > its outcome is recorded when the pause ends, according to `catch_up`",
     ),
     (
         "due",
@@ -158,7 +158,7 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
             cursor since=01T00:00 last=05T11:00 next=05T12:00",
         "
             The occurrence at 2026-01-05 12:00 UTC is due, and no node has claimed it yet.
-            > `cronhold nodes` shows whether a node is there",
+            > `cronhold nodes` shows whether a node is running",
     ),
     (
         "disabled",
@@ -167,7 +167,7 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
             schedule disabled spec: 0 3 * * *",
         "
             The occurrence at 2026-01-05 03:00 UTC does not run: its schedule is disabled.
-            > `enabled: true` in the job makes it count",
+            > `enabled: true` in the job enables it",
     ),
     (
         "due when the schedule was changed",
@@ -177,7 +177,7 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
             cursor since=05T11:00 last=04T03:00 next=05T03:00",
         "
             The occurrence at 2026-01-05 03:00 UTC is due, and no node has claimed it yet.
-            > `cronhold nodes` shows whether a node is there",
+            > `cronhold nodes` shows whether a node is running",
     ),
     (
         "before the schedule",
@@ -186,7 +186,7 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
             schedule spec: 0 3 * * *
             cursor since=02T03:00 last=05T03:00 next=06T03:00",
         "
-            The occurrence at 2026-01-02 03:00 UTC has no record: its schedule has counted only since 2026-01-02 03:00 UTC, when it was made, enabled or changed.",
+            The occurrence at 2026-01-02 03:00 UTC has no record: its schedule has been in effect only since 2026-01-02 03:00 UTC, when it was created, enabled or changed.",
     ),
     (
         "not kept",
@@ -200,7 +200,7 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
             run n=9 at=05T03:00 log=waiting@05T03:00,success@05T03:10",
         "
             The occurrence at 2026-01-02 03:00 UTC has no record any more: not all runs before 2026-01-04 03:00 UTC are kept.
-            > `retain` in the job says how many are kept",
+            > `retain` in the job sets how many are kept",
     ),
     (
         "hole",
@@ -209,8 +209,8 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
             schedule spec: 0 3 * * *
             cursor last=05T03:00 next=06T03:00",
         "
-            The occurrence at 2026-01-04 03:00 UTC has no record: no run, no skip, and it is not waited for. That must never be: it is a defect of Cronhold, not of the job.
-            > please report it with what `cronhold doctor` says; `cronhold run backup` makes up for it",
+            The occurrence at 2026-01-04 03:00 UTC has no record: no run, no skip, and it is not pending. This is a defect of Cronhold, not of the job.
+            > please report it with the output of `cronhold doctor`; `cronhold run backup` runs the job now",
     ),
     (
         "no cursor",
@@ -218,8 +218,8 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
         "
             schedule spec: 0 3 * * *",
         "
-            Its schedule is enabled and has no cursor, so that nothing claims its occurrences. That must never be: it is a defect of Cronhold, not of the job.
-            > please report it with what `cronhold doctor` says; `cronhold run backup` makes up for it",
+            Its schedule is enabled and has no cursor, so nothing claims its occurrences. This is a defect of Cronhold, not of the job.
+            > please report it with the output of `cronhold doctor`; `cronhold run backup` runs the job now",
     ),
     (
         "unknown zone",
@@ -242,7 +242,7 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
             The occurrence before it, at 2026-01-05 03:00 UTC, became `backup#2`, which did not start, because another run held its lock.
             - 2026-01-05 03:00:00.000 +00:00  waiting, by its schedule
             - 2026-01-05 03:00:00.000 +00:00  skipped, by its schedule
-            > with `overlap: queue` it waits instead; `cronhold lint` says when a job takes too long
+            > with `overlap: queue` it waits instead; `cronhold lint` reports when a job takes too long
             The occurrence after it, at 2026-01-06 03:00 UTC, is still to come, in 15h.",
     ),
     (
@@ -259,7 +259,7 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
             The occurrence of `@every 1h` at 2026-01-05 03:00 UTC became `backup#2`, which did not start, because another run of the job was active and its `overlap` is `skip`.
             - 2026-01-05 03:00:00.000 +00:00  waiting, by its schedule
             - 2026-01-05 03:00:00.000 +00:00  skipped, by its schedule
-            > with `overlap: queue` it waits instead; `cronhold lint` says when a job takes too long
+            > with `overlap: queue` it waits instead; `cronhold lint` reports when a job takes too long
             The occurrence of `nightly` at 2026-01-05 03:00 UTC became `backup#1`, which started at 2026-01-05 03:00 UTC and succeeded after 9s.
             - 2026-01-05 03:00:00.000 +00:00  waiting, by its schedule
             - 2026-01-05 03:00:00.000 +00:00  starting, by its schedule
@@ -279,8 +279,8 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
             - 2026-01-05 03:00:00.000 +00:00  waiting, by its schedule
             - 2026-01-05 03:00:00.000 +00:00  starting, by its schedule
             - 2026-01-05 03:00:09.000 +00:00  failure, by its program
-            > `cronhold logs backup#1` shows what it said, `cronhold rerun backup#1` runs it again
-            `backup#2`, a rerun of `backup#1`, made for 2026-01-05 09:00 UTC by anna, started at 2026-01-05 09:00 UTC and succeeded after 30s.
+            > `cronhold logs backup#1` shows its output, `cronhold rerun backup#1` runs it again
+            `backup#2`, a rerun of `backup#1`, created for 2026-01-05 09:00 UTC by anna, started at 2026-01-05 09:00 UTC and succeeded after 30s.
             - 2026-01-05 09:00:00.000 +00:00  waiting, by anna
             - 2026-01-05 09:00:00.000 +00:00  starting, by anna
             - 2026-01-05 09:00:00.000 +00:00  running, by its schedule
@@ -288,19 +288,19 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
             The occurrence after it, at 2026-01-06 03:00 UTC, is still to come, in 15h.",
     ),
     (
-        "a schedule that is gone",
+        "a removed schedule",
         "05T05:00",
         "
             schedule spec: 0 3 * * *
             cursor last=05T03:00 next=06T03:00
             run of=9 n=7 at=05T02:00 to=05T09:00 count=8 log=skipped@05T11:00 reason: missed",
         "
-            The occurrence of `former` at 2026-01-05 05:00 UTC was skipped, because nobody was there to start it, and `catch_up` did not want it afterwards.
+            The occurrence of `former` at 2026-01-05 05:00 UTC was skipped, because no node was running to start it, and `catch_up` did not select it.
             - `backup#7` stands for 8 occurrences from 2026-01-05 02:00 UTC to 2026-01-05 09:00 UTC.
-            > `cronhold backfill backup` runs what was missed; `catch_up: {policy: all}` does so by itself",
+            > `cronhold backfill backup` runs what was missed; `catch_up: {policy: all}` does so automatically",
     ),
     (
-        "a job that is gone",
+        "a removed job",
         "05T03:00",
         "
             gone

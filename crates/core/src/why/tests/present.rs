@@ -1,24 +1,24 @@
-//! Questions about the present: what a scene is about, the scene, and the answer.
+//! Explanations of the present. Each case has a name, the scene and the expected text.
 
-use super::{assert_told, scene};
+use super::{assert_explanation, scene};
 
 #[test]
-fn says_what_is_so() {
+fn explains_the_present() {
     for (about, text, expected) in SCENES {
-        assert_told(about, &scene::scene(text), None, expected);
+        assert_explanation(about, &scene::scene(text), None, expected);
     }
 }
 
 #[test]
-fn many_runs_are_told_by_their_number() {
+fn unfinished_runs_beyond_a_limit_are_counted() {
     let run = |n| format!("run n={n} asked at=05T11:00 log=waiting@05T11:00,starting@05T11:00,running@05T11:00\n");
     let runs: String = (1..=12).map(run).collect();
-    let told = |n| format!("`backup#{n}` has been running since 2026-01-05 11:00 UTC, for 1h.\n");
-    let expected: String = (1..=10).map(told).collect();
+    let line = |n| format!("`backup#{n}` has been running since 2026-01-05 11:00 UTC, for 1h.\n");
+    let expected: String = (1..=10).map(line).collect();
     let more = "2 more of its runs have not ended.\n> `cronhold runs backup` shows them all\n";
     let no_schedule = "`backup` has no schedule: it runs only when someone or something starts it.
         > `cronhold run backup` starts it";
-    assert_told("many runs", &scene::scene(&runs), None, &format!("{expected}{more}{no_schedule}"));
+    assert_explanation("many runs", &scene::scene(&runs), None, &format!("{expected}{more}{no_schedule}"));
 }
 
 const SCENES: &[(&str, &str, &str)] = &[
@@ -61,7 +61,7 @@ const SCENES: &[(&str, &str, &str)] = &[
             Its schedule rests at 2026-01-05 03:00 UTC; what has passed since is recorded when the pause ends.",
     ),
     (
-        "everything paused, nothing missed yet",
+        "all jobs paused, nothing missed yet",
         "
             schedule spec: 0 3 * * *
             cursor last=05T03:00 next=06T03:00
@@ -72,18 +72,18 @@ const SCENES: &[(&str, &str, &str)] = &[
             Its schedule would start it next at 2026-01-06 03:00 UTC, in 15h.",
     ),
     (
-        "nobody there",
+        "no live node",
         "
             schedule spec: 0 3 * * *
             cursor last=04T03:00 next=05T03:00
             node beat=04T20:00",
         "
-            No node is there to start anything: the last one, `web-1`, was heard of at 2026-01-04 20:00 UTC, 16h ago.
+            No node is running: the last heartbeat, from `web-1`, was at 2026-01-04 20:00 UTC, 16h ago.
             > `cronhold up` starts a node; `catch_up` decides about what was missed
             Its schedule was due at 2026-01-05 03:00 UTC, 9h ago, and no node has claimed that yet.",
     ),
     (
-        "due because of its jitter, and a node is there",
+        "due because of its jitter, with a live node",
         "
             schedule spec: 0 3 * * *
             cursor last=04T03:00 next=05T03:00 wake=05T03:04
@@ -100,9 +100,9 @@ const SCENES: &[(&str, &str, &str)] = &[
             node beat=05T11:59:58 labels=eu
             run n=1 asked at=05T11:00 log=waiting@05T11:00/anna due=05T12:00:30",
         "
-            No node that is there may start it: it asks for the labels `eu` and `gpu`.
+            No live node may start it: it requires the labels `eu` and `gpu`.
             > give a node these labels, or change `nodes` in the job
-            `backup#1` has waited since 2026-01-05 11:00 UTC: no node is there that may start it.
+            `backup#1` has waited since 2026-01-05 11:00 UTC: no live node may start it.
             > `cronhold nodes` shows the nodes
             Its schedule starts it next at 2026-01-06 03:00 UTC, in 15h.",
     ),
@@ -113,7 +113,7 @@ const SCENES: &[(&str, &str, &str)] = &[
             cursor next=06T03:00
             node beat=05T11:59:58 draining",
         "
-            No node starts anything: those that are there are being drained.
+            No node starts runs: all live nodes are draining.
             > `cronhold nodes` shows them
             Its schedule starts it next at 2026-01-06 03:00 UTC, in 15h.",
     ),
@@ -131,7 +131,7 @@ const SCENES: &[(&str, &str, &str)] = &[
             schedule disabled spec: 0 3 * * *",
         "
             Its schedule is disabled.
-            > `enabled: true` in the job makes it count",
+            > `enabled: true` in the job enables it",
     ),
     (
         "unknown zone",
@@ -178,8 +178,8 @@ const SCENES: &[(&str, &str, &str)] = &[
         "
             schedule spec: 0 3 * * *",
         "
-            Its schedule is enabled and has no cursor, so that nothing claims its occurrences. That must never be: it is a defect of Cronhold, not of the job.
-            > please report it with what `cronhold doctor` says; `cronhold run backup` makes up for it",
+            Its schedule is enabled and has no cursor, so nothing claims its occurrences. This is a defect of Cronhold, not of the job.
+            > please report it with the output of `cronhold doctor`; `cronhold run backup` runs the job now",
     ),
     (
         "two schedules, named and not",
@@ -205,7 +205,7 @@ const SCENES: &[(&str, &str, &str)] = &[
             Its schedule counts from the end of `backup#2`, which has not ended.",
     ),
     (
-        "starting, on a node that nobody knows",
+        "starting, on an unknown node",
         "
             schedule spec: 0 3 * * *
             cursor next=06T03:00
@@ -223,7 +223,7 @@ const SCENES: &[(&str, &str, &str)] = &[
             state active=2
             run n=2 at=05T03:00 due=05T12:00:30 log=waiting@05T03:00,starting@05T03:00,running@05T03:00,stopping@05T11:59:30/limit ending: timeout",
         "
-            `backup#2` has been stopping since 2026-01-05 11:59:30 UTC, because it took longer than it may; it is killed at 2026-01-05 12:00:30 UTC.
+            `backup#2` has been stopping since 2026-01-05 11:59:30 UTC, because it exceeded its timeout; it is killed at 2026-01-05 12:00:30 UTC.
             Its schedule starts it next at 2026-01-06 03:00 UTC, in 15h.",
     ),
     (
@@ -240,11 +240,11 @@ const SCENES: &[(&str, &str, &str)] = &[
         "
             `backup#2` has been running since 2026-01-05 03:00 UTC, for 9h.
             `backup#3` has waited since 2026-01-05 11:10 UTC: `backup#2` has not ended.
-            > `cronhold start backup#3` starts it all the same
+            > `cronhold start backup#3` starts it anyway
             `backup#4` has waited since 2026-01-05 11:20 UTC: `backup#3` is before it in the queue.
-            > `cronhold start backup#4` starts it all the same
+            > `cronhold start backup#4` starts it anyway
             `backup#5` has waited since 2026-01-05 11:30 UTC: 2 runs are before it in the queue, the last of them `backup#4`.
-            > `cronhold start backup#5` starts it all the same
+            > `cronhold start backup#5` starts it anyway
             Its schedule starts it next at 2026-01-06 03:00 UTC, in 15h.",
     ),
     (
@@ -312,18 +312,18 @@ const SCENES: &[(&str, &str, &str)] = &[
             run n=3 at=05T03:00 due=05T12:00:30 log=waiting@05T03:00",
         "
             `backup#3` has waited since 2026-01-05 03:00 UTC: it needs the file `/data/ready`.
-            > `cronhold start backup#3` starts it all the same
+            > `cronhold start backup#3` starts it anyway
             Its schedule starts it next at 2026-01-06 03:00 UTC, in 15h.",
     ),
     (
-        "nothing in its way",
+        "nothing blocks it",
         "
             schedule spec: 0 3 * * *
             cursor next=06T03:00
             state queue=3
             run n=3 at=05T03:00 due=05T12:00:30 log=waiting@05T03:00",
         "
-            `backup#3` has waited since 2026-01-05 03:00 UTC; nothing is known to be in its way, and it is looked at again at 2026-01-05 12:00:30 UTC.
+            `backup#3` has waited since 2026-01-05 03:00 UTC; nothing is known to block it, and it is checked again at 2026-01-05 12:00:30 UTC.
             Its schedule starts it next at 2026-01-06 03:00 UTC, in 15h.",
     ),
     (
@@ -339,8 +339,8 @@ const SCENES: &[(&str, &str, &str)] = &[
             `backup` has been paused since 2026-01-05 11:00 UTC, by anna: nothing of it starts by itself until someone resumes it.
             > `cronhold resume backup` ends the pause; `catch_up` decides about what was missed
             `backup#3` is attempt 2 of `backup#2` and waits for 2026-01-05 12:10 UTC: it does not start during the pause.
-            > `cronhold start backup#3` starts it all the same
-            Its last run, `backup#2`, started at 2026-01-05 03:00 UTC and failed after 8h50m, because its program ended with exit code 1; `backup#3` tries it again.
+            > `cronhold start backup#3` starts it anyway
+            Its last run, `backup#2`, started at 2026-01-05 03:00 UTC and failed after 8h50m, because its program ended with exit code 1; `backup#3` retries it.
             Its schedule would start it next at 2026-01-06 03:00 UTC, in 15h.",
     ),
     (

@@ -1,7 +1,7 @@
 //! Scenes: records of one job, written as a few lines of text.
 //!
-//! A line is a word for the kind of record, then `key=value` pairs and flags; what follows a key with a colon is the
-//! rest of the line. Times are in January 2026: `05T03:00` or `05T03:00:09`, in UTC.
+//! A line begins with the kind of record, followed by `key=value` pairs and flags. The value of a key with a colon is
+//! the rest of the line. Times are in January 2026: `05T03:00` or `05T03:00:09`, in UTC.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -65,12 +65,12 @@ pub(crate) fn time(text: &str) -> Instant {
     Instant::parse(&format!("2026-01-{text}{seconds}Z")).expect(text)
 }
 
-/// The world of every scene.
+/// The decision context of every scene.
 pub(crate) fn world() -> DecisionContext {
     DecisionContext::new(Arc::new(ZoneRegistry::bundled()), "2026a".into(), Zone::utc())
 }
 
-/// Reads a scene.
+/// Parses a scene.
 pub(crate) fn scene(text: &str) -> KnownRecords {
     let lines: Vec<(&str, Words<'_>)> = text
         .lines()
@@ -122,10 +122,10 @@ pub(crate) fn scene(text: &str) -> KnownRecords {
                 }));
             }
             "node" => known.nodes.push(Arc::new(node(words))),
-            other => panic!("{other} is no kind of line"),
+            other => panic!("`{other}` is not a kind of line"),
         }
     }
-    // Every run that is not said to be gone is there.
+    // All runs are stored except those that `gone` counts.
     state.next_number += known.runs.iter().filter(|run| run.job == id()).count() as u64;
     known.state = Some(Arc::new(state));
     if !lines.iter().any(|(kind, _)| *kind == "gone") {

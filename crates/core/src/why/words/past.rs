@@ -8,8 +8,8 @@ use super::{ExplanationWriter, counted, doctor, name};
 use crate::record::{PauseState, Run, ScheduleId};
 use crate::run::Reason;
 
-/// More runs of one occurrence than this are told by their number: there may be one on each of many nodes.
-const RUNS_TOLD: usize = 20;
+/// The most runs of one occurrence that are listed; further ones are only counted. A job can have a run on each node.
+const RUNS_SHOWN: usize = 20;
 
 impl ExplanationWriter<'_> {
     pub(super) fn no_occurrence(&mut self, at: Instant) {
@@ -26,10 +26,10 @@ impl ExplanationWriter<'_> {
         outcome: &OccurrenceOutcome,
     ) {
         if let OccurrenceOutcome::Runs(runs) = outcome {
-            for run in &runs[..runs.len().min(RUNS_TOLD)] {
+            for run in &runs[..runs.len().min(RUNS_SHOWN)] {
                 self.became(schedule, nominal, place, run);
             }
-            if let Some(more) = runs.len().checked_sub(RUNS_TOLD).filter(|more| *more > 0) {
+            if let Some(more) = runs.len().checked_sub(RUNS_SHOWN).filter(|more| *more > 0) {
                 self.say(format!("{more} more runs are for it on other nodes."));
                 self.advise(format!("`cronhold runs {}` shows them all", self.why.job));
             }
@@ -49,26 +49,27 @@ impl ExplanationWriter<'_> {
             }
             OccurrenceOutcome::Resting => {
                 self.say(format!("{which} was not started: the job or everything is paused."));
-                self.advise("its outcome is recorded when the pause ends, as `catch_up` says".to_owned());
+                self.advise("its outcome is recorded when the pause ends, according to `catch_up`".to_owned());
             }
             OccurrenceOutcome::Due => {
                 self.say(format!("{which} is due, and no node has claimed it yet."));
-                self.advise("`cronhold nodes` shows whether a node is there".to_owned());
+                self.advise("`cronhold nodes` shows whether a node is running".to_owned());
             }
             OccurrenceOutcome::Disabled => {
                 self.say(format!("{which} does not run: its schedule is disabled."));
-                self.advise("`enabled: true` in the job makes it count".to_owned());
+                self.advise("`enabled: true` in the job enables it".to_owned());
             }
             OccurrenceOutcome::BeforeSchedule(since) => {
                 let since = self.wall(schedule).at(*since);
                 self.say(format!(
-                    "{which} has no record: its schedule has counted only since {since}, when it was made, enabled or changed."
+                    "{which} has no record: its schedule has been in effect only since {since}, when it was created, \
+                     enabled or changed."
                 ));
             }
             OccurrenceOutcome::NotKept(from) => {
                 let from = self.wall(schedule).at(*from);
                 self.say(format!("{which} has no record any more: not all runs before {from} are kept."));
-                self.advise("`retain` in the job says how many are kept".to_owned());
+                self.advise("`retain` in the job sets how many are kept".to_owned());
             }
             OccurrenceOutcome::NoCursor => {
                 if let Some(schedule) = schedule {
@@ -77,15 +78,15 @@ impl ExplanationWriter<'_> {
             }
             OccurrenceOutcome::Hole => {
                 self.say(format!(
-                    "{which} has no record: no run, no skip, and it is not waited for. That must never be: it is a \
-                     defect of Cronhold, not of the job."
+                    "{which} has no record: no run, no skip, and it is not pending. This is a defect of \
+                     Cronhold, not of the job."
                 ));
                 self.advise(doctor(&self.why.job));
             }
         }
     }
 
-    /// An occurrence as the beginning of a sentence.
+    /// An occurrence as the subject of a sentence.
     fn which(&self, schedule: Option<&ScheduleId>, nominal: Instant, place: TimePosition) -> String {
         let at = self.wall(schedule).at(nominal);
         let of = schedule.and_then(|id| self.label(id)).map(|label| format!(" of `{label}`")).unwrap_or_default();
@@ -96,15 +97,15 @@ impl ExplanationWriter<'_> {
         }
     }
 
-    /// One attempt of an occurrence, or a run that someone asked for.
+    /// One attempt of an occurrence, or a requested run.
     fn became(&mut self, schedule: Option<&ScheduleId>, nominal: Instant, place: TimePosition, run: &Run) {
         let (name, fate) = (name(run), self.fate(run));
         let again = run.rerun_of.map(|first| format!(", a rerun of `{}`", self.run_name(first))).unwrap_or_default();
         let on = run.target.map(|node| format!(" on {}", self.node_name(node))).unwrap_or_default();
         let text = if schedule.is_none() {
             let at = self.wall(None).at(nominal);
-            let who = run.creator().map_or_else(|| "someone".to_owned(), by);
-            format!("`{name}`{on}{again}, made for {at} by {who}, {fate}.")
+            let who = run.creator().map_or_else(|| "an unknown actor".to_owned(), by);
+            format!("`{name}`{on}{again}, created for {at} by {who}, {fate}.")
         } else if run.attempt > 1 {
             format!("Attempt {}, `{name}`{on}, {fate}.", run.attempt)
         } else {
@@ -134,7 +135,7 @@ impl ExplanationWriter<'_> {
         self.advise_on(run, run.schedule.as_ref());
     }
 
-    /// From when to when a pause held that is over.
+    /// Start and end of the last pause, if it covers the occurrence.
     fn last_pause(&mut self, what: &str, pauses: Option<PauseState>, nominal: Instant) {
         let Some((from, to)) = pauses.and_then(|pauses| pauses.last) else { return };
         if from <= nominal && nominal <= to {

@@ -10,7 +10,7 @@ use super::{ExplanationWriter, counted, name};
 use crate::record::{ActivePause, Run, ScheduleId};
 use crate::run::State;
 
-/// What `pause` and `resume` call everything.
+/// The argument of `pause` and `resume` for all jobs.
 const EVERYTHING: &str = "all";
 
 impl ExplanationWriter<'_> {
@@ -26,21 +26,18 @@ impl ExplanationWriter<'_> {
             Fact::NoNode(node) => {
                 let (at, ago) = (self.at(node.beat), self.ago(node.beat));
                 self.say(format!(
-                    "No node is there to start anything: the last one, `{}`, was heard of at {at}, {ago} ago.",
+                    "No node is running: the last heartbeat, from `{}`, was at {at}, {ago} ago.",
                     node.name
                 ));
                 self.advise("`cronhold up` starts a node; `catch_up` decides about what was missed".to_owned());
             }
             Fact::NoEligibleNode(labels) if labels.is_empty() => {
-                self.say("No node starts anything: those that are there are being drained.".to_owned());
+                self.say("No node starts runs: all live nodes are draining.".to_owned());
                 self.advise("`cronhold nodes` shows them".to_owned());
             }
             Fact::NoEligibleNode(labels) => {
                 let labels: Vec<String> = labels.iter().map(|label| format!("`{label}`")).collect();
-                self.say(format!(
-                    "No node that is there may start it: it asks for the labels {}.",
-                    labels.join(" and ")
-                ));
+                self.say(format!("No live node may start it: it requires the labels {}.", labels.join(" and ")));
                 self.advise("give a node these labels, or change `nodes` in the job".to_owned());
             }
             Fact::OnItsWay(run, hindrance) => self.on_its_way(run, hindrance.as_ref()),
@@ -84,9 +81,10 @@ impl ExplanationWriter<'_> {
     fn on_its_way(&mut self, run: &Run, hindrance: Option<&Hindrance>) {
         let (name, fate) = (name(run), self.fate(run));
         let Some(hindrance) = hindrance else {
-            let next = run.due.filter(|_| run.state == State::Waiting).map(|due| {
-                format!("; nothing is known to be in its way, and it is looked at again at {}", self.at(due))
-            });
+            let next = run
+                .due
+                .filter(|_| run.state == State::Waiting)
+                .map(|due| format!("; nothing is known to block it, and it is checked again at {}", self.at(due)));
             return self.say(format!("`{name}` {fate}{}.", next.unwrap_or_default()));
         };
         let (why, advice) = self.hindrance(&name, hindrance);
@@ -94,19 +92,17 @@ impl ExplanationWriter<'_> {
         self.advise(advice);
     }
 
-    /// What is in the way of a run, and what can be done about it.
+    /// What blocks a run, and what the user can do about it.
     fn hindrance(&self, name: &str, hindrance: &Hindrance) -> (String, String) {
-        let start = format!("`cronhold start {name}` starts it all the same");
+        let start = format!("`cronhold start {name}` starts it anyway");
         match hindrance {
             Hindrance::Pause => ("it does not start during the pause".to_owned(), start),
-            Hindrance::Nodes => {
-                ("no node is there that may start it".to_owned(), "`cronhold nodes` shows the nodes".to_owned())
-            }
+            Hindrance::Nodes => ("no live node may start it".to_owned(), "`cronhold nodes` shows the nodes".to_owned()),
             Hindrance::Target(node, unable) => {
                 let node = self.node_name(*node);
                 let (why, advice) = match unable {
-                    Unable::Gone => ("is not there", "it is skipped when its node does not come back within a minute"),
-                    Unable::Draining => ("is being drained", "it starts when the node is not drained any more"),
+                    Unable::Gone => ("is not running", "it is skipped when its node does not return within a minute"),
+                    Unable::Draining => ("is being drained", "it starts when the drain of the node ends"),
                     Unable::Labels => ("does not have the labels any more", "it is skipped within a minute"),
                 };
                 (
@@ -151,7 +147,7 @@ impl ExplanationWriter<'_> {
             Prospect::NoCursor => return self.no_cursor(id),
             Prospect::Disabled => {
                 self.say(format!("{schedule} is disabled."));
-                return self.advise("`enabled: true` in the job makes it count".to_owned());
+                return self.advise("`enabled: true` in the job enables it".to_owned());
             }
             Prospect::NotByTime => "never starts it by time".to_owned(),
             Prospect::AtStart => "starts it whenever a node starts".to_owned(),
@@ -171,10 +167,10 @@ impl ExplanationWriter<'_> {
         self.say(format!("{schedule} {text}."));
     }
 
-    fn rests(&self, told: &str, nominal: Instant) -> String {
+    fn rests(&self, shown: &str, nominal: Instant) -> String {
         match nominal <= self.why.now {
-            true => format!("rests at {told}; what has passed since is recorded when the pause ends"),
-            false => format!("would start it next at {told}, in {}", self.ahead(nominal)),
+            true => format!("rests at {shown}; what has passed since is recorded when the pause ends"),
+            false => format!("would start it next at {shown}, in {}", self.ahead(nominal)),
         }
     }
 }

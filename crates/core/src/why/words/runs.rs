@@ -1,4 +1,4 @@
-//! Sentences about one run: what became of it, and its log.
+//! Sentences about one run: its outcome and its log.
 
 use super::super::reasons::{because, by};
 use super::super::wall::rough;
@@ -7,11 +7,11 @@ use crate::policy::lease::stale_after;
 use crate::record::{Run, ScheduleId};
 use crate::run::{Reason, State};
 
-/// So many of the latest entries of a log are told.
-const LOG_TOLD: usize = 50;
+/// The most entries of a log that are shown, the latest ones.
+const LOG_SHOWN: usize = 50;
 
 impl ExplanationWriter<'_> {
-    /// What became of a run: the sentence that its name begins.
+    /// The state or outcome of a run, as the predicate of a sentence about it.
     pub(super) fn fate(&self, run: &Run) -> String {
         let wall = self.wall(run.schedule.as_ref());
         let since = run.entered(run.state).map_or_else(|| "an unknown time".to_owned(), |at| wall.at(at));
@@ -20,7 +20,7 @@ impl ExplanationWriter<'_> {
         if let Some(marked) = self.mark(run) {
             return marked;
         }
-        let tried_again = run.retried_by.map(|retry| format!("; `{}` tries it again", self.run_name(retry)));
+        let tried_again = run.retried_by.map(|retry| format!("; `{}` retries it", self.run_name(retry)));
         let on = run.owner.map(|owner| format!(" on {}", self.node_name(owner.node))).unwrap_or_default();
         let for_node = run.target.map(|node| format!(" for {}", self.node_name(node))).unwrap_or_default();
         let due = run.due.map(|due| wall.at(due));
@@ -71,22 +71,22 @@ impl ExplanationWriter<'_> {
         }
     }
 
-    /// What becomes of a run whose node is not heard of.
+    /// What happens to a run whose node sends no heartbeats; empty if its node is alive.
     fn silence(&self, run: &Run) -> String {
         let node = run.owner.and_then(|owner| self.known.nodes.iter().find(|node| node.id == owner.node));
         let Some(node) = node.filter(|node| self.why.now > node.gone) else { return String::new() };
         let (beat, after) = (self.wall(run.schedule.as_ref()).at(node.beat), stale_after(&run.terms));
         let ended = if run.terms.lease.is_some() { ", by when its program has been ended" } else { "" };
-        format!("; its node was heard of last at {beat}, and {after} without a word make it lost{ended}")
+        format!("; the last heartbeat of its node was at {beat}, and {after} later it is lost{ended}")
     }
 
-    /// How the program of a run ended that was lost before.
+    /// The late result of a program whose run had been declared lost; empty if there is none.
     fn late_note(&self, run: &Run) -> String {
         let Some(last) = run.log.last().filter(|last| last.is_late_result()) else { return String::new() };
-        format!("; at {} it was heard that {}", self.wall(run.schedule.as_ref()).at(last.at), last.message)
+        format!("; at {} its node reported that {}", self.wall(run.schedule.as_ref()).at(last.at), last.message)
     }
 
-    /// A finished run that someone has given another state.
+    /// How an operator marked a finished run; `None` if none did.
     fn mark(&self, run: &Run) -> Option<String> {
         let [.., before, last] = run.log.as_slice() else { return None };
         // A late result does not change the state.
@@ -101,17 +101,17 @@ impl ExplanationWriter<'_> {
         Some(format!("was {} until {} marked it {} at {at}{why}", before.state, by(&last.actor), run.state))
     }
 
-    /// The log of a run, an entry a line.
+    /// The log of a run, one entry per line.
     pub(super) fn log(&mut self, run: &Run) {
         let wall = self.wall(run.schedule.as_ref());
-        let first = run.log.len().saturating_sub(LOG_TOLD);
+        let first = run.log.len().saturating_sub(LOG_SHOWN);
         for entry in &run.log[first..] {
             let message = if entry.message.is_empty() { String::new() } else { format!(": {}", entry.message) };
             self.detail(format!("{}  {}, by {}{message}", wall.stamp(entry.at), entry.state, by(&entry.actor)));
         }
     }
 
-    /// What can be done about the outcome of a run.
+    /// Adds what the user can do about the outcome of a run.
     pub(super) fn advise_on(&mut self, run: &Run, schedule: Option<&ScheduleId>) {
         let (job, run_name) = (&self.why.job, name(run));
         let advice = match (run.state, &run.reason) {
@@ -120,23 +120,26 @@ impl ExplanationWriter<'_> {
                 "its node could not reach the store in time; a longer `ttl` in the job bridges that".to_owned()
             }
             (State::Failure, _) => {
-                format!("`cronhold logs {run_name}` shows what it said, `cronhold rerun {run_name}` runs it again")
+                format!("`cronhold logs {run_name}` shows its output, `cronhold rerun {run_name}` runs it again")
             }
             (State::Error, Some(Reason::Unbound(_) | Reason::Condition(_) | Reason::NotLaunched(_))) => {
                 format!("correct the job, then `cronhold rerun {run_name}` runs it again")
             }
             (State::Error, Some(Reason::StartUnknown)) => format!(
-                "look whether it ran, then `cronhold rerun {run_name}` runs it again; `on_lost: retry` does so by itself"
+                "check whether it ran, then `cronhold rerun {run_name}` runs it again; `on_lost: retry` does so \
+                 automatically"
             ),
             (State::Error, _) => format!("`cronhold rerun {run_name}` runs it again"),
             (State::Skipped, Some(Reason::Overlap | Reason::Lock)) => {
-                "with `overlap: queue` it waits instead; `cronhold lint` says when a job takes too long".to_owned()
+                "with `overlap: queue` it waits instead; `cronhold lint` reports when a job takes too long".to_owned()
             }
             (State::Skipped, Some(Reason::Missed | Reason::Paused)) if schedule.is_some() => {
-                format!("`cronhold backfill {job}` runs what was missed; `catch_up: {{policy: all}}` does so by itself")
+                format!(
+                    "`cronhold backfill {job}` runs what was missed; `catch_up: {{policy: all}}` does so automatically"
+                )
             }
             (State::Skipped, Some(Reason::NoEligibleNode)) => {
-                "`cronhold nodes` shows the nodes and their labels; `nodes` in the job asks for some".to_owned()
+                "`cronhold nodes` shows the nodes and their labels; `nodes` in the job requires some".to_owned()
             }
             _ => return,
         };

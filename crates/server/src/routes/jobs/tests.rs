@@ -55,7 +55,7 @@ fn preconditions_prevent_lost_updates() {
         assert_eq!(first.status, 201);
         let rejected = put("If-None-Match: *", "b").await;
         assert_eq!(rejected.problem(), (409, "conflict".to_owned()));
-        assert_eq!(rejected.json()["detail"], "there is a job `j` already");
+        assert_eq!(rejected.json()["detail"], "the job `j` already exists");
         let tag = first.headers["etag"].to_str().expect("a text").to_owned();
         let second = put(&format!("If-Match: {tag}"), "b").await;
         assert_eq!((second.status, second.json()["revision"].as_u64()), (200, Some(2)));
