@@ -90,7 +90,7 @@ impl StoreConnection {
         let (there, back) = (fault_plan.delay(&self.rng, machine), fault_plan.delay(&self.rng, machine));
         // A call to a local store dies with its sender; on a network it may still arrive.
         let outlives_sender = store.is_shared() && self.rng.one_in(2);
-        self.context.executor.spawn(TaskOwner::Nobody, async move {
+        self.context.executor.spawn(TaskOwner::Detached, async move {
             time.sleep(there).await;
             if is_lost || !(is_alive.load(Ordering::Relaxed) || outlives_sender) {
                 return;

@@ -20,7 +20,7 @@ pub(crate) enum TaskOwner {
     /// A program on a machine.
     Program { machine: usize },
     /// No owner: calls in transit and background tasks, which no crash ends.
-    Nobody,
+    Detached,
 }
 
 /// The tasks of a simulation. Clones share them.
@@ -193,7 +193,7 @@ mod tests {
         let seen: Arc<Mutex<Vec<u64>>> = Arc::default();
         for number in 0..5 {
             let (seen, time) = (Arc::clone(&seen), time.clone());
-            let owner = if number == 4 { TaskOwner::Program { machine: 0 } } else { TaskOwner::Nobody };
+            let owner = if number == 4 { TaskOwner::Program { machine: 0 } } else { TaskOwner::Detached };
             executor.spawn(owner, async move {
                 // Two tasks wait for one moment, two for a later one, and the last is ended before its own.
                 time.sleep(Span::from_secs(1 + number / 2)).await;

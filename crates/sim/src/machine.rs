@@ -38,14 +38,14 @@ pub(crate) struct SimMachine {
     bug: DeliberateBug,
     store: Arc<dyn Store>,
     programs: SimPrograms,
-    life: Option<DaemonLife>,
+    daemon: Option<DaemonProcess>,
     /// Number of the scenario event that paused its daemon.
     paused: Option<usize>,
 }
 
 /// One daemon process.
 #[derive(Debug)]
-struct DaemonLife {
+struct DaemonProcess {
     handle: NodeHandle,
     is_alive: Arc<AtomicBool>,
     is_stopping: bool,
@@ -92,7 +92,7 @@ impl SimMachine {
             bug,
             store: bug.wrap_store(Arc::new(observed), node_id(number)),
             programs,
-            life: None,
+            daemon: None,
             paused: None,
             name,
             rng,
@@ -106,7 +106,7 @@ impl SimMachine {
 
     /// The handle of its daemon; `None` while the daemon is down.
     pub(crate) fn handle(&self) -> Option<&NodeHandle> {
-        self.life.as_ref().map(|life| &life.handle)
+        self.daemon.as_ref().map(|daemon| &daemon.handle)
     }
 
     /// The owner of the tasks of its daemon.
@@ -116,7 +116,7 @@ impl SimMachine {
 
     /// Starts its daemon.
     pub(crate) fn start(&mut self) {
-        assert!(self.life.is_none(), "one daemon at a time");
+        assert!(self.daemon.is_none(), "one daemon at a time");
         let is_alive = Arc::new(AtomicBool::new(true));
         let connection = StoreConnection {
             store: Arc::clone(&self.store),
@@ -146,7 +146,7 @@ impl SimMachine {
         self.programs.connect(handle.clone());
         let beginning = handle.clone();
         self.context.executor.spawn(self.owner(), async move { beginning.begin().await });
-        self.life = Some(DaemonLife { handle, is_alive, is_stopping: false });
+        self.daemon = Some(DaemonProcess { handle, is_alive, is_stopping: false });
         self.context.log(&self.name, || "starts".to_owned());
         self.context.daemon_changed(self.number, DaemonChange::Up);
         let (context, source) = (self.context.clone(), self.name.clone());
@@ -159,31 +159,31 @@ impl SimMachine {
 
     /// Asks its daemon to stop. Returns false if the daemon is not running.
     pub(crate) fn stop(&mut self) -> bool {
-        let Some(life) = &mut self.life else { return false };
-        life.is_stopping = true;
+        let Some(daemon) = &mut self.daemon else { return false };
+        daemon.is_stopping = true;
         self.context.log(&self.name, || "is asked to stop".to_owned());
         self.context.daemon_changed(self.number, DaemonChange::Down);
-        let handle = life.handle.clone();
-        self.context.executor.spawn(TaskOwner::Nobody, async move { handle.stop().await });
+        let handle = daemon.handle.clone();
+        self.context.executor.spawn(TaskOwner::Detached, async move { handle.stop().await });
         true
     }
 
     /// Kills its daemon at once, also one that is stopping.
     pub(crate) fn crash(&mut self) {
-        let Some(life) = self.life.take() else { return };
+        let Some(daemon) = self.daemon.take() else { return };
         if self.paused.take().is_some() {
             self.context.resumed(self.number, &self.name);
         }
-        self.context.log(&self.name, || if life.is_stopping { "is killed" } else { "crashes" }.to_owned());
+        self.context.log(&self.name, || if daemon.is_stopping { "is killed" } else { "crashes" }.to_owned());
         self.context.daemon_changed(self.number, DaemonChange::Down);
-        life.is_alive.store(false, Ordering::Relaxed);
+        daemon.is_alive.store(false, Ordering::Relaxed);
         self.context.executor.end(self.owner());
         self.programs.disconnect();
     }
 
     /// Suspends its daemon for a scenario event. Returns false if it is down or already suspended.
     pub(crate) fn pause(&mut self, event: usize) -> bool {
-        if self.life.is_none() || self.paused.is_some() {
+        if self.daemon.is_none() || self.paused.is_some() {
             return false;
         }
         self.paused = Some(event);
@@ -206,7 +206,7 @@ impl SimMachine {
     /// Ends the simulation of this machine. Its daemon and its programs hold references to each other and would leak
     /// otherwise.
     pub(crate) fn dismiss(&mut self) {
-        self.life = None;
+        self.daemon = None;
         self.programs.dismiss();
     }
 
@@ -222,10 +222,10 @@ impl SimMachine {
         if self.paused.take().is_some() {
             self.context.resumed(self.number, &self.name);
         }
-        if self.life.as_ref().is_some_and(|life| life.is_stopping) {
+        if self.daemon.as_ref().is_some_and(|daemon| daemon.is_stopping) {
             self.crash();
         }
-        if self.life.is_none() && self.is_started {
+        if self.daemon.is_none() && self.is_started {
             self.start();
         }
     }

@@ -272,7 +272,7 @@ impl SimPrograms {
 
     /// Reports of a keeper are independent of the daemon; without a keeper they are in the daemon itself.
     fn report_owner(&self) -> TaskOwner {
-        if self.host.has_keeper { TaskOwner::Nobody } else { TaskOwner::Daemon { machine: self.host.machine } }
+        if self.host.has_keeper { TaskOwner::Detached } else { TaskOwner::Daemon { machine: self.host.machine } }
     }
 
     fn lock(&self) -> MutexGuard<'_, SimProgramTable> {

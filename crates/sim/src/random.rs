@@ -16,7 +16,8 @@ impl SimRandom {
     }
 
     /// The stream of one concern of a seed; `number` distinguishes several of a kind. It does not depend on other
-    /// streams, so that leaving out one event does not change the others.
+    /// streams, so that leaving out one event does not change the others. The name is part of the seed: a changed name
+    /// changes every simulation, and seeds in tests lose their meaning.
     pub(crate) fn of(seed: u64, concern: &str, number: u64) -> Self {
         let named = concern.bytes().fold(seed ^ 0x517c_c1b7_2722_0a95, |hash, byte| {
             let mut state = hash ^ u64::from(byte);

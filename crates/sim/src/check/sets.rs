@@ -47,7 +47,7 @@ fn agrees(model: &StoreModel, job: &JobId) -> CheckResult {
             return Err(format!("{} is {} and counted as active", name(run), run.state));
         }
         if (run.state == State::Waiting) != state.is_queued(run.id) {
-            return Err(format!("{} is {} and the queue says otherwise", name(run), run.state));
+            return Err(format!("{} is {} and the queue disagrees", name(run), run.state));
         }
     }
     match listed(state).find(|id| model.runs.get(id).is_none_or(|run| run.state.is_finished())) {

@@ -44,7 +44,7 @@ fn moves(run: &Run) -> CheckResult {
         return Err(format!("begins as {first}"));
     }
     if run.log.last().map(|entry| entry.state) != Some(run.state) {
-        return Err(format!("is {} and its log says something else", run.state));
+        return Err(format!("is {} and its log ends in another state", run.state));
     }
     for pair in run.log.windows(2) {
         let (from, to) = (pair[0].state, pair[1].state);

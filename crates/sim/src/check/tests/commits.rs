@@ -124,7 +124,7 @@ fn job_state_that_disagrees_with_runs_is_reported() {
     let started = run(1, &[Waiting, Starting]);
     expect([unit([put(&started), state(&[])])], "j#1 is starting and not counted as active");
     let waiting = run(1, &[Waiting]);
-    expect([unit([put(&waiting), state(&[])])], "j#1 is waiting and the queue says otherwise");
+    expect([unit([put(&waiting), state(&[])])], "j#1 is waiting and the queue disagrees");
     let ended = run(1, &[Waiting, Starting, Success]);
     expect([unit([put(&ended), state(&[&started])])], "j still counts run");
 }
