@@ -216,7 +216,7 @@ impl SimMachine {
         self.programs.lose_keeper();
     }
 
-    /// Ends the fault phase: resumes its daemon, or restarts it if it is stopping or down.
+    /// Ends the fault phase: corrects the clock, and resumes the daemon, or restarts it if it is stopping or down.
     pub(crate) fn recover(&mut self) {
         self.clock.set(0);
         if self.paused.take().is_some() {

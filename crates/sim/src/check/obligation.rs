@@ -183,7 +183,7 @@ impl ObligationChecker {
                 (None, Some(job)) => eligible(context, job),
                 (None, None) => context.model.nodes.keys().copied().collect(),
             },
-            // The node waits for the keeper's report and writes nothing until then.
+            // The node waits for a report about the program and writes nothing until then.
             State::Starting => return None,
             _ => run.owner.map(|owner| owner.node).into_iter().collect(),
         };

@@ -15,7 +15,7 @@ use super::DeliberateBug;
 /// Longer than any simulation.
 const ALWAYS: Span = Span::from_secs(30 * 86_400);
 
-/// The first heartbeat of each node, which hides the later ones.
+/// The first heartbeat of each incarnation of a node, which replaces the later ones.
 pub(super) type FirstBeats = BTreeMap<NodeId, (u32, Instant)>;
 
 /// The record as a node with this bug sees it.

@@ -64,7 +64,7 @@ pub enum DeliberateBug {
     RepeatedLaunches,
     /// Programs are launched long after their commits.
     LateLaunches,
-    /// Every node believes that all others drain, so that all nodes compete for everything and none leaves a run to
+    /// Every node believes that all others drain, so that all nodes try everything at once and no node assigns a run to
     /// another.
     OthersDrain,
     /// Hints never arrive. The watchdog and polling compensate for it.
