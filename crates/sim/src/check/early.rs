@@ -7,7 +7,7 @@ use cronhold_core::record::Run;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::Unit;
 
-use super::{CheckResult, CheckerContext, InvariantChecker, is_asked, starting};
+use super::{CheckResult, CheckerContext, InvariantChecker, is_started_explicitly, starting};
 use crate::store_model::{StoreModel, name};
 
 /// Maximum error of a node about the store's time.
@@ -43,7 +43,7 @@ impl InvariantChecker for EarlyStartChecker {
         if !is_shared || self.set.is_some_and(|set| at.minus(set) < LEARN) {
             return Ok(());
         }
-        for run in starting(model, unit).filter(|run| !is_asked(run)) {
+        for run in starting(model, unit).filter(|run| !is_started_explicitly(run)) {
             let Some(due) = due(model, run) else { continue };
             if due > now.plus(UNSURE_MAX) {
                 return Err(format!("{} starts at {now} and is due at {due}", name(run)));

@@ -7,7 +7,7 @@ use cronhold_core::job::OverlapPolicy;
 use cronhold_core::{JobUid, NodeId, RunId};
 use cronhold_store::Unit;
 
-use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch, is_asked, runs, starting};
+use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch, is_started_explicitly, runs, starting};
 use crate::store_model::name;
 
 /// A live program: the name of its run, and its target node.
@@ -36,7 +36,7 @@ impl InvariantChecker for OverlapChecker {
             self.count += 1;
             self.positions.insert(run.id, self.count);
             let Some(job) = model.jobs.get(&run.job).map(|job| &job.job) else { continue };
-            if is_asked(run) || job.overlap == OverlapPolicy::Allow {
+            if is_started_explicitly(run) || job.overlap == OverlapPolicy::Allow {
                 continue;
             }
             let is_each = job.nodes.is_each();

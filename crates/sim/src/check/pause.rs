@@ -3,7 +3,7 @@
 
 use cronhold_store::Unit;
 
-use super::{CheckResult, CheckerContext, InvariantChecker, is_asked, starting};
+use super::{CheckResult, CheckerContext, InvariantChecker, is_started_explicitly, starting};
 use crate::store_model::name;
 
 /// Checks every run that gets a program.
@@ -17,7 +17,7 @@ impl InvariantChecker for PauseChecker {
 
     fn before(&mut self, CheckerContext { model, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         for run in starting(model, unit) {
-            if run.is_by_operator() || is_asked(run) {
+            if run.is_by_operator() || is_started_explicitly(run) {
                 continue;
             }
             if model.is_paused(&run.job) {
