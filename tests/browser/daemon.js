@@ -1,4 +1,4 @@
-// A real daemon in a folder of its own on a free port, and the certainty that nothing of it is left behind.
+// The real daemon in a temporary folder on a free port, with a check that it leaves no processes behind.
 
 import { spawn } from "node:child_process";
 import fs from "node:fs";
@@ -8,17 +8,17 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const BINARY = path.resolve(ROOT, process.env.CARGO_TARGET_DIR ?? "target", "debug", "cronhold");
-/** How long anything may take before the test gives up. */
+/** Timeout for every wait. */
 export const PATIENCE_MS = 30_000;
 const POLL_MS = 25;
 
-/** Waits until `look` answers with something; says what did not happen otherwise. */
+/** Polls `look` until it returns a truthy value, and returns that; after the timeout, fails with `what`. */
 export async function until(what, look) {
     const deadline = Date.now() + PATIENCE_MS;
     for (;;) {
         const found = await look();
         if (found) return found;
-        if (Date.now() > deadline) throw new Error(`it did not happen in ${PATIENCE_MS} ms: ${what}`);
+        if (Date.now() > deadline) throw new Error(`timed out after ${PATIENCE_MS} ms: ${what}`);
         await new Promise((go) => setTimeout(go, POLL_MS));
     }
 }
@@ -27,10 +27,10 @@ export class Daemon {
     #process = null;
     #folder = fs.mkdtempSync(path.join(os.tmpdir(), "cronhold-browser-"));
     #port = 0;
-    /** Everything that it has said, over all its starts. */
-    said = "";
+    /** Output of all its starts. */
+    output = "";
 
-    /** Files by their paths below the jobs directory. */
+    /** `jobs` maps paths below the jobs directory to file contents. */
     constructor(jobs) {
         fs.mkdirSync(this.#data);
         fs.mkdirSync(this.#jobs);
@@ -53,19 +53,19 @@ export class Daemon {
         return fs.readFileSync(path.join(this.#data, "token"), "utf8").trim();
     }
 
-    /** The link that the first start prints. */
+    /** The one-time link that the first start prints. */
     get printedLink() {
-        return /http:\/\/\S+\/enter\?once=\w+/.exec(this.said)?.[0];
+        return /http:\/\/\S+\/enter\?once=\w+/.exec(this.output)?.[0];
     }
 
-    /** Puts a job file. */
+    /** Writes a job file. */
     write(name, text) {
         const file = path.join(this.#jobs, name);
         fs.mkdirSync(path.dirname(file), { recursive: true });
         fs.writeFileSync(file, text);
     }
 
-    /** Starts it, again on the same port if it ran before, and waits until it is ready. */
+    /** Starts the daemon and waits until it is ready. A restart uses the same port. */
     async start(environment = {}) {
         const listen = `127.0.0.1:${this.#port}`;
         const options = ["up", "--data", this.#data, "--jobs", this.#jobs, "--listen", listen];
@@ -74,14 +74,14 @@ export class Daemon {
         });
         this.#process = child;
         for (const stream of [child.stdout, child.stderr]) {
-            stream.setEncoding("utf8").on("data", (text) => (this.said += text));
+            stream.setEncoding("utf8").on("data", (text) => (this.output += text));
         }
         await until("the daemon is ready", async () => {
             if (child.exitCode !== null) throw new Error(`the daemon ended with code ${child.exitCode}`);
             const address = readJson(path.join(this.#data, "address"));
             if (address?.pid !== child.pid) return false;
             this.#port = Number(new URL(address.url).port);
-            return fetch(`${this.url}/ready`).then((answer) => answer.ok, () => false);
+            return fetch(`${this.url}/ready`).then((response) => response.ok, () => false);
         });
     }
 
@@ -94,29 +94,29 @@ export class Daemon {
         this.#process = null;
     }
 
-    /** Asks the API as someone with the token. */
-    async ask(method, route, body) {
+    /** Sends an API request with the token. */
+    async request(method, route, body) {
         const headers = { authorization: `Bearer ${this.token}`, "content-type": "application/json" };
         const options = { method, headers, body: body && JSON.stringify(body) };
-        const answer = await fetch(`${this.url}/api/v1${route}`, options);
-        if (!answer.ok) throw new Error(`${method} ${route}: ${answer.status} ${await answer.text()}`);
-        return answer.status === 204 ? null : answer.json();
+        const response = await fetch(`${this.url}/api/v1${route}`, options);
+        if (!response.ok) throw new Error(`${method} ${route}: ${response.status} ${await response.text()}`);
+        return response.status === 204 ? null : response.json();
     }
 
-    /** A link for the page that works once. */
+    /** Requests a one-time link to the page. */
     async link() {
-        return (await this.ask("POST", "/link")).url;
+        return (await this.request("POST", "/link")).url;
     }
 
     /**
-     * Stops it and waits until everything it has started is gone, the keeper included. What does not go by itself is
-     * killed, and is an error: a test run must leave nothing behind.
+     * Stops the daemon and waits until all processes that it started have ended, including the keeper. Processes that
+     * remain are killed, and the test fails.
      */
     async remove() {
         await this.stop();
         const left = () => processesNaming(this.#folder);
         try {
-            await until("all processes are gone", () => left().length === 0);
+            await until("all processes have ended", () => left().length === 0);
         } finally {
             for (const pid of left()) process.kill(pid, "SIGKILL");
             fs.rmSync(this.#folder, { recursive: true, force: true });
@@ -132,7 +132,7 @@ function readJson(file) {
     }
 }
 
-/** Processes whose command line or environment names a folder. */
+/** Processes whose command line or environment contains a folder. */
 function processesNaming(folder) {
     const pids = fs.readdirSync("/proc").filter((name) => /^\d+$/.test(name)).map(Number);
     const names = (pid, file) => {

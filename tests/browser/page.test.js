@@ -1,4 +1,4 @@
-// What someone does with the page: enters, looks, runs, watches, stops, pauses.
+// Tests of the web page: sign in, list jobs, run, follow, stop, pause.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { launch, visitor } from "./browser.js";
 import { Daemon, until } from "./daemon.js";
 
-/** A name that would be a picture and a script if anybody made markup of it. */
+/** A job name that would run a script if the page inserted it as markup. */
 const HOSTILE = "<img src=x onerror=document.title='taken'>";
 
 const JOBS = {
@@ -31,19 +31,22 @@ after(async () => {
     await daemon.remove();
 });
 
-/** A test with a visitor of its own, who may have come in by a link. What the daemon said is shown when it fails. */
-function visit(name, { isInside = true }, steps) {
+/**
+ * A test with its own visitor, who is signed in by a link unless `isSignedIn` is false. A failure shows the page and
+ * the output of the daemon.
+ */
+function visit(name, { isSignedIn = true }, steps) {
     test(name, async () => {
-        const someone = await visitor(browser);
+        const guest = await visitor(browser);
         try {
-            if (isInside) await someone.page.goto(await daemon.link());
-            await steps(someone.page);
+            if (isSignedIn) await guest.page.goto(await daemon.link());
+            await steps(guest.page);
         } catch (error) {
-            const shown = await someone.page.locator("body").innerText();
-            const scene = `The page was:\n${shown}\n\nThe daemon said:\n${daemon.said}`;
-            throw new Error(`${error.message}\n\n${scene}`, { cause: error });
+            const shown = await guest.page.locator("body").innerText();
+            const details = `The page was:\n${shown}\n\nThe daemon's output:\n${daemon.output}`;
+            throw new Error(`${error.message}\n\n${details}`, { cause: error });
         } finally {
-            await someone.leave();
+            await guest.leave();
         }
     });
 }
@@ -51,22 +54,22 @@ function visit(name, { isInside = true }, steps) {
 const row = (page, id) => page.locator(`tr[data-job=${JSON.stringify(id)}]`);
 const act = (place, word) => place.locator(`[data-act=${word}]`);
 
-visit("the link of the first start lets one browser in, once", { isInside: false }, async (page) => {
+visit("the link of the first start works once", { isSignedIn: false }, async (page) => {
     assert.ok(daemon.printedLink, "the first start prints a link");
     await page.goto(daemon.printedLink);
     await row(page, "nightly").waitFor();
-    assert.equal(new URL(page.url()).search, "", "the code does not stay in the address");
-    assert.deepEqual(await page.evaluate(() => document.cookie), "", "no script can read the session");
+    assert.equal(new URL(page.url()).search, "", "the code is removed from the address");
+    assert.deepEqual(await page.evaluate(() => document.cookie), "", "scripts cannot read the session cookie");
 
     const other = await visitor(browser);
-    const answer = await other.page.goto(daemon.printedLink);
-    assert.ok(answer.status() >= 400, `the link worked twice: ${answer.status()}`);
+    const response = await other.page.goto(daemon.printedLink);
+    assert.ok(response.status() >= 400, `the link worked twice: ${response.status()}`);
     await other.page.goto(daemon.url);
     await other.page.getByText("cronhold token link").waitFor();
     await other.leave();
 });
 
-visit("without a session there is a door and no data", { isInside: false }, async (page) => {
+visit("without a session the page shows the sign-in form and no data", { isSignedIn: false }, async (page) => {
     await page.goto(daemon.url);
     await page.getByText("You are not signed in").waitFor();
     const text = await page.content();
@@ -82,7 +85,7 @@ visit("without a session there is a door and no data", { isInside: false }, asyn
     await row(page, "nightly").waitFor();
 });
 
-visit("the list shows every job, and what is wrong with a file", {}, async (page) => {
+visit("the list shows every job and the errors of invalid files", {}, async (page) => {
     for (const id of ["demo/ticker", "nightly", "broken", HOSTILE]) await row(page, id).waitFor();
     assert.match(await row(page, "nightly").innerText(), /30 2 \* \* \*/);
     const next = row(page, "nightly").locator("td.next time");
@@ -101,14 +104,14 @@ visit("the list shows every job, and what is wrong with a file", {}, async (page
     await page.getByText("No job is called like that.").waitFor();
 });
 
-visit("a run is started, watched while it writes, and stopped", {}, async (page) => {
+visit("a run is started, followed and stopped", {}, async (page) => {
     await act(row(page, "demo/ticker"), "run").click();
     await page.locator(".notice.done a").click();
     await page.locator("#view .heading .state.running").waitFor();
     const output = page.locator("pre.output");
     const lines = async () => (await output.innerText()).match(/line \d+/g)?.length ?? 0;
     const first = await until("the first lines appear", lines);
-    await until("more lines appear by themselves", async () => (await lines()) > first + 3);
+    await until("more lines appear without a reload", async () => (await lines()) > first + 3);
     await page.locator("#view .heading .state.running").waitFor();
     assert.match(await output.innerText(), /line 1 <b>red<\/b>\n/, "markup is text, escape sequences are gone");
     assert.equal(await output.locator("b").count(), 0);
@@ -120,12 +123,12 @@ visit("a run is started, watched while it writes, and stopped", {}, async (page)
     assert.ok((await lines()) > first);
     const steps = await page.locator(".steps .state").allInnerTexts();
     assert.deepEqual(steps.slice(-3, -1), ["running", "stopping"]);
-    assert.equal(await act(page.locator("#view"), "stop").count(), 0, "what has ended cannot be stopped");
+    assert.equal(await act(page.locator("#view"), "stop").count(), 0, "a finished run has no stop button");
 });
 
-visit("what others do appears by itself", {}, async (page) => {
+visit("changes by others appear without a reload", {}, async (page) => {
     await page.locator(".live").waitFor();
-    const made = await daemon.ask("POST", "/jobs/nightly/runs", {});
+    const made = await daemon.request("POST", "/jobs/nightly/runs", {});
     await page.locator(`aside li[data-run="${made.id}"] .state.success`).waitFor();
     await row(page, "nightly").locator(".last .state.success").waitFor();
     daemon.write("new.yaml", 'program: "true"\n');
@@ -137,24 +140,24 @@ visit("a job is paused with a reason and resumed", {}, async (page) => {
     await page.getByRole("dialog").getByLabel("Why").fill("tea");
     await page.getByRole("dialog").getByRole("button", { name: "Pause" }).click();
     await row(page, "nightly").getByText("paused", { exact: true }).waitFor();
-    assert.equal((await daemon.ask("GET", "/jobs/nightly")).pause.why, "tea");
+    assert.equal((await daemon.request("GET", "/jobs/nightly")).pause.why, "tea");
 
     await row(page, "nightly").getByRole("link", { name: "nightly", exact: true }).click();
     await page.getByText(/Paused since .* by page: tea/).waitFor();
     await page.getByText("At 02:30 every day, Europe/Berlin time").waitFor();
     await act(page.locator("#view"), "resume").click();
     await act(page.locator("#view"), "pause").waitFor();
-    assert.equal((await daemon.ask("GET", "/jobs/nightly")).paused, false);
+    assert.equal((await daemon.request("GET", "/jobs/nightly")).paused, false);
 });
 
-visit("a refusal is shown with its hint, and stops nobody", {}, async (page) => {
+visit("an error is shown with its hint, and the page stays usable", {}, async (page) => {
     await page.goto(`${daemon.url}/#/job/nighly`);
     await page.locator("#view .none strong").waitFor();
     await page.goto(`${daemon.url}/#/`);
-    const made = await daemon.ask("POST", "/jobs/demo%2Fticker/runs", {});
+    const made = await daemon.request("POST", "/jobs/demo%2Fticker/runs", {});
     await page.goto(`${daemon.url}/#/run/${made.id}`);
     await page.locator("#view .heading .state.running").waitFor();
-    // Someone else is quicker, and this page has not heard of it.
+    // Simulates a run that ended before the page received the event.
     await page.route("**/runs/*/stop", (route) =>
         route.fulfill({
             status: 409,
@@ -183,7 +186,7 @@ visit("names, descriptions and outputs never become markup", {}, async (page) =>
     assert.ok(!(await page.title()).startsWith("taken"));
 });
 
-visit("escape sequences are read also when they come in pieces", {}, async (page) => {
+visit("split escape sequences are parsed", {}, async (page) => {
     const cases = [
         [["plain\r\n"], [["plain\n", ""]]],
         [["\x1b[1;3", "1mred\x1b", "[0m."], [["red", "fg1 bold"], [".", ""]]],
@@ -202,13 +205,13 @@ visit("escape sequences are read also when they come in pieces", {}, async (page
     assert.deepEqual(found, cases.map(([, expected]) => expected));
 });
 
-visit("the page says when the daemon is away, and goes on when it is back", {}, async (page) => {
+visit("the page reports an unreachable daemon and reconnects", {}, async (page) => {
     await page.locator(".live").waitFor();
     await daemon.stop();
     await page.getByText("The daemon does not answer.").waitFor();
     await daemon.start();
     await page.locator("#away").waitFor({ state: "hidden" });
     await page.locator(".live").waitFor();
-    const made = await daemon.ask("POST", "/jobs/nightly/runs", {});
+    const made = await daemon.request("POST", "/jobs/nightly/runs", {});
     await page.locator(`aside li[data-run="${made.id}"]`).waitFor();
 });

@@ -1,4 +1,4 @@
-// The page of a node on a Redis that nodes of Cronken share: what they run stands beside what ours run.
+// The page of a node that shares a Redis with nodes of Cronken: it shows their runs beside ours.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -26,7 +26,7 @@ after(async () => {
 });
 
 /** Writes a run as a node of Cronken does. */
-function theirs(id, job, status, more) {
+function writePeerRun(id, job, status, more) {
     const start = (Date.now() / 1000 - 2).toFixed(6);
     const rundata = { job_name: job, start_time: start, host: "draco", status, ...more };
     redis.cli("HSET", "{cronken}:rundata", id, JSON.stringify(rundata));
@@ -34,17 +34,17 @@ function theirs(id, job, status, more) {
     else for (const key of [`results:${job}:fail`, "results:fail"]) redis.cli("ZADD", `{cronken}:${key}`, start, id);
 }
 
-test("runs of Cronken's nodes are shown, with their hosts and last lines, and kept apart", async () => {
+test("runs of Cronken's nodes are shown separately, with host and last lines", async () => {
     const { page, leave } = await visitor(browser);
     await page.goto(await daemon.link());
     await page.locator('tr[data-job="report"]').waitFor();
-    const made = await daemon.ask("POST", "/jobs/report/runs", {});
+    const made = await daemon.request("POST", "/jobs/report/runs", {});
 
     await page.goto(`${daemon.url}/#/runs`);
     await page.locator(`tr[data-run="${made.id}"] .state.success`).waitFor();
     assert.ok(await page.getByText("Run by Cronken's own nodes").isHidden(), "there are none yet");
-    theirs("a1", "report", "running", {});
-    theirs("b2", HOSTILE, "fail", { retcode: 3, output: `one\n${HOSTILE}\n`, duration: 1.5 });
+    writePeerRun("a1", "report", "running", {});
+    writePeerRun("b2", HOSTILE, "fail", { retcode: 3, output: `one\n${HOSTILE}\n`, duration: 1.5 });
     const running = page.locator('tr[data-peer-run="a1"]');
     await running.waitFor();
     assert.match(await running.innerText(), /report\s+running[\s\S]*on draco/);
@@ -57,9 +57,9 @@ test("runs of Cronken's nodes are shown, with their hosts and last lines, and ke
     await running.getByRole("link", { name: "report" }).click();
     await page.locator("h1").getByText("report").waitFor();
     await page.locator('tr[data-peer-run="a1"]').waitFor();
-    assert.equal(await page.locator('tr[data-peer-run="b2"]').count(), 0, "it is of another job");
+    assert.equal(await page.locator('tr[data-peer-run="b2"]').count(), 0, "a run of another job is not shown");
     await page.goto(`${daemon.url}/#/runs?state=success`);
     await page.locator(`tr[data-run="${made.id}"]`).waitFor();
-    assert.equal(await page.getByText("Run by Cronken's own nodes").count(), 0, "only ours can be chosen by state");
+    assert.equal(await page.getByText("Run by Cronken's own nodes").count(), 0, "the filter applies to our runs only");
     await leave();
 });

@@ -1,4 +1,4 @@
-// A real Redis in a folder of its own on a free port.
+// A real Redis server in a temporary folder on a free port.
 
 import { execFileSync, spawn } from "node:child_process";
 import fs from "node:fs";
@@ -27,7 +27,7 @@ export class Redis {
         });
     }
 
-    /** Asks by `redis-cli`. */
+    /** Runs a command with `redis-cli`. */
     cli(...words) {
         try {
             return execFileSync("redis-cli", ["-p", ...[this.#port, ...words].map(String)], { encoding: "utf8", stdio: "pipe" });

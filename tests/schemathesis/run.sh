@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# run.sh CRONHOLD SCHEMATHESIS: starts a daemon in a folder of its own on a free port, and lets Schemathesis ask it
-# everything that the description of the API allows, and much that it does not. Quiet, unless something is wrong.
+# run.sh CRONHOLD SCHEMATHESIS: starts a daemon in a temporary folder on a free port, and lets Schemathesis send valid
+# and invalid requests for every operation of the OpenAPI description. Prints details only on failure.
 set -euo pipefail
 
 cronhold="$(realpath "$1")"
 schemathesis="$(realpath "$2")"
 here="$(cd -P "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-# How often it is looked whether the daemon is ready, ten times a second, before it counts as broken.
-looks_max=300
-# Seconds that all questions together may take.
+# Maximum number of checks for readiness, ten per second.
+checks_max=300
+# Time limit for all requests, in seconds.
 seconds_max=60
 
 folder="$(mktemp -d)"
@@ -22,7 +22,7 @@ clean() {
 }
 trap clean EXIT
 
-# Jobs that do nothing, one of them for a while, so that there is something to ask about and nothing to break.
+# Jobs that do nothing, one of them for two seconds, and one invalid job file.
 mkdir "$folder/jobs"
 printf 'program: {noop: true}\nschedule: {every: 1s}\nlabels: [quick]\n' >"$folder/jobs/tick.yaml"
 printf 'program: {noop: 2s}\nschedule: triggered\noverlap: queue\n' >"$folder/jobs/nap.yaml"
@@ -32,7 +32,7 @@ cd "$folder"
 : >log
 env -i PATH="$PATH" "$cronhold" up --data data --jobs jobs --listen 127.0.0.1:0 >log 2>&1 &
 daemon=$!
-for ((look = 0; look < looks_max; look++)); do
+for ((check = 0; check < checks_max; check++)); do
     ! grep -q ' ready$' log || break
     kill -0 "$daemon" 2>/dev/null || break
     sleep 0.1
@@ -47,14 +47,14 @@ url="$(sed 's/.*"url":"\([^"]*\)".*/\1/' data/address)"
 failed=0
 timeout "$seconds_max" "$schemathesis" --config-file "$here/schemathesis.toml" --no-color \
     run "$here/../../docs/reference/openapi.json" --url "$url" \
-    --header "Authorization: Bearer $(cat data/token)" >answers 2>&1 || failed=$?
-# A daemon that has died has refused everything since, which may look well.
+    --header "Authorization: Bearer $(cat data/token)" >results 2>&1 || failed=$?
+# If the daemon died, every request was refused, which Schemathesis may accept.
 kill -0 "$daemon" 2>/dev/null || failed=1
-# So may one that has let nobody in. This job runs only when it is asked for.
+# The same holds if authentication failed. This job runs only on request, so a run of it proves access.
 grep -q ' nap#' log || failed=1
 if ((failed)); then
-    cat answers log >&2
-    echo "run.sh: Schemathesis is not content with the API, or took more than $seconds_max seconds" >&2
+    cat results log >&2
+    echo "run.sh: Schemathesis found problems in the API, or took more than $seconds_max seconds" >&2
     exit 1
 fi
-grep ' generated' answers
+grep ' generated' results

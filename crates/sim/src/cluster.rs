@@ -1,25 +1,25 @@
-//! Who is on the stage: the machines of a plot, all on one store.
+//! Builds the machines of a scenario, all on one store.
 
 use std::sync::Arc;
 
 use cronhold_engine::MachineClock;
 use cronhold_store::MemoryStore;
 
-use crate::chance::SimRandom;
 use crate::context::SimContext;
 use crate::deliberate_bugs::DeliberateBug;
 use crate::faults::FaultPlan;
 use crate::machine::{MachineParts, SimMachine};
+use crate::random::SimRandom;
 use crate::scenario::Scenario;
 use crate::time::WallClock;
 
-/// The machines of a plot and the clock of their store. A store that is shared has a time of its own; one on a machine
-/// itself has the machine's.
+/// Builds the machines of a scenario and the clock of their store. A shared store has its own clock; a local store uses
+/// the clock of its machine.
 pub(crate) fn build_cluster(
     scenario: &Scenario,
     context: &SimContext,
     fault_plan: &FaultPlan,
-    variant: DeliberateBug,
+    bug: DeliberateBug,
 ) -> (Vec<SimMachine>, Arc<WallClock>) {
     let clock = |ahead| Arc::new(WallClock::new(context.time.clone(), ahead));
     let clocks: Vec<Arc<WallClock>> = scenario.machines.iter().map(|build| clock(build.ahead)).collect();
@@ -32,9 +32,9 @@ pub(crate) fn build_cluster(
             store: &store,
             build: &scenario.machines[number],
             clock,
-            chance: SimRandom::of(scenario.seed, "life of a machine", number as u64),
+            rng: SimRandom::of(scenario.seed, "life of a machine", number as u64),
             fault_plan,
-            variant,
+            bug,
             is_shared: scenario.is_shared,
         };
         SimMachine::new(number, parts)

@@ -1,5 +1,5 @@
-//! The line from a machine to the store. A call takes effect at some moment between its sending and its answer, so a
-//! crash or a pause can come before that moment, after it, or while nobody knows; and the weather decides what gets
+//! The connection from a machine to the store. A call takes effect at some moment between its request and its reply, so
+//! that a crash or a pause can come before, during or after it. The fault plan decides which requests and replies are
 //! lost.
 
 use std::fmt;
@@ -14,89 +14,83 @@ use cronhold_store::{
     WriterId,
 };
 
-use crate::chance::SimRandom;
 use crate::check::DaemonChange;
 use crate::context::SimContext;
 use crate::executor::TaskOwner;
 use crate::faults::{CallFate, FaultPlan};
 use crate::hint_delivery::{HintBatch, HintDelivery};
+use crate::random::SimRandom;
 use crate::reply_slot::ReplyBox;
 
-/// The line of one life of a machine's daemon.
+/// The connection of one daemon process.
 #[derive(Debug)]
 pub(crate) struct StoreConnection {
-    /// What is at its other end.
     pub(crate) store: Arc<dyn Store>,
-    /// What the simulation shares.
     pub(crate) context: SimContext,
-    /// What the way is like.
     pub(crate) fault_plan: FaultPlan,
-    /// Its own chance.
-    pub(crate) chance: SimRandom,
-    /// Which machine.
+    pub(crate) rng: SimRandom,
     pub(crate) machine: usize,
-    /// The name of the machine.
-    pub(crate) who: String,
-    /// Whether the daemon still lives.
+    /// The name of the machine, for the trace.
+    pub(crate) source: String,
+    /// Whether the daemon process is still running.
     pub(crate) is_alive: Arc<AtomicBool>,
-    /// Hints on their way.
-    pub(crate) mail: HintDelivery,
+    /// Hints in transit.
+    pub(crate) hint_delivery: HintDelivery,
 }
 
-/// What a call does.
+/// Whether a call reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallKind {
-    /// It only reads.
     Read,
-    /// It writes, and this is what it is called.
+    /// Writes. The text names the call in the trace.
     Write(&'static str),
 }
 
 impl StoreConnection {
-    /// Sends a call and waits for its answer, for as long as the weather lets it.
+    /// Sends a call and waits for its reply or for the fault that the plan draws.
     async fn call<T, F>(&self, kind: CallKind, work: F) -> Result<T, Fault>
     where
         T: Send + fmt::Debug + 'static,
         F: for<'s> FnOnce(&'s dyn Store) -> Pending<'s, Result<T, Fault>> + Send + 'static,
     {
-        let answer = match self.fault_plan.fate(&self.chance) {
-            CallFate::Fine => self.send(kind, work, false).take().await,
-            CallFate::Stays => {
-                self.context.time.sleep(self.fault_plan.delay(&self.chance, self.machine)).await;
+        let reply = match self.fault_plan.fate(&self.rng) {
+            CallFate::Delivered => self.send(kind, work, false).take().await,
+            CallFate::NotSent => {
+                self.context.time.sleep(self.fault_plan.delay(&self.rng, self.machine)).await;
                 Err(Fault::Unavailable("no connection".to_owned()))
             }
-            CallFate::Silent { patience, is_lost } => {
+            CallFate::ReplyLost { timeout, is_lost } => {
                 self.send(kind, work, is_lost);
-                self.context.time.sleep(patience).await;
+                self.context.time.sleep(timeout).await;
                 match kind {
-                    CallKind::Read => Err(Fault::Unavailable("no answer in time".to_owned())),
-                    CallKind::Write(_) => Err(Fault::OutcomeUnknown("no answer in time".to_owned())),
+                    CallKind::Read => Err(Fault::Unavailable("request timed out".to_owned())),
+                    CallKind::Write(_) => Err(Fault::OutcomeUnknown("request timed out".to_owned())),
                 }
             }
         };
-        if answer.is_err() {
-            self.context.turned(self.machine, DaemonChange::Disturbed);
+        if reply.is_err() {
+            self.context.daemon_changed(self.machine, DaemonChange::Disturbed);
         }
-        if let (CallKind::Write(name), Err(fault)) = (kind, &answer) {
-            self.context.say(&self.who, || format!("{name} fails: {fault}"));
+        if let (CallKind::Write(name), Err(fault)) = (kind, &reply) {
+            self.context.log(&self.source, || format!("{name} fails: {fault}"));
         }
-        answer
+        reply
     }
 
-    /// Sends a call on its way. From here on nothing that befalls the sender holds it up for sure.
+    /// Sends a call. From here on it is independent of the sender, which may crash.
     fn send<T, F>(&self, kind: CallKind, work: F, is_lost: bool) -> Arc<ReplyBox<Result<T, Fault>>>
     where
         T: Send + fmt::Debug + 'static,
         F: for<'s> FnOnce(&'s dyn Store) -> Pending<'s, Result<T, Fault>> + Send + 'static,
     {
-        let letterbox = Arc::new(ReplyBox::default());
-        let answer = Arc::clone(&letterbox);
+        let slot = Arc::new(ReplyBox::default());
+        let reply = Arc::clone(&slot);
         let (store, time, is_alive) = (Arc::clone(&self.store), self.context.time.clone(), Arc::clone(&self.is_alive));
         let (fault_plan, machine) = (self.fault_plan.clone(), self.machine);
-        let (there, back) = (fault_plan.delay(&self.chance, machine), fault_plan.delay(&self.chance, machine));
-        // What was sent to a store of its own dies with the sender; on a network it may still arrive.
-        let outlives_sender = store.is_shared() && self.chance.one_in(2);
-        self.context.executor.spawn(TaskOwner::Nobody, async move {
+        let (there, back) = (fault_plan.delay(&self.rng, machine), fault_plan.delay(&self.rng, machine));
+        // A call to a local store dies with its sender; on a network it may still arrive.
+        let outlives_sender = store.is_shared() && self.rng.one_in(2);
+        self.context.executor.spawn(TaskOwner::Detached, async move {
             time.sleep(there).await;
             if is_lost || !(is_alive.load(Ordering::Relaxed) || outlives_sender) {
                 return;
@@ -106,9 +100,9 @@ impl StoreConnection {
                 None => work(&*store).await,
             };
             time.sleep(back).await;
-            answer.put(result);
+            reply.put(result);
         });
-        letterbox
+        slot
     }
 }
 
@@ -129,10 +123,10 @@ impl Store for StoreConnection {
     fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<UnitReceipt, UnitRefusal>>> {
         Box::pin(async move {
             let count = units.len();
-            let answer = self
+            let reply = self
                 .call(CallKind::Write("commit"), move |store| Box::pin(async move { Ok(store.commit(units).await) }));
-            let answer = answer.await;
-            answer.unwrap_or_else(|fault| (0..count).map(|_| Err(UnitRefusal::Fault(fault.clone()))).collect())
+            let reply = reply.await;
+            reply.unwrap_or_else(|fault| (0..count).map(|_| Err(UnitRefusal::Fault(fault.clone()))).collect())
         })
     }
 
@@ -151,13 +145,13 @@ impl Store for StoreConnection {
     }
 
     fn page<'a>(&'a self, query: &'a Query, limit: usize) -> Pending<'a, Result<Page, Fault>> {
-        let (asked, is_of_nodes) = (query.clone(), matches!(query, Query::Nodes { .. }));
+        let (request, is_of_nodes) = (query.clone(), matches!(query, Query::Nodes { .. }));
         Box::pin(async move {
-            let answer =
-                self.call(CallKind::Read, move |store| Box::pin(async move { store.page(&asked, limit).await }));
-            let page = answer.await?;
+            let reply =
+                self.call(CallKind::Read, move |store| Box::pin(async move { store.page(&request, limit).await }));
+            let page = reply.await?;
             if is_of_nodes {
-                self.context.saw_nodes(self.machine);
+                self.context.received_nodes(self.machine);
             }
             Ok(page)
         })
@@ -197,11 +191,11 @@ impl Store for StoreConnection {
     }
 
     fn hints(&self) -> Pending<'_, Vec<Hint>> {
-        let (chance, fault_plan, machine) = (&self.chance, &self.fault_plan, self.machine);
-        Box::pin(self.mail.hints(&*self.store, &self.context.time, move |count| {
-            let lost = (0..count).filter(|_| fault_plan.loses_hint(chance)).collect();
-            let usual = fault_plan.delay(chance, machine);
-            HintBatch { lost, delays: fault_plan.hints(chance).into_iter().map(|late| late.plus(usual)).collect() }
+        let (rng, fault_plan, machine) = (&self.rng, &self.fault_plan, self.machine);
+        Box::pin(self.hint_delivery.hints(&*self.store, &self.context.time, move |count| {
+            let lost = (0..count).filter(|_| fault_plan.loses_hint(rng)).collect();
+            let usual = fault_plan.delay(rng, machine);
+            HintBatch { lost, delays: fault_plan.hints(rng).into_iter().map(|late| late.plus(usual)).collect() }
         }))
     }
 

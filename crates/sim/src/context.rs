@@ -1,5 +1,4 @@
-//! Where a simulation takes place: what all its parts share, and the one place where events are told to the film and
-//! to the checkers.
+//! State that all parts of a simulation share. Every event passes through here to the trace and to the checkers.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,13 +17,12 @@ use crate::trace::{self, EventTrace};
 /// What all parts of a simulation share. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct SimContext {
-    /// Time.
     pub(crate) time: SimTime,
-    /// What can go on.
+    /// Tasks.
     pub(crate) executor: SimExecutor,
-    /// Zones and calendars.
+    /// Time zones and calendars.
     pub(crate) world: DecisionContext,
-    told: Arc<Mutex<SimRecord>>,
+    record: Arc<Mutex<SimRecord>>,
 }
 
 #[derive(Debug)]
@@ -34,178 +32,188 @@ struct SimRecord {
     checkers: CheckerSet,
     launches: u64,
     units: u64,
-    /// What the store's clock is ahead of the true time, in microseconds, and whether nodes share it.
+    /// How far the store's clock is ahead of the true time, in microseconds, and whether nodes share the store.
     ahead: i64,
     is_shared: bool,
 }
 
-/// How much happened.
+/// Counters of a simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SimTally {
-    /// Units that were done.
+    /// Committed units.
     pub units: u64,
-    /// Runs that were made, spans included.
+    /// Created runs, including those that stand for a span of skips.
     pub runs: u64,
-    /// Programs that were started.
+    /// Launched programs.
     pub launches: u64,
 }
 
 impl SimContext {
-    /// A stage on which nothing has happened yet.
+    /// The context of a simulation that has not started.
     pub(crate) fn new(world: DecisionContext, start: Instant, trace: EventTrace) -> Self {
         let (model, checkers) = (StoreModel::default(), CheckerSet::default());
-        let told = SimRecord { trace, model, checkers, launches: 0, units: 0, ahead: 0, is_shared: false };
-        Self { time: SimTime::new(start), executor: SimExecutor::default(), world, told: Arc::new(Mutex::new(told)) }
+        let record = SimRecord { trace, model, checkers, launches: 0, units: 0, ahead: 0, is_shared: false };
+        Self {
+            time: SimTime::new(start),
+            executor: SimExecutor::default(),
+            world,
+            record: Arc::new(Mutex::new(record)),
+        }
     }
 
-    /// Adds a line to the film.
-    pub(crate) fn say(&self, who: &str, what: impl FnOnce() -> String) {
-        self.told().trace.say(self.time.now(), who, what);
+    /// Adds a line to the trace.
+    pub(crate) fn log(&self, source: &str, what: impl FnOnce() -> String) {
+        self.record().trace.log(self.time.now(), source, what);
     }
 
-    /// A unit was done, for a machine.
-    pub(crate) fn committed(&self, who: &str, unit: &Unit, committed: &UnitReceipt) {
-        let mut told = self.told();
-        told.units += 1;
-        let SimRecord { trace, model, .. } = &mut *told;
-        trace.say(self.time.now(), who, || trace::of_unit(unit, model));
-        self.tell(&mut told, |checkers, scene| checkers.before(scene, unit));
-        let now = self.store_time(&told);
-        told.model.apply(unit, now);
-        self.tell(&mut told, |checkers, scene| checkers.after(scene, unit, committed));
+    /// Reports a unit that a machine committed.
+    pub(crate) fn committed(&self, source: &str, unit: &Unit, committed: &UnitReceipt) {
+        let mut record = self.record();
+        record.units += 1;
+        let SimRecord { trace, model, .. } = &mut *record;
+        trace.log(self.time.now(), source, || trace::describe_unit(unit, model));
+        self.notify(&mut record, |checkers, context| checkers.before(context, unit));
+        let now = self.store_time(&record);
+        record.model.apply(unit, now);
+        self.notify(&mut record, |checkers, context| checkers.after(context, unit, committed));
     }
 
-    /// What the store's clock says, and whether nodes share the store. Told before whatever happens to the store.
-    pub(crate) fn store_says(&self, now: Instant, is_shared: bool) {
-        let mut told = self.told();
-        told.ahead = now.micros() - self.time.day().micros();
-        told.is_shared = is_shared;
+    /// Sets the store's time and whether nodes share the store. Must be called before each event of the store.
+    pub(crate) fn set_store_time(&self, now: Instant, is_shared: bool) {
+        let mut record = self.record();
+        record.ahead = now.micros() - self.time.day().micros();
+        record.is_shared = is_shared;
     }
 
-    /// A node said that it is alive and has renewed these locks.
-    pub(crate) fn beaten(&self, node: &Arc<NodeRecord>, renewed: &[(LockName, RunId)]) {
-        let mut told = self.told();
-        let now = self.store_time(&told);
-        told.model.beat(node, renewed, now);
-        self.tell(&mut told, |checkers, scene| checkers.beaten(scene, node));
+    /// Reports a heartbeat of a node and the locks that it renewed.
+    pub(crate) fn heartbeat(&self, node: &Arc<NodeRecord>, renewed: &[(LockName, RunId)]) {
+        let mut record = self.record();
+        let now = self.store_time(&record);
+        record.model.beat(node, renewed, now);
+        self.notify(&mut record, |checkers, context| checkers.heartbeat(context, node));
     }
 
-    /// A node has heard who is there.
-    pub(crate) fn saw_nodes(&self, machine: usize) {
-        self.tell(&mut self.told(), |checkers, scene| checkers.saw_nodes(scene, node_id(machine)));
+    /// Reports that a node received the list of nodes.
+    pub(crate) fn received_nodes(&self, machine: usize) {
+        self.notify(&mut self.record(), |checkers, context| checkers.received_nodes(context, node_id(machine)));
     }
 
-    /// The daemon of a machine came, went, or could not do what it wanted.
-    pub(crate) fn turned(&self, machine: usize, turn: DaemonChange) {
-        self.tell(&mut self.told(), |checkers, scene| checkers.turned(scene, Some(node_id(machine)), turn));
+    /// Reports that the daemon of a machine started, stopped, or was disturbed.
+    pub(crate) fn daemon_changed(&self, machine: usize, change: DaemonChange) {
+        self.notify(&mut self.record(), |checkers, context| {
+            checkers.daemon_changed(context, Some(node_id(machine)), change);
+        });
     }
 
-    /// A program was started.
-    pub(crate) fn launched(&self, who: &str, launch: &ObservedLaunch<'_>) {
-        let mut told = self.told();
-        told.launches += 1;
-        told.trace.say(self.time.now(), who, || format!("program of {} starts", name(launch.run)));
-        self.tell(&mut told, |checkers, scene| checkers.launched(scene, launch));
+    /// Reports the launch of a program.
+    pub(crate) fn launched(&self, source: &str, launch: &ObservedLaunch<'_>) {
+        let mut record = self.record();
+        record.launches += 1;
+        record.trace.log(self.time.now(), source, || format!("program of {} starts", name(launch.run)));
+        self.notify(&mut record, |checkers, context| checkers.launched(context, launch));
     }
 
-    /// A program may live until then.
+    /// Reports that the lease of a program was extended to `kill_at`.
     pub(crate) fn extended(&self, run: RunId, kill_at: Span) {
-        self.told().checkers.extended(run, kill_at);
+        self.record().checkers.extended(run, kill_at);
     }
 
-    /// A program is no more.
-    pub(crate) fn ended(&self, who: &str, run: RunId, how: &str) {
-        self.say_of(who, run, || how.to_owned());
-        let mut told = self.told();
-        self.tell(&mut told, |checkers, scene| checkers.ended(scene, run));
+    /// Reports the end of a program.
+    pub(crate) fn ended(&self, source: &str, run: RunId, how: &str) {
+        self.log_program(source, run, || how.to_owned());
+        let mut record = self.record();
+        self.notify(&mut record, |checkers, context| checkers.ended(context, run));
     }
 
-    /// Adds a line about the program of a run.
-    pub(crate) fn say_of(&self, who: &str, run: RunId, what: impl FnOnce() -> String) {
-        let mut told = self.told();
-        let SimRecord { trace, model, .. } = &mut *told;
-        trace.say(self.time.now(), who, || {
+    /// Adds a line about the program of a run to the trace.
+    pub(crate) fn log_program(&self, source: &str, run: RunId, what: impl FnOnce() -> String) {
+        let mut record = self.record();
+        let SimRecord { trace, model, .. } = &mut *record;
+        trace.log(self.time.now(), source, || {
             let known = model.runs.get(&run).map_or_else(|| run.to_string(), |run| name(run));
             format!("program of {known} {}", what())
         });
     }
 
-    /// The daemon of a machine stands still from now on.
-    pub(crate) fn paused(&self, machine: usize, who: &str) {
-        self.say(who, || "is paused".to_owned());
-        self.turned(machine, DaemonChange::Down);
+    /// Pauses the daemon of a machine.
+    pub(crate) fn paused(&self, machine: usize, source: &str) {
+        self.log(source, || "is paused".to_owned());
+        self.daemon_changed(machine, DaemonChange::Down);
         self.executor.pause(machine);
     }
 
-    /// It goes on.
-    pub(crate) fn resumed(&self, machine: usize, who: &str) {
-        self.say(who, || "goes on".to_owned());
-        self.turned(machine, DaemonChange::Up);
+    /// Resumes the daemon of a machine.
+    pub(crate) fn resumed(&self, machine: usize, source: &str) {
+        self.log(source, || "resumes".to_owned());
+        self.daemon_changed(machine, DaemonChange::Up);
         self.executor.resume(machine);
     }
 
-    /// The store takes no writes from now on, from one machine or from any.
-    pub(crate) fn storm(&self, storm: FaultPeriod) {
-        self.say("store", || format!("is {storm}"));
-        let node = storm.machine.map(node_id);
-        self.tell(&mut self.told(), |checkers, scene| checkers.turned(scene, node, DaemonChange::Storm));
+    /// Reports the start of a period of store faults, for one machine or for all.
+    pub(crate) fn begin_fault(&self, period: FaultPeriod) {
+        self.log("store", || format!("is {period}"));
+        let node = period.machine.map(node_id);
+        self.notify(&mut self.record(), |checkers, context| {
+            checkers.daemon_changed(context, node, DaemonChange::StoreFaultBegins);
+        });
     }
 
-    /// That is over.
-    pub(crate) fn lull(&self, storm: FaultPeriod) {
-        self.say("store", || format!("is not {storm} any more"));
-        let node = storm.machine.map(node_id);
-        self.tell(&mut self.told(), |checkers, scene| checkers.turned(scene, node, DaemonChange::Lull));
+    /// Reports the end of a period of store faults.
+    pub(crate) fn end_fault(&self, period: FaultPeriod) {
+        self.log("store", || format!("is no longer {period}"));
+        let node = period.machine.map(node_id);
+        self.notify(&mut self.record(), |checkers, context| {
+            checkers.daemon_changed(context, node, DaemonChange::StoreFaultEnds);
+        });
     }
 
-    /// Everything has come to rest, or should have.
-    pub(crate) fn rested(&self) {
-        self.tell(&mut self.told(), |checkers, scene| checkers.rested(scene));
+    /// Reports that everything is at rest, or should be.
+    pub(crate) fn at_rest(&self) {
+        self.notify(&mut self.record(), |checkers, context| checkers.at_rest(context));
     }
 
-    /// Asks what the store holds.
-    pub(crate) fn ask<T>(&self, question: impl FnOnce(&StoreModel) -> T) -> T {
-        question(&self.told().model)
+    /// Reads the store model.
+    pub(crate) fn query<T>(&self, read: impl FnOnce(&StoreModel) -> T) -> T {
+        read(&self.record().model)
     }
 
-    /// What a checker has found, if any has.
+    /// The first violation, if there is one.
     pub(crate) fn finding(&self) -> Option<Violation> {
-        self.told().checkers.finding()
+        self.record().checkers.finding()
     }
 
-    /// How much has happened.
     pub(crate) fn tally(&self) -> SimTally {
-        let told = self.told();
-        SimTally { units: told.units, runs: told.model.runs.len() as u64, launches: told.launches }
+        let record = self.record();
+        SimTally { units: record.units, runs: record.model.runs.len() as u64, launches: record.launches }
     }
 
-    /// Whether a film is made.
-    pub(crate) fn is_filmed(&self) -> bool {
-        self.told().trace.is_wanted()
+    /// Whether a trace is recorded.
+    pub(crate) fn is_traced(&self) -> bool {
+        self.record().trace.is_wanted()
     }
 
-    /// The film so far; what follows is not filmed.
-    pub(crate) fn take_film(&self) -> Vec<String> {
-        std::mem::take(&mut self.told().trace).into_lines()
+    /// Takes the trace; later events are not recorded.
+    pub(crate) fn take_trace(&self) -> Vec<String> {
+        std::mem::take(&mut self.record().trace).into_lines()
     }
 
-    /// Shows the checkers what there is.
-    fn tell(&self, told: &mut SimRecord, tell: impl FnOnce(&mut CheckerSet, CheckerContext<'_>)) {
-        let now = self.store_time(told);
-        let SimRecord { model, checkers, is_shared, .. } = told;
-        tell(checkers, CheckerContext { model, world: &self.world, at: self.time.now(), now, is_shared: *is_shared });
+    /// Calls the checkers with the current state.
+    fn notify(&self, record: &mut SimRecord, notify: impl FnOnce(&mut CheckerSet, CheckerContext<'_>)) {
+        let now = self.store_time(record);
+        let SimRecord { model, checkers, is_shared, .. } = record;
+        notify(checkers, CheckerContext { model, world: &self.world, at: self.time.now(), now, is_shared: *is_shared });
     }
 
-    fn store_time(&self, told: &SimRecord) -> Instant {
-        Instant::from_micros(self.time.day().micros() + told.ahead)
+    fn store_time(&self, record: &SimRecord) -> Instant {
+        Instant::from_micros(self.time.day().micros() + record.ahead)
     }
 
-    fn told(&self) -> MutexGuard<'_, SimRecord> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn record(&self) -> MutexGuard<'_, SimRecord> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The identity of the node on a machine.
+/// The id of the node on a machine.
 pub(crate) fn node_id(machine: usize) -> NodeId {
     NodeId::from_bits(machine as u128 + 1)
 }

@@ -1,88 +1,89 @@
-//! Doing what a plot says: each act at its time, and what follows from it later.
+//! Applies the events of a scenario at their times, and what follows from them later.
 
 use cronhold_core::NodeId;
 use cronhold_core::command::Command;
 use cronhold_core::record::Actor;
 use cronhold_schedule::Span;
 
-use crate::chance::SimRandom;
 use crate::check::DaemonChange;
 use crate::machine::SimMachine;
+use crate::random::SimRandom;
 use crate::scenario::ScenarioAction;
 use crate::simulation::Simulation;
 
-/// A pause is lifted this often until it is, and a node is asked to drain no more.
+/// Interval between attempts to lift pauses and to end draining.
 const RESUME_EVERY: Span = Span::from_secs(5);
 
-/// A keeper that has no program to lose is lost this much later, and is looked at so often until then.
+/// A keeper without programs is killed at the latest after `KEEPER_PATIENCE`; until then it is checked every
+/// `KEEPER_LOOK`.
 const KEEPER_PATIENCE: Span = Span::from_secs(300);
 const KEEPER_LOOK: Span = Span::from_millis(700);
 
-/// Something that happens at a moment.
+/// An event at a moment of virtual time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum TimedEvent {
-    /// An act of the plot.
-    Act(usize),
-    /// The daemon of a machine starts again.
+    /// A scenario event, by number.
+    Scenario(usize),
+    /// The daemon of a machine restarts.
     Start(usize),
-    /// A daemon that was asked to stop is gone, and stays down for a while.
+    /// A daemon that was asked to stop is killed, and stays down for a while.
     Gone(usize, Span),
-    /// The daemon of a machine goes on after the pause of an act.
-    GoOn(usize, usize),
-    /// The keeper of a machine dies, unless it has nothing and there is patience left.
+    /// The daemon of a machine resumes after the pause of a scenario event.
+    Resume(usize, usize),
+    /// The keeper of a machine dies, unless it has no programs and there is time left to wait for one.
     LoseKeeper(usize, Span),
-    /// The storm of an act is over.
-    Lull(usize),
-    /// What people did is undone, after all trouble.
+    /// The store faults of a scenario event end.
+    FaultEnds(usize),
+    /// After the fault phase, what operators changed is undone.
     Undo,
 }
 
-/// What happens to a daemon after some steps.
+/// What happens to a daemon after a number of steps.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum DaemonFate {
-    /// It crashes, and is down for so long.
+    /// It crashes and is down for this long.
     Crash(Span),
-    /// It stands still for so long, by an act of this number.
+    /// It is suspended for this long, by the scenario event of this number.
     Pause(Span, usize),
 }
 
 impl Simulation {
-    /// Lets something happen.
-    pub(crate) fn act(&mut self, then: TimedEvent) {
+    /// Applies an event.
+    pub(crate) fn apply_event(&mut self, then: TimedEvent) {
         match then {
-            TimedEvent::Act(number) => self.act_of_plot(number),
+            TimedEvent::Scenario(number) => self.apply_scenario_event(number),
             TimedEvent::Start(machine) => {
                 if self.machines[machine].handle().is_none() {
                     self.machines[machine].start();
                 }
             }
             TimedEvent::Gone(machine, down) => self.crash(machine, down),
-            TimedEvent::GoOn(machine, number) => self.machines[machine].resume(number),
+            TimedEvent::Resume(machine, number) => self.machines[machine].resume(number),
             TimedEvent::LoseKeeper(machine, patience) => self.lose_keeper(machine, patience),
-            TimedEvent::Lull(number) => {
-                self.fault_plan.end(number).into_iter().for_each(|storm| self.context.lull(storm))
+            TimedEvent::FaultEnds(number) => {
+                self.fault_plan.end(number).into_iter().for_each(|period| self.context.end_fault(period));
             }
             TimedEvent::Undo => self.undo(),
         }
     }
 
-    fn act_of_plot(&mut self, number: usize) {
+    fn apply_scenario_event(&mut self, number: usize) {
         let now = self.context.time.now();
-        match self.scenario.acts[number].what {
+        match self.scenario.events[number].what {
             ScenarioAction::Machine(machine) => {
-                self.machines[machine].is_there = true;
+                self.machines[machine].is_started = true;
                 self.machines[machine].start();
             }
             ScenarioAction::Job(job) => {
-                let command = self.workload.opening(job);
-                self.ask(number, command);
+                let command = self.workload.create_job(job);
+                self.send_command(number, command);
             }
-            ScenarioAction::Calls { away, unknown } => self.fault_plan.fail(away, unknown),
+            ScenarioAction::Calls { unavailable, unknown } => self.fault_plan.fail(unavailable, unknown),
             ScenarioAction::Hints(loss) => self.fault_plan.lose_hints(loss),
             ScenarioAction::Reports(loss) => self.fault_plan.lose_reports(loss),
-            ScenarioAction::Crash { machine, steps, down } => self.doom(machine, steps, DaemonFate::Crash(down)),
+            ScenarioAction::Crash { machine, steps, down } => self.set_fate(machine, steps, DaemonFate::Crash(down)),
             ScenarioAction::Pause { machine, steps, lasts } => {
-                self.doom(machine, steps, DaemonFate::Pause(lasts, number))
+                self.set_fate(machine, steps, DaemonFate::Pause(lasts, number));
             }
             ScenarioAction::Stop { machine, gone, down } => {
                 if self.machines[machine].stop() {
@@ -90,59 +91,60 @@ impl Simulation {
                 }
             }
             ScenarioAction::SetClock { machine, ahead } => {
-                self.context.say(&self.machines[machine].name, || format!("clock is set {} ms ahead", ahead / 1_000));
+                self.context.log(&self.machines[machine].name, || format!("clock is set {} ms ahead", ahead / 1_000));
                 self.machines[machine].clock.set(ahead);
-                self.context.turned(machine, DaemonChange::Disturbed);
+                self.context.daemon_changed(machine, DaemonChange::Disturbed);
             }
             ScenarioAction::SetStoreClock { ahead } => {
-                self.context.say("store", || format!("clock is set {} ms ahead", ahead / 1_000));
+                self.context.log("store", || format!("clock is set {} ms ahead", ahead / 1_000));
                 self.store_clock.set(ahead);
-                (0..self.machines.len()).for_each(|machine| self.context.turned(machine, DaemonChange::Disturbed));
+                (0..self.machines.len())
+                    .for_each(|machine| self.context.daemon_changed(machine, DaemonChange::Disturbed));
             }
-            ScenarioAction::Storm { storm, lasts } => {
-                self.context.storm(storm);
-                self.fault_plan.begin(number, storm);
-                self.put(now.plus(lasts), TimedEvent::Lull(number));
+            ScenarioAction::StoreFault { period, lasts } => {
+                self.context.begin_fault(period);
+                self.fault_plan.begin(number, period);
+                self.put(now.plus(lasts), TimedEvent::FaultEnds(number));
             }
             ScenarioAction::KeeperLoss { machine } => self.lose_keeper(machine, KEEPER_PATIENCE),
-            ScenarioAction::Meddle => {
-                if let Some(command) = self.workload.meddle(number) {
-                    self.ask(number, command);
+            ScenarioAction::OperatorCommand => {
+                if let Some(command) = self.workload.draw_command(number) {
+                    self.send_command(number, command);
                 }
             }
             ScenarioAction::Drain { machine, on } => {
                 let command = Command::Drain { node: self.machines[machine].node(), on };
-                self.ask(number, command);
+                self.send_command(number, command);
             }
         }
     }
 
-    /// Something happens to a daemon after so many more of its steps. What was to happen before does at once.
-    fn doom(&mut self, machine: usize, steps: u64, doom: DaemonFate) {
-        if let Some((_, before)) = self.doomed.remove(&machine) {
-            self.meet(machine, before);
+    /// Sets the fate of a daemon after `steps` more of its steps. An earlier fate that is still pending applies now.
+    fn set_fate(&mut self, machine: usize, steps: u64, fate: DaemonFate) {
+        if let Some((_, before)) = self.fates.remove(&machine) {
+            self.apply_fate(machine, before);
         }
         if steps == 0 {
-            self.meet(machine, doom);
+            self.apply_fate(machine, fate);
         } else {
-            self.doomed.insert(machine, (steps, doom));
+            self.fates.insert(machine, (steps, fate));
         }
     }
 
-    /// What was to happen to a daemon does.
-    pub(crate) fn meet(&mut self, machine: usize, doom: DaemonFate) {
-        match doom {
+    /// Applies the fate of a daemon.
+    pub(crate) fn apply_fate(&mut self, machine: usize, fate: DaemonFate) {
+        match fate {
             DaemonFate::Crash(down) => self.crash(machine, down),
             DaemonFate::Pause(lasts, number) => {
-                self.doomed.remove(&machine);
+                self.fates.remove(&machine);
                 if self.machines[machine].pause(number) {
-                    self.put(self.context.time.now().plus(lasts), TimedEvent::GoOn(machine, number));
+                    self.put(self.context.time.now().plus(lasts), TimedEvent::Resume(machine, number));
                 }
             }
         }
     }
 
-    /// The keeper of a machine dies, as soon as it has something to lose.
+    /// Kills the keeper of a machine as soon as it has programs, or when `patience` is used up.
     fn lose_keeper(&mut self, machine: usize, patience: Span) {
         if self.machines[machine].is_busy() || patience.is_zero() {
             return self.machines[machine].lose_keeper();
@@ -151,18 +153,18 @@ impl Simulation {
         self.put(self.context.time.now().plus(KEEPER_LOOK), next);
     }
 
-    /// Everything works from now on.
-    pub(crate) fn end_trouble(&mut self) {
-        self.context.say("end", || "of all trouble".to_owned());
-        self.doomed.clear();
-        self.fault_plan.clear_up().into_iter().for_each(|storm| self.context.lull(storm));
+    /// Ends all faults.
+    pub(crate) fn end_faults(&mut self) {
+        self.context.log("end", || "of the fault phase".to_owned());
+        self.fates.clear();
+        self.fault_plan.clear().into_iter().for_each(|period| self.context.end_fault(period));
         self.machines.iter_mut().for_each(SimMachine::recover);
         self.put(self.context.time.now(), TimedEvent::Undo);
     }
 
-    /// The daemon of a machine crashes, and starts again later.
+    /// Crashes the daemon of a machine and schedules its restart.
     pub(crate) fn crash(&mut self, machine: usize, down: Span) {
-        self.doomed.remove(&machine);
+        self.fates.remove(&machine);
         if self.machines[machine].handle().is_none() {
             return;
         }
@@ -170,56 +172,56 @@ impl Simulation {
         self.put(self.context.time.now().plus(down), TimedEvent::Start(machine));
     }
 
-    /// Pauses are lifted, nodes drain no more, and what no node may start is skipped.
+    /// Lifts pauses, ends draining, and skips runs that no node may start.
     fn undo(&mut self) {
         let now = self.context.time.now();
-        let there = self.machines.iter().zip(&self.scenario.machines).filter(|(machine, _)| machine.is_there);
-        let there: Vec<_> = there.map(|(machine, build)| (machine.node(), &build.labels)).collect();
-        for command in self.workload.resume().into_iter().chain(self.workload.give_up(&there)) {
-            self.ask_later(now, command);
+        let present = self.machines.iter().zip(&self.scenario.machines).filter(|(machine, _)| machine.is_started);
+        let present: Vec<_> = present.map(|(machine, build)| (machine.node(), &build.labels)).collect();
+        for command in self.workload.resume().into_iter().chain(self.workload.give_up(&present)) {
+            self.send_undo(now, command);
         }
         let drained: Vec<NodeId> =
-            self.context.ask(|model| model.nodes.values().filter(|node| node.draining).map(|node| node.id).collect());
+            self.context.query(|model| model.nodes.values().filter(|node| node.draining).map(|node| node.id).collect());
         for node in drained {
-            self.ask_later(now, Command::Drain { node, on: false });
+            self.send_undo(now, Command::Drain { node, on: false });
         }
         self.put(now.plus(RESUME_EVERY), TimedEvent::Undo);
     }
 
-    /// Somebody asks one of the daemons that are up, by an act.
-    fn ask(&mut self, number: usize, command: Command) {
-        if self.context.is_filmed() {
-            self.asked.insert(number, in_words(&command));
+    /// Sends the operator command of a scenario event to a running daemon.
+    fn send_command(&mut self, number: usize, command: Command) {
+        if self.context.is_traced() {
+            self.commands.insert(number, describe_command(&command));
         }
-        self.ask_one(&SimRandom::of(self.scenario.seed, "who is asked", number as u64), command);
+        self.send_to_any(&SimRandom::of(self.scenario.seed, "who is asked", number as u64), command);
     }
 
-    /// Somebody asks at a moment after all trouble, to undo what was done to a machine.
-    fn ask_later(&self, now: Span, command: Command) {
-        self.ask_one(&SimRandom::of(self.scenario.seed, "who is asked later", now.micros()), command);
+    /// Sends a command that undoes a change after the fault phase.
+    fn send_undo(&self, now: Span, command: Command) {
+        self.send_to_any(&SimRandom::of(self.scenario.seed, "who is asked later", now.micros()), command);
     }
 
-    fn ask_one(&self, chance: &SimRandom, command: Command) {
+    fn send_to_any(&self, rng: &SimRandom, command: Command) {
         let up: Vec<&SimMachine> = self.machines.iter().filter(|machine| machine.handle().is_some()).collect();
         if up.is_empty() {
             return;
         }
-        let machine = *chance.pick(&up);
+        let machine = *rng.pick(&up);
         let Some(handle) = machine.handle().cloned() else { return };
-        let (context, who) = (self.context.clone(), machine.name.clone());
-        context.say(&who, || format!("anna asks: {}", in_words(&command)));
-        self.context.executor.spawn(machine.whose(), async move {
-            let answer = handle.request(Actor::Operator("anna".to_owned()), command).await;
-            context.say(&who, || match answer {
-                Ok(answer) => format!("anna hears: {answer:?}"),
-                Err(refused) => format!("anna hears: {refused}"),
+        let (context, source) = (self.context.clone(), machine.name.clone());
+        context.log(&source, || format!("anna requests: {}", describe_command(&command)));
+        self.context.executor.spawn(machine.owner(), async move {
+            let reply = handle.request(Actor::Operator("anna".to_owned()), command).await;
+            context.log(&source, || match reply {
+                Ok(reply) => format!("reply to anna: {reply:?}"),
+                Err(refused) => format!("reply to anna: {refused}"),
             });
         });
     }
 }
 
-/// A command without the whole job in it.
-fn in_words(command: &Command) -> String {
+/// Describes a command, without the whole job.
+fn describe_command(command: &Command) -> String {
     match command {
         Command::PutJob { id, job, .. } => {
             format!(

@@ -1,145 +1,145 @@
-//! What the way to the store is like, and the way of reports and hints: how long things take, and which of them get
-//! lost. How bad it is was drawn from the seed; that it begins and ends is told from outside.
+//! Faults of the connection to the store and of the delivery of hints and reports: delays and losses. The scenario sets
+//! their rates; `events` begins and ends periods of store faults.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cronhold_schedule::Span;
 use cronhold_store::Fault;
 
-use crate::chance::SimRandom;
+use crate::random::SimRandom;
 use crate::scenario::{FaultPeriod, HintLoss};
 
-/// How long a call takes one way in a storm in which the store is slow.
+/// One-way delay of a call while the store is slow, in microseconds.
 const SLOW: (u64, u64) = (300_000, 6_000_000);
-/// What comes late comes this much later.
+/// Extra delay of late messages.
 const LATE: (Span, Span) = (Span::from_millis(50), Span::from_secs(90));
-/// A thousand of a thousand.
+/// 1000 per mille.
 const ALL: u64 = 1_000;
 
-/// The weather of one simulation. Clones share it.
+/// The current faults of a simulation. Clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct FaultPlan(Arc<Mutex<FaultPlanState>>);
 
 #[derive(Debug, Default)]
 struct FaultPlanState {
-    /// The longest that an ordinary call takes, in microseconds; a few take much longer.
+    /// Maximum duration of an ordinary call, in microseconds; a few calls take much longer.
     usual: u64,
-    /// Calls in a thousand that fail and do nothing.
-    away: u64,
-    /// Calls in a thousand whose answer is lost.
+    /// Calls in a thousand that fail without effect.
+    unavailable: u64,
+    /// Calls in a thousand whose reply is lost.
     unknown: u64,
-    /// What becomes of hints and of reports.
+    /// Losses of hints and of reports.
     hints: HintLoss,
     reports: HintLoss,
-    /// Storms by the numbers of their acts.
-    storms: Vec<(usize, FaultPeriod)>,
+    /// Active periods of store faults, by the numbers of their scenario events.
+    periods: Vec<(usize, FaultPeriod)>,
 }
 
-/// What becomes of a call.
+/// The fate of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallFate {
-    /// It arrives, and so does its answer, unless there is a storm at its other end.
-    Fine,
-    /// It never leaves.
-    Stays,
-    /// Nobody hears the answer; it gives up waiting after this time, be the call done by then or not.
-    Silent {
-        /// How long it waits.
-        patience: Span,
-        /// Whether the call never arrives.
+    /// The call and its reply arrive, unless the store refuses it.
+    Delivered,
+    /// The call is not sent.
+    NotSent,
+    /// The reply is lost. The caller gives up after a timeout, whether or not the call took effect.
+    ReplyLost {
+        /// How long the caller waits.
+        timeout: Span,
+        /// Whether the call itself is lost too.
         is_lost: bool,
     },
 }
 
 impl FaultPlan {
-    /// Weather in which an ordinary call takes so many microseconds at most, and nothing fails.
+    /// No faults; an ordinary call takes at most `usual` microseconds.
     pub(crate) fn new(usual: u64) -> Self {
         Self(Arc::new(Mutex::new(FaultPlanState { usual, ..FaultPlanState::default() })))
     }
 
-    /// So many calls in a thousand fail from now on, and of so many the answers are lost.
-    pub(crate) fn fail(&self, away: u64, unknown: u64) {
+    /// Sets how many calls in a thousand fail, and how many lose their reply.
+    pub(crate) fn fail(&self, unavailable: u64, unknown: u64) {
         let mut inner = self.lock();
-        (inner.away, inner.unknown) = (away, unknown);
+        (inner.unavailable, inner.unknown) = (unavailable, unknown);
     }
 
-    /// What becomes of hints from now on.
+    /// Sets the losses of hints.
     pub(crate) fn lose_hints(&self, loss: HintLoss) {
         self.lock().hints = loss;
     }
 
-    /// What becomes of reports from now on.
+    /// Sets the losses of reports.
     pub(crate) fn lose_reports(&self, loss: HintLoss) {
         self.lock().reports = loss;
     }
 
-    /// A storm begins.
-    pub(crate) fn begin(&self, number: usize, storm: FaultPeriod) {
-        self.lock().storms.push((number, storm));
+    /// Begins a period of store faults.
+    pub(crate) fn begin(&self, number: usize, period: FaultPeriod) {
+        self.lock().periods.push((number, period));
     }
 
-    /// A storm ends. Answers which, if it had not ended before.
+    /// Ends a period of store faults and returns it; `None` if it has already ended.
     pub(crate) fn end(&self, number: usize) -> Option<FaultPeriod> {
         let mut inner = self.lock();
-        let place = inner.storms.iter().position(|(known, _)| *known == number)?;
-        Some(inner.storms.remove(place).1)
+        let index = inner.periods.iter().position(|(known, _)| *known == number)?;
+        Some(inner.periods.remove(index).1)
     }
 
-    /// Nothing fails from now on. Answers with the storms that this ends.
-    pub(crate) fn clear_up(&self) -> Vec<FaultPeriod> {
+    /// Ends all faults and returns the periods that were active.
+    pub(crate) fn clear(&self) -> Vec<FaultPeriod> {
         let mut inner = self.lock();
         let usual = inner.usual;
         let before = std::mem::replace(&mut *inner, FaultPlanState { usual, ..FaultPlanState::default() });
-        before.storms.into_iter().map(|(_, storm)| storm).collect()
+        before.periods.into_iter().map(|(_, period)| period).collect()
     }
 
-    /// How long one way of a call takes.
-    pub(crate) fn delay(&self, chance: &SimRandom, machine: usize) -> Span {
+    /// Draws the one-way delay of a call.
+    pub(crate) fn delay(&self, rng: &SimRandom, machine: usize) -> Span {
         let inner = self.lock();
-        if inner.is_in(machine, |storm| storm.is_slow()) {
-            return chance.micros(SLOW.0, SLOW.1);
+        if inner.is_in(machine, |period| period.is_slow()) {
+            return rng.micros(SLOW.0, SLOW.1);
         }
-        if chance.per_mille(5) { chance.micros(inner.usual, 2_000_000) } else { chance.micros(50, inner.usual) }
+        if rng.per_mille(5) { rng.micros(inner.usual, 2_000_000) } else { rng.micros(50, inner.usual) }
     }
 
-    /// What becomes of a call that is sent now.
-    pub(crate) fn fate(&self, chance: &SimRandom) -> CallFate {
+    /// Draws the fate of a call that is sent now.
+    pub(crate) fn fate(&self, rng: &SimRandom) -> CallFate {
         let inner = self.lock();
-        if chance.per_mille(inner.away) {
-            return CallFate::Stays;
+        if rng.per_mille(inner.unavailable) {
+            return CallFate::NotSent;
         }
-        if chance.per_mille(inner.unknown) {
-            return CallFate::Silent { patience: chance.micros(50, 4 * inner.usual), is_lost: chance.one_in(3) };
+        if rng.per_mille(inner.unknown) {
+            return CallFate::ReplyLost { timeout: rng.micros(50, 4 * inner.usual), is_lost: rng.one_in(3) };
         }
-        CallFate::Fine
+        CallFate::Delivered
     }
 
-    /// Why the store does nothing for a call that arrives now.
+    /// The fault with which the store refuses a call that arrives now; `None` if it accepts the call.
     pub(crate) fn refuses(&self, machine: usize, is_write: bool) -> Option<Fault> {
         let inner = self.lock();
-        if inner.is_in(machine, |storm| storm.is_away()) {
+        if inner.is_in(machine, |period| period.is_unreachable()) {
             return Some(Fault::Unavailable("no connection".to_owned()));
         }
-        let is_full = is_write && inner.is_in(machine, |storm| storm.is_read_only());
+        let is_full = is_write && inner.is_in(machine, |period| period.is_read_only());
         is_full.then(|| Fault::ReadOnly("the disk is full".to_owned()))
     }
 
-    /// Whether one hint of many is lost.
-    pub(crate) fn loses_hint(&self, chance: &SimRandom) -> bool {
+    /// Draws whether a hint is lost.
+    pub(crate) fn loses_hint(&self, rng: &SimRandom) -> bool {
         let lost = self.lock().hints.lost;
-        lost > 0 && chance.per_mille(lost)
+        lost > 0 && rng.per_mille(lost)
     }
 
-    /// How much later than usual the copies of some hints come; there is always one.
-    pub(crate) fn hints(&self, chance: &SimRandom) -> Vec<Span> {
+    /// Draws the extra delays of the copies of a batch of hints; there is at least one copy.
+    pub(crate) fn hints(&self, rng: &SimRandom) -> Vec<Span> {
         let loss = self.lock().hints;
-        copies(HintLoss { lost: 0, ..loss }, chance)
+        copies(HintLoss { lost: 0, ..loss }, rng)
     }
 
-    /// How much later than usual the copies of a report come; none, when it is lost.
-    pub(crate) fn reports(&self, chance: &SimRandom) -> Vec<Span> {
+    /// Draws the extra delays of the copies of a report; empty if it is lost.
+    pub(crate) fn reports(&self, rng: &SimRandom) -> Vec<Span> {
         let loss = self.lock().reports;
-        copies(loss, chance)
+        copies(loss, rng)
     }
 
     fn lock(&self) -> MutexGuard<'_, FaultPlanState> {
@@ -149,22 +149,22 @@ impl FaultPlan {
 
 impl FaultPlanState {
     fn is_in(&self, machine: usize, is_meant: impl Fn(&FaultPeriod) -> bool) -> bool {
-        let mut storms = self.storms.iter().map(|(_, storm)| storm);
-        storms.any(|storm| storm.machine.is_none_or(|only| only == machine) && is_meant(storm))
+        let mut periods = self.periods.iter().map(|(_, period)| period);
+        periods.any(|period| period.machine.is_none_or(|only| only == machine) && is_meant(period))
     }
 }
 
-/// How much later than usual the copies of something come.
-fn copies(loss: HintLoss, chance: &SimRandom) -> Vec<Span> {
+/// Draws the extra delays of the copies of a message.
+fn copies(loss: HintLoss, rng: &SimRandom) -> Vec<Span> {
     let HintLoss { lost, late, double } = loss;
     if lost + late + double == 0 {
         return vec![Span::ZERO];
     }
-    let drawn = chance.between(0, ALL - 1);
+    let drawn = rng.between(0, ALL - 1);
     if drawn < lost {
         return Vec::new();
     }
-    let delay = || if chance.per_mille(late) { chance.span(LATE.0, LATE.1) } else { Span::ZERO };
+    let delay = || if rng.per_mille(late) { rng.span(LATE.0, LATE.1) } else { Span::ZERO };
     let first = delay();
-    if chance.per_mille(double) { vec![first, delay().plus(chance.span(LATE.0, LATE.1))] } else { vec![first] }
+    if rng.per_mille(double) { vec![first, delay().plus(rng.span(LATE.0, LATE.1))] } else { vec![first] }
 }

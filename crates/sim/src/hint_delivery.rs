@@ -1,5 +1,5 @@
-//! Hints on their way from the store to a node. They take their time, and some of them get lost, come late or come
-//! twice: a node has to live with that.
+//! Hints in transit from the store to a node. They are delayed, and some are lost, late or duplicated, which a node
+//! must tolerate.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -11,31 +11,31 @@ use cronhold_store::{Hint, Store};
 
 use crate::time::{SimAlarm, SimTime};
 
-/// Parcels of hints that are on their way; what comes when there are more is lost.
-const PARCELS_MAX: usize = 10_000;
+/// Maximum number of batches in transit; more are lost.
+const BATCHES_MAX: usize = 10_000;
 
-/// What is on its way to one life of a daemon.
+/// The hints in transit to one daemon process.
 #[derive(Debug, Default)]
 pub(crate) struct HintDelivery(Mutex<HintsInTransit>);
 
-/// What becomes of hints that are sent together.
+/// The fate of hints that are sent together.
 #[derive(Debug)]
 pub(crate) struct HintBatch {
-    /// Places of those that get lost, the first ones first.
+    /// Indices of the hints that are lost, in ascending order.
     pub(crate) lost: Vec<usize>,
-    /// How long each copy of the others takes.
+    /// Delay of each copy of the others.
     pub(crate) delays: Vec<Span>,
 }
 
 #[derive(Debug, Default)]
 struct HintsInTransit {
-    /// Parcels by when they arrive; the number tells those apart that do at one moment.
-    parcels: BTreeMap<(Span, u64), Vec<Hint>>,
+    /// Batches by arrival time. The number makes keys unique.
+    batches: BTreeMap<(Span, u64), Vec<Hint>>,
     count: u64,
 }
 
 impl HintDelivery {
-    /// Waits until hints have arrived. What becomes of so many that are sent together is asked then.
+    /// Waits until hints arrive. `fate` decides what becomes of a batch of a given size.
     pub(crate) async fn hints(
         &self,
         store: &dyn Store,
@@ -57,13 +57,13 @@ impl HintDelivery {
             }
             let mut inner = self.lock();
             let mut arrived = Vec::new();
-            while let Some(parcel) = inner.parcels.first_entry().filter(|parcel| parcel.key().0 <= time.now()) {
-                arrived.extend(parcel.remove());
+            while let Some(batch) = inner.batches.first_entry().filter(|batch| batch.key().0 <= time.now()) {
+                arrived.extend(batch.remove());
             }
             if !arrived.is_empty() {
                 return Poll::Ready(arrived);
             }
-            let next = inner.parcels.first_key_value().map(|((at, _), _)| *at);
+            let next = inner.batches.first_key_value().map(|((at, _), _)| *at);
             alarm = next.map(|at| SimAlarm::new(time, at, context.waker()));
             Poll::Pending
         })
@@ -77,9 +77,9 @@ impl HintDelivery {
 
 impl HintsInTransit {
     fn add(&mut self, at: Span, hints: Vec<Hint>) {
-        if self.parcels.len() < PARCELS_MAX {
+        if self.batches.len() < BATCHES_MAX {
             self.count += 1;
-            self.parcels.insert((at, self.count), hints);
+            self.batches.insert((at, self.count), hints);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Jobs that are drawn: schedules of every kind, and every policy in every combination. All schedules end when the
-//! simulation's length is over, so that everything can come to rest.
+//! Draws jobs: schedules of every kind, and every policy in every combination. All schedules end with the fault phase,
+//! so that everything can come to rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,69 +14,68 @@ use cronhold_schedule::{
 };
 use std::sync::Arc;
 
-use crate::chance::SimRandom;
 use crate::draw::LABELS;
+use crate::random::SimRandom;
 
-/// What jobs are drawn from.
+/// Parameters for drawing jobs.
 #[derive(Debug, Clone)]
 pub(crate) struct JobRecipe {
-    /// Its own chance.
-    pub(crate) chance: SimRandom,
-    /// Zones that schedules name.
+    pub(crate) rng: SimRandom,
+    /// Zone data for the zones in `PLACES`.
     pub(crate) zones: Arc<ZoneRegistry>,
-    /// When the simulation begins.
     pub(crate) start: Instant,
     /// When all schedules end.
     pub(crate) end: Instant,
-    /// The shortest interval between occurrences, in seconds, so that a seed does not take too long.
+    /// Minimum interval between occurrences, in seconds, which limits the duration of a seed.
     pub(crate) shortest: u64,
-    /// Whether no run is ever forgotten.
+    /// Whether retention keeps all runs.
     pub(crate) keeps_all: bool,
-    /// Whether jobs have locks.
+    /// Whether jobs may have locks.
     pub(crate) has_locks: bool,
 }
 
-/// Where schedules that name a zone are at home; clocks change in two of them.
+/// Zones of schedules; two of them have clock changes.
 const PLACES: [&str; 3] = ["Europe/Berlin", "America/New_York", "Asia/Kolkata"];
 
-/// Cron expressions that are due a few times in a simulation.
-const TEXTS: [&str; 5] = ["*/2 * * * *", "* * * * *", "*/5 * * * *", "30 */1 * * * * *", "15,45 */3 * * * * *"];
+/// Cron expressions that come due a few times in a simulation.
+const CRON_EXPRESSIONS: [&str; 5] =
+    ["*/2 * * * *", "* * * * *", "*/5 * * * *", "30 */1 * * * * *", "15,45 */3 * * * * *"];
 
 impl JobRecipe {
-    /// The same with another chance.
-    pub(crate) fn with(&self, chance: SimRandom) -> Self {
-        Self { chance, ..self.clone() }
+    /// The same parameters with another random stream.
+    pub(crate) fn with(&self, rng: SimRandom) -> Self {
+        Self { rng, ..self.clone() }
     }
 
-    /// A job.
+    /// Draws a job.
     pub(crate) fn job(&self) -> Job {
-        let chance = &self.chance;
-        let count = if chance.one_in(3) { chance.between(0, 3) } else { 1 };
+        let rng = &self.rng;
+        let count = if rng.one_in(3) { rng.between(0, 3) } else { 1 };
         let mut job = Job::new(Program::Noop { duration: self.duration() });
         job.schedules = (0..count).map(|number| self.schedule(number)).collect();
         job.overlap = self.overlap();
         job.lock = self.lock();
-        job.ttl = chance.secs(2, 10);
+        job.ttl = rng.secs(2, 10);
         job.nodes = self.nodes();
         job.catch_up = self.catch_up();
         job.retry = self.retry();
-        job.timeout = chance.one_in(3).then(|| chance.secs(1, 2 * self.shortest));
-        job.stop = StopPolicy { signal: Signal::TERM, grace: chance.secs(0, 8) };
-        if chance.one_in(2) && !self.keeps_all {
-            let few = || u32::try_from(chance.between(1, 12)).expect("small");
+        job.timeout = rng.one_in(3).then(|| rng.secs(1, 2 * self.shortest));
+        job.stop = StopPolicy { signal: Signal::TERM, grace: rng.secs(0, 8) };
+        if rng.one_in(2) && !self.keeps_all {
+            let few = || u32::try_from(rng.between(1, 12)).expect("small");
             job.retain = Retain { success: few(), failure: few(), error: few(), skipped: few(), ..Retain::default() };
         }
-        if chance.one_in(4) {
+        if rng.one_in(4) {
             job.on_lost = OnLost::Retry;
         }
-        job.paused = chance.one_in(12);
+        job.paused = rng.one_in(12);
         job
     }
 
-    /// The same job with one thing changed.
+    /// Draws a copy of a job with one property changed.
     pub(crate) fn change(&self, job: &Job) -> Job {
         let mut job = job.clone();
-        match self.chance.between(0, 7) {
+        match self.rng.between(0, 7) {
             0 => job.program = Program::Noop { duration: self.duration() },
             1 => job.overlap = self.overlap(),
             2 => job.catch_up = self.catch_up(),
@@ -90,35 +89,34 @@ impl JobRecipe {
     }
 
     fn schedule(&self, number: u64) -> JobSchedule {
-        let chance = &self.chance;
-        let zone = chance.one_in(4).then(|| (*chance.pick(&PLACES)).to_owned());
+        let rng = &self.rng;
+        let zone = rng.one_in(4).then(|| (*rng.pick(&PLACES)).to_owned());
         let mut spec = self.spec(zone.as_deref());
         spec.zone = zone;
         spec.end = Some(TimeBound::Instant(self.end));
-        if chance.one_in(5) {
-            spec.jitter = chance.secs(1, self.shortest / 2 + 1);
+        if rng.one_in(5) {
+            spec.jitter = rng.secs(1, self.shortest / 2 + 1);
         }
-        let stop = chance.one_in(6).then(|| StopSchedule::After(chance.secs(1, self.shortest * 2)));
-        // Named, because two that are drawn alike would have one id.
+        let stop = rng.one_in(6).then(|| StopSchedule::After(rng.secs(1, self.shortest * 2)));
+        // Named, because two equal schedules without names would have the same id.
         let name = Some(format!("s{number}"));
-        JobSchedule { name, spec, args: BTreeMap::new(), enabled: !chance.one_in(10), stop }
+        JobSchedule { name, spec, args: BTreeMap::new(), enabled: !rng.one_in(10), stop }
     }
 
     fn spec(&self, zone: Option<&str>) -> ScheduleSpec {
-        let chance = &self.chance;
-        let interval = chance.secs(self.shortest, self.shortest * 6);
-        let timing = match chance.between(0, 11) {
-            0..=4 => Timing::Every { interval, phase: Span::from_secs(chance.between(0, interval.secs() - 1)) },
+        let rng = &self.rng;
+        let interval = rng.secs(self.shortest, self.shortest * 6);
+        let timing = match rng.between(0, 11) {
+            0..=4 => Timing::Every { interval, phase: Span::from_secs(rng.between(0, interval.secs() - 1)) },
             5 | 6 => {
-                return ScheduleSpec::parse(TEXTS[chance.index(TEXTS.len())]).expect("one of a fixed list");
+                return ScheduleSpec::parse(CRON_EXPRESSIONS[rng.index(CRON_EXPRESSIONS.len())])
+                    .expect("one of a fixed list");
             }
-            7 | 8 => Timing::After { interval: chance.secs(0, self.shortest * 3) },
-            9 => {
-                Timing::daily((0..chance.between(1, 5)).map(|_| self.time_of_day(zone)).collect(), DayShift::default())
-            }
+            7 | 8 => Timing::After { interval: rng.secs(0, self.shortest * 3) },
+            9 => Timing::daily((0..rng.between(1, 5)).map(|_| self.time_of_day(zone)).collect(), DayShift::default()),
             10 => self.window(zone, interval),
-            _ if chance.one_in(4) => chance.pick(&[Timing::Reboot, Timing::Triggered]).clone(),
-            _ => Timing::at((0..chance.between(1, 6)).map(|_| TimeBound::Instant(self.instant())).collect()),
+            _ if rng.one_in(4) => rng.pick(&[Timing::Reboot, Timing::Triggered]).clone(),
+            _ => Timing::at((0..rng.between(1, 6)).map(|_| TimeBound::Instant(self.instant())).collect()),
         };
         ScheduleSpec::new(timing)
     }
@@ -133,31 +131,31 @@ impl JobRecipe {
         Timing::DailyInterval(DailyInterval { from: edge(from), until: edge(until), interval })
     }
 
-    /// A whole second of the simulation.
+    /// Draws a whole second of the simulation.
     fn instant(&self) -> Instant {
-        self.start.plus(self.chance.secs(0, self.end.since(self.start).secs()))
+        self.start.plus(self.rng.secs(0, self.end.since(self.start).secs()))
     }
 
-    /// A time of day of the simulation, as a clock in a place shows it.
+    /// Draws a time of day of the simulation, as local time in a zone.
     fn time_of_day(&self, zone: Option<&str>) -> TimeOfDay {
         let at = self.instant().secs();
         let local = zone.and_then(|name| self.zones.get(name).ok()).map(|zone| zone.local(at).second_of_day());
         TimeOfDay(local.unwrap_or_else(|| u32::try_from(at.rem_euclid(86_400)).expect("below a day")))
     }
 
-    /// Mostly shorter than the time to the next occurrence, sometimes longer.
+    /// Mostly shorter than the time until the next occurrence, sometimes longer.
     fn duration(&self) -> Span {
-        match self.chance.between(0, 5) {
+        match self.rng.between(0, 5) {
             0 => Span::ZERO,
-            1 | 2 => self.chance.micros(1_000, 1_000_000),
-            3 | 4 => self.chance.secs(1, self.shortest),
-            _ => self.chance.secs(self.shortest, self.shortest * 3),
+            1 | 2 => self.rng.micros(1_000, 1_000_000),
+            3 | 4 => self.rng.secs(1, self.shortest),
+            _ => self.rng.secs(self.shortest, self.shortest * 3),
         }
     }
 
-    /// Some jobs have one for themselves; two are shared by many.
+    /// Some jobs have their own lock; two named locks are shared by many jobs.
     fn lock(&self) -> LockPolicy {
-        match self.chance.between(0, 5) {
+        match self.rng.between(0, 5) {
             0 if self.has_locks => LockPolicy::Job,
             1 if self.has_locks => LockPolicy::Named("red".to_owned()),
             2 if self.has_locks => LockPolicy::Named("blue".to_owned()),
@@ -165,10 +163,10 @@ impl JobRecipe {
         }
     }
 
-    /// Mostly any; sometimes labels that no node may have.
+    /// Mostly any node; sometimes labels that no node may have.
     fn nodes(&self) -> NodeSelector {
-        let labels = || BTreeSet::from([(*self.chance.pick(&LABELS)).to_owned()]);
-        match self.chance.between(0, 11) {
+        let labels = || BTreeSet::from([(*self.rng.pick(&LABELS)).to_owned()]);
+        match self.rng.between(0, 11) {
             0 | 1 => NodeSelector::Labels(labels()),
             2 => NodeSelector::Each(labels()),
             3 => NodeSelector::Each(BTreeSet::new()),
@@ -177,27 +175,27 @@ impl JobRecipe {
     }
 
     fn overlap(&self) -> OverlapPolicy {
-        match self.chance.between(0, 4) {
+        match self.rng.between(0, 4) {
             0 => OverlapPolicy::Allow,
             1 | 2 => OverlapPolicy::Skip,
-            3 => OverlapPolicy::Queue { limit: u32::try_from(self.chance.between(0, 4)).expect("small") },
+            3 => OverlapPolicy::Queue { limit: u32::try_from(self.rng.between(0, 4)).expect("small") },
             _ => OverlapPolicy::Replace,
         }
     }
 
     fn catch_up(&self) -> CatchUpRule {
-        let policy = *self.chance.pick(&[CatchUpPolicy::None, CatchUpPolicy::Last, CatchUpPolicy::All]);
-        CatchUpRule { policy, within: self.chance.secs(30, 1_200) }
+        let policy = *self.rng.pick(&[CatchUpPolicy::None, CatchUpPolicy::Last, CatchUpPolicy::All]);
+        CatchUpRule { policy, within: self.rng.secs(30, 1_200) }
     }
 
     fn retry(&self) -> Retry {
-        let chance = &self.chance;
-        let on = match chance.between(0, 2) {
+        let rng = &self.rng;
+        let on = match rng.between(0, 2) {
             0 => BTreeSet::from([RetryOn::Failure]),
             1 => BTreeSet::from([RetryOn::Error]),
             _ => BTreeSet::from([RetryOn::Failure, RetryOn::Error]),
         };
-        let attempts = if chance.one_in(2) { 1 } else { u32::try_from(chance.between(2, 4)).expect("small") };
-        Retry { attempts, backoff: chance.secs(0, 20), on, ..Retry::default() }
+        let attempts = if rng.one_in(2) { 1 } else { u32::try_from(rng.between(2, 4)).expect("small") };
+        Retry { attempts, backoff: rng.secs(0, 20), on, ..Retry::default() }
     }
 }

@@ -1,12 +1,14 @@
-//! The simulation: real engines, the code that ships, in virtual time on the in-memory store. One thread, one seed, and
-//! everything that happens follows from it: who goes on next, what fails, who crashes when, what people ask for.
+//! Deterministic simulation: real engines (the code that ships) in virtual time on the in-memory store. It runs on one
+//! thread, and one seed decides everything: the order of tasks, which calls fail, when daemons crash, and what
+//! operators request.
 //!
-//! In reading order: [`plot`] is what is going to happen, which `draw` draws; [`play`] is one simulation, and `acts` what
-//! happens in it by itself; `stage` is what its parts share; `executor` and `time` let things happen; `cast`, `machine`,
-//! `line`, `letterbox`, `mail`, `tap`, `weather` and `programs` are the world around an engine; `jobs` and `workload` are
-//! what it has to do; `mirror` and [`check`] watch; [`variant`] has mistakes on purpose, which must be noticed.
+//! In reading order: [`scenario`] lists the events of a simulation, and `draw` draws them from a seed. [`simulation`]
+//! runs one simulation, and `events` applies its events. `context` holds what all parts share; `executor` and `time`
+//! run tasks in virtual time. `cluster`, `machine`, `connection`, `reply_slot`, `hint_delivery`, `observed_store`,
+//! `faults` and `programs` are the environment of an engine. `jobs` and `workload` generate jobs and operator commands.
+//! `store_model` mirrors the store, [`check`] compares every event with it, and `trace` records events as text.
+//! [`shrink()`] reduces a failing simulation. [`deliberate_bugs`] injects bugs that the checkers must detect.
 
-mod chance;
 pub mod check;
 mod cluster;
 mod connection;
@@ -21,6 +23,7 @@ mod jobs;
 mod machine;
 mod observed_store;
 mod programs;
+mod random;
 mod reply_slot;
 pub mod scenario;
 pub mod shrink;
@@ -41,7 +44,7 @@ pub use scenario::ScenarioCut;
 pub use shrink::{ShrunkFailure, shrink};
 pub use simulation::{SimResult, SimSettings, simulate, simulate_cut};
 
-/// What all simulations have in common: zones that are compiled in, and no calendars.
+/// The decision context of all simulations: bundled time zones and no calendars.
 pub fn world() -> DecisionContext {
     DecisionContext::new(Arc::new(ZoneRegistry::bundled()), "2026a".into(), Zone::utc())
 }

@@ -1,4 +1,4 @@
-//! A machine: its clock, its programs, its line to the store, and the lives of the daemon on it.
+//! A machine: its clock, its programs, its connection to the store, and its daemon, which may crash and restart.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,6 @@ use cronhold_core::{DecisionContext, NodeId};
 use cronhold_engine::{Engine, EngineEvent, EngineObserver, EntropySource, NodeHandle, NodePorts, Options};
 use cronhold_store::{MemoryStore, Store};
 
-use crate::chance::SimRandom;
 use crate::check::DaemonChange;
 use crate::connection::StoreConnection;
 use crate::context::{SimContext, node_id};
@@ -19,223 +18,220 @@ use crate::faults::FaultPlan;
 use crate::hint_delivery::HintDelivery;
 use crate::observed_store::ObservedStore;
 use crate::programs::{ProgramHost, SimPrograms};
+use crate::random::SimRandom;
 use crate::scenario::{MachineSpec, machine_name};
 use crate::time::WallClock;
 use crate::trace;
 
-/// A machine.
 #[derive(Debug)]
 pub(crate) struct SimMachine {
-    /// Its name in the film.
+    /// Its name in the trace.
     pub(crate) name: String,
-    /// Its clock.
     pub(crate) clock: Arc<WallClock>,
-    /// Whether there is one in this simulation.
-    pub(crate) is_there: bool,
+    /// Whether the scenario has started it.
+    pub(crate) is_started: bool,
     number: usize,
     world: DecisionContext,
     context: SimContext,
-    chance: SimRandom,
+    rng: SimRandom,
     fault_plan: FaultPlan,
-    variant: DeliberateBug,
+    bug: DeliberateBug,
     store: Arc<dyn Store>,
     programs: SimPrograms,
-    life: Option<DaemonLife>,
-    /// Which act has paused its daemon.
+    daemon: Option<DaemonProcess>,
+    /// Number of the scenario event that paused its daemon.
     paused: Option<usize>,
 }
 
-/// One life of the daemon.
+/// One daemon process.
 #[derive(Debug)]
-struct DaemonLife {
+struct DaemonProcess {
     handle: NodeHandle,
     is_alive: Arc<AtomicBool>,
     is_stopping: bool,
 }
 
-/// What a machine is made of.
+/// Arguments of [`SimMachine::new`].
 #[derive(Debug)]
 pub(crate) struct MachineParts<'a> {
-    /// What the simulation shares.
     pub(crate) context: &'a SimContext,
-    /// The store that all share.
+    /// The store of all machines.
     pub(crate) store: &'a MemoryStore,
-    /// What it is like.
     pub(crate) build: &'a MachineSpec,
-    /// Its clock.
     pub(crate) clock: Arc<WallClock>,
-    /// Its own chance.
-    pub(crate) chance: SimRandom,
-    /// What the way to the store is like.
+    pub(crate) rng: SimRandom,
+    /// Faults of its connection.
     pub(crate) fault_plan: &'a FaultPlan,
-    /// What is wrong with it on purpose.
-    pub(crate) variant: DeliberateBug,
-    /// Whether others use the store too.
+    /// The bug to inject.
+    pub(crate) bug: DeliberateBug,
+    /// Whether nodes share the store.
     pub(crate) is_shared: bool,
 }
 
 impl SimMachine {
-    /// A machine that is off.
+    /// A machine whose daemon is not running.
     pub(crate) fn new(number: usize, parts: MachineParts<'_>) -> Self {
-        let MachineParts { context, store, build, clock, chance, fault_plan, variant, is_shared } = parts;
+        let MachineParts { context, store, build, clock, rng, fault_plan, bug, is_shared } = parts;
         let name = machine_name(number);
-        let tap = ObservedStore::new(store.clone(), context.clone(), number, is_shared);
+        let observed = ObservedStore::new(store.clone(), context.clone(), number, is_shared);
         let programs = SimPrograms::new(ProgramHost {
             context: context.clone(),
-            chance: chance.fork(),
+            rng: rng.fork(),
             fault_plan: fault_plan.clone(),
             machine: number,
-            who: name.clone(),
+            source: name.clone(),
             has_keeper: build.has_keeper,
         });
         Self {
             clock,
-            is_there: false,
+            is_started: false,
             number,
             world: DecisionContext { labels: Arc::new(build.labels.clone()), ..context.world.clone() },
             context: context.clone(),
             fault_plan: fault_plan.clone(),
-            variant,
-            store: variant.before_the_store(Arc::new(tap), node_id(number)),
+            bug,
+            store: bug.wrap_store(Arc::new(observed), node_id(number)),
             programs,
-            life: None,
+            daemon: None,
             paused: None,
             name,
-            chance,
+            rng,
         }
     }
 
-    /// Its identity.
+    /// The id of its node.
     pub(crate) fn node(&self) -> NodeId {
         node_id(self.number)
     }
 
-    /// The way to talk to its daemon, while that is up.
+    /// The handle of its daemon; `None` while the daemon is down.
     pub(crate) fn handle(&self) -> Option<&NodeHandle> {
-        self.life.as_ref().map(|life| &life.handle)
+        self.daemon.as_ref().map(|daemon| &daemon.handle)
     }
 
-    /// Whose the tasks of its daemon are.
-    pub(crate) fn whose(&self) -> TaskOwner {
+    /// The owner of the tasks of its daemon.
+    pub(crate) fn owner(&self) -> TaskOwner {
         TaskOwner::Daemon { machine: self.number }
     }
 
-    /// Its daemon starts.
+    /// Starts its daemon.
     pub(crate) fn start(&mut self) {
-        assert!(self.life.is_none(), "one daemon at a time");
+        assert!(self.daemon.is_none(), "one daemon at a time");
         let is_alive = Arc::new(AtomicBool::new(true));
-        let line = StoreConnection {
+        let connection = StoreConnection {
             store: Arc::clone(&self.store),
             context: self.context.clone(),
             fault_plan: self.fault_plan.clone(),
-            chance: self.chance.fork(),
+            rng: self.rng.fork(),
             machine: self.number,
-            who: self.name.clone(),
+            source: self.name.clone(),
             is_alive: Arc::clone(&is_alive),
-            mail: HintDelivery::default(),
+            hint_delivery: HintDelivery::default(),
         };
-        let store = self.variant.before_the_line(Arc::new(line), &self.context, self.whose(), &self.chance);
+        let store = self.bug.wrap_connection(Arc::new(connection), &self.context, self.owner(), &self.rng);
         let ports = NodePorts {
             clock: self.clock.clone(),
-            entropy: Arc::new(MachineEntropy(self.chance.fork())),
+            entropy: Arc::new(MachineEntropy(self.rng.fork())),
             store,
-            programs: self.variant.before_the_programs(Arc::new(self.programs.clone()), &self.context, self.whose()),
+            programs: self.bug.wrap_programs(Arc::new(self.programs.clone()), &self.context, self.owner()),
             feed: Arc::new(TraceObserver {
                 context: self.context.clone(),
-                who: self.name.clone(),
+                source: self.name.clone(),
                 programs: self.programs.clone(),
             }),
         };
-        // Each claim is decided ahead, so that whatever can happen between decision and commit happens here.
+        // Every claim is prepared ahead, so that faults can fall between its decision and its commit.
         let options = Options { prepare_ahead_min: 1, ..Options::new(self.node(), &self.name) };
         let (engine, handle) = Engine::new(ports, options, self.world.clone());
         self.programs.connect(handle.clone());
-        let begins = handle.clone();
-        self.context.executor.spawn(self.whose(), async move { begins.begin().await });
-        self.life = Some(DaemonLife { handle, is_alive, is_stopping: false });
-        self.context.say(&self.name, || "starts".to_owned());
-        self.context.turned(self.number, DaemonChange::Up);
-        let (context, who) = (self.context.clone(), self.name.clone());
-        self.context.executor.spawn(self.whose(), async move {
+        let beginning = handle.clone();
+        self.context.executor.spawn(self.owner(), async move { beginning.begin().await });
+        self.daemon = Some(DaemonProcess { handle, is_alive, is_stopping: false });
+        self.context.log(&self.name, || "starts".to_owned());
+        self.context.daemon_changed(self.number, DaemonChange::Up);
+        let (context, source) = (self.context.clone(), self.name.clone());
+        self.context.executor.spawn(self.owner(), async move {
             let end = engine.run().await;
-            context.say(&who, || end.map_or_else(|fault| format!("gives up: {fault}"), |()| "has stopped".to_owned()));
+            context
+                .log(&source, || end.map_or_else(|fault| format!("gives up: {fault}"), |()| "has stopped".to_owned()));
         });
     }
 
-    /// Its daemon is asked to stop. Answers whether there is one.
+    /// Asks its daemon to stop. Returns false if the daemon is not running.
     pub(crate) fn stop(&mut self) -> bool {
-        let Some(life) = &mut self.life else { return false };
-        life.is_stopping = true;
-        self.context.say(&self.name, || "is asked to stop".to_owned());
-        self.context.turned(self.number, DaemonChange::Down);
-        let handle = life.handle.clone();
-        self.context.executor.spawn(TaskOwner::Nobody, async move { handle.stop().await });
+        let Some(daemon) = &mut self.daemon else { return false };
+        daemon.is_stopping = true;
+        self.context.log(&self.name, || "is asked to stop".to_owned());
+        self.context.daemon_changed(self.number, DaemonChange::Down);
+        let handle = daemon.handle.clone();
+        self.context.executor.spawn(TaskOwner::Detached, async move { handle.stop().await });
         true
     }
 
-    /// Its daemon is killed, wherever it is, and also one that was asked to stop and takes too long.
+    /// Kills its daemon at once, also one that is stopping.
     pub(crate) fn crash(&mut self) {
-        let Some(life) = self.life.take() else { return };
+        let Some(daemon) = self.daemon.take() else { return };
         if self.paused.take().is_some() {
             self.context.resumed(self.number, &self.name);
         }
-        self.context.say(&self.name, || if life.is_stopping { "is gone" } else { "crashes" }.to_owned());
-        self.context.turned(self.number, DaemonChange::Down);
-        life.is_alive.store(false, Ordering::Relaxed);
-        self.context.executor.end(self.whose());
+        self.context.log(&self.name, || if daemon.is_stopping { "is killed" } else { "crashes" }.to_owned());
+        self.context.daemon_changed(self.number, DaemonChange::Down);
+        daemon.is_alive.store(false, Ordering::Relaxed);
+        self.context.executor.end(self.owner());
         self.programs.disconnect();
     }
 
-    /// Its daemon stands still, by an act of this number. Answers whether it did not already.
-    pub(crate) fn pause(&mut self, act: usize) -> bool {
-        if self.life.is_none() || self.paused.is_some() {
+    /// Suspends its daemon for a scenario event. Returns false if it is down or already suspended.
+    pub(crate) fn pause(&mut self, event: usize) -> bool {
+        if self.daemon.is_none() || self.paused.is_some() {
             return false;
         }
-        self.paused = Some(act);
+        self.paused = Some(event);
         self.context.paused(self.number, &self.name);
         true
     }
 
-    /// Its daemon goes on, if that act has paused it.
-    pub(crate) fn resume(&mut self, act: usize) {
-        if self.paused.take_if(|by| *by == act).is_some() {
+    /// Resumes its daemon if that scenario event suspended it.
+    pub(crate) fn resume(&mut self, event: usize) {
+        if self.paused.take_if(|by| *by == event).is_some() {
             self.context.resumed(self.number, &self.name);
         }
     }
 
-    /// Whether it has programs.
+    /// Whether programs are running.
     pub(crate) fn is_busy(&self) -> bool {
-        self.programs.are_there()
+        self.programs.any_running()
     }
 
-    /// The simulation is over. Its daemon and its programs hold each other, and nobody would let go of them otherwise.
+    /// Ends the simulation of this machine. Its daemon and its programs hold references to each other and would leak
+    /// otherwise.
     pub(crate) fn dismiss(&mut self) {
-        self.life = None;
+        self.daemon = None;
         self.programs.dismiss();
     }
 
-    /// Its keeper dies.
+    /// Kills its keeper.
     pub(crate) fn lose_keeper(&self) {
-        self.context.say(&self.name, || "loses its keeper".to_owned());
+        self.context.log(&self.name, || "loses its keeper".to_owned());
         self.programs.lose_keeper();
     }
 
-    /// All trouble is over: what is paused goes on, and what was asked to stop is gone.
+    /// Ends the fault phase: corrects the clock, and resumes the daemon, or restarts it if it is stopping or down.
     pub(crate) fn recover(&mut self) {
         self.clock.set(0);
         if self.paused.take().is_some() {
             self.context.resumed(self.number, &self.name);
         }
-        if self.life.as_ref().is_some_and(|life| life.is_stopping) {
+        if self.daemon.as_ref().is_some_and(|daemon| daemon.is_stopping) {
             self.crash();
         }
-        if self.life.is_none() && self.is_there {
+        if self.daemon.is_none() && self.is_started {
             self.start();
         }
     }
 }
 
-/// Chance as a node sees it.
+/// Random bits for a node.
 #[derive(Debug)]
 struct MachineEntropy(SimRandom);
 
@@ -245,17 +241,17 @@ impl EntropySource for MachineEntropy {
     }
 }
 
-/// News of a node, for the film and for whoever has its programs.
+/// Receives the events of a node, for the trace and for its programs.
 #[derive(Debug)]
 struct TraceObserver {
     context: SimContext,
-    who: String,
+    source: String,
     programs: SimPrograms,
 }
 
 impl EngineObserver for TraceObserver {
-    fn on_event(&self, news: &EngineEvent<'_>) {
-        match news {
+    fn on_event(&self, event: &EngineEvent<'_>) {
+        match event {
             EngineEvent::Ready { .. } => self.programs.ready(),
             EngineEvent::Committed { done, .. } => {
                 for change in &done.changes {
@@ -268,8 +264,8 @@ impl EngineObserver for TraceObserver {
             }
             _ => {}
         }
-        if let Some(text) = trace::of_news(news) {
-            self.context.say(&self.who, || text);
+        if let Some(text) = trace::describe_event(event) {
+            self.context.log(&self.source, || text);
         }
     }
 }

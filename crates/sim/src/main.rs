@@ -1,4 +1,4 @@
-//! `sim SEED` prints the film of a seed; `sim --seeds A..B` plays many and tells which of them fail.
+//! `sim SEED` prints the trace of one seed; `sim --seeds A..B` runs many seeds and prints those that fail.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
@@ -12,43 +12,42 @@ use cronhold_core::DecisionContext;
 use cronhold_schedule::Span;
 use sim::{ShrunkFailure, SimResult, SimSettings, Violation, shrink, simulate, world};
 
-/// A simulation makes and drops small things all the time.
+/// A simulation allocates many small objects.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Seeds that fail among many of which the smallest workload that fails is looked for; of the others only the number
-/// and the finding are shown.
-const SHRUNKEN_MAX: usize = 3;
+/// Number of failing seeds in a search that are shrunk. Of the others, only the seed and the finding are printed.
+const SHRUNK_MAX: usize = 3;
 
-/// Plays real engines in virtual time on a store that fails, and checks that they keep their promises.
+/// Run real engines in virtual time on a faulty store and check their guarantees
 #[derive(Debug, Parser)]
 #[command(name = "sim", arg_required_else_help = true)]
 struct Arguments {
-    /// The seed whose film is printed, one line for each event; the same seed gives the same film.
+    /// Seed whose trace is printed, one line per event; the same seed gives the same trace
     #[arg(value_name = "SEED", conflicts_with = "seeds", required_unless_present = "seeds")]
     seed: Option<u64>,
-    /// Seeds that are played without a film, such as 1..1000; the last one is not played.
+    /// Range of seeds to run without a trace, such as 1..1000; the end is excluded
     #[arg(long, value_name = "A..B", value_parser = seeds)]
     seeds: Option<(u64, u64)>,
-    /// How many nodes share the store; drawn from the seed when absent.
+    /// Number of nodes that share the store; drawn from the seed by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=9))]
     nodes: Option<u8>,
-    /// How long there is trouble, such as 10m; drawn from the seed when absent.
+    /// Duration of the fault phase, such as 10m; drawn from the seed by default
     #[arg(long, value_name = "SPAN", value_parser = length)]
     length: Option<Span>,
-    /// How many jobs there are; drawn from the seed when absent.
+    /// Number of jobs; drawn from the seed by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=2_000))]
     jobs: Option<u16>,
-    /// Plays a large simulation without a film: a thousand jobs on five nodes.
+    /// Run a large simulation without a trace: a thousand jobs on five nodes
     #[arg(long)]
     scale: bool,
-    /// Looks for the smallest workload that still fails, instead of the film of the whole one.
+    /// Print the smallest scenario that still fails instead of the whole trace
     #[arg(long)]
     shrink: bool,
-    /// Prints the film of the smallest workload that fails.
+    /// Print the trace of the smallest scenario that still fails
     #[arg(long)]
     trace: bool,
-    /// Seeds that are played at once; as many as there are processors when absent.
+    /// Number of seeds that run in parallel; the number of processors by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
     threads: Option<u8>,
 }
@@ -60,19 +59,19 @@ fn main() -> ExitCode {
         (Some(seed), _) => show(seed, &arguments, &mut out),
         (None, seeds) => search(seeds.unwrap_or_default(), &arguments, &mut out),
     };
-    // Whoever reads may have heard enough and gone.
+    // A write error means that the reader has closed the pipe, which is not a failure.
     match is_sound.and_then(|is_sound| out.flush().map(|()| is_sound)) {
         Ok(false) => ExitCode::FAILURE,
         Ok(true) | Err(_) => ExitCode::SUCCESS,
     }
 }
 
-/// Prints the film of a seed. Answers whether nothing was found.
+/// Prints the trace of a seed. Returns true if no checker found a violation.
 fn show(seed: u64, arguments: &Arguments, out: &mut dyn Write) -> io::Result<bool> {
     let (world, settings) = (world(), arguments.settings());
-    let wants_film = !(arguments.scale || arguments.shrink);
+    let wants_trace = !(arguments.scale || arguments.shrink);
     let SimResult { finding, trace, lasted, steps, tally, .. } =
-        simulate(seed, SimSettings { trace: wants_film, ..settings }, &world);
+        simulate(seed, SimSettings { trace: wants_trace, ..settings }, &world);
     for line in &trace {
         writeln!(out, "{line}")?;
     }
@@ -84,14 +83,14 @@ fn show(seed: u64, arguments: &Arguments, out: &mut dyn Write) -> io::Result<boo
         if arguments.scale {
             writeln!(out, "seed {seed}: {finding}")?;
         } else {
-            tell_shrunken(seed, finding, arguments, &world, out)?;
+            print_shrunken(seed, finding, arguments, &world, out)?;
         }
     }
     Ok(finding.is_none())
 }
 
-/// Prints the smallest workload that still fails like the one of a seed.
-fn tell_shrunken(
+/// Prints the smallest scenario that fails in the same way as the seed does.
+fn print_shrunken(
     seed: u64,
     finding: &Violation,
     arguments: &Arguments,
@@ -100,52 +99,52 @@ fn tell_shrunken(
 ) -> io::Result<()> {
     writeln!(out, "seed {seed}: {finding}")?;
     out.flush()?;
-    let ShrunkFailure { showing, acts, plays, .. } = shrink(seed, arguments.settings(), finding, world);
-    let left = showing.acts.len();
-    writeln!(out, "  {left} of {acts} acts are enough (played {plays} times):")?;
-    for act in &showing.acts {
-        writeln!(out, "    {act}")?;
+    let ShrunkFailure { result, events, attempts, .. } = shrink(seed, arguments.settings(), finding, world);
+    let left = result.events.len();
+    writeln!(out, "  {left} of {events} events suffice (after {attempts} runs):")?;
+    for event in &result.events {
+        writeln!(out, "    {event}")?;
     }
-    if let Some(finding) = &showing.finding {
+    if let Some(finding) = &result.finding {
         writeln!(out, "  {finding}")?;
     }
     if arguments.trace {
-        for line in &showing.trace {
+        for line in &result.trace {
             writeln!(out, "    {line}")?;
         }
     }
     out.flush()
 }
 
-/// Plays many seeds and prints those that fail. Answers whether none did.
+/// Runs many seeds and prints those that fail. Returns true if none did.
 fn search((from, to): (u64, u64), arguments: &Arguments, out: &mut dyn Write) -> io::Result<bool> {
     let world = world();
     let (mut failed, mut launches) = (0, 0);
-    let mut said = Ok(());
-    play_all(from..to, arguments, &world, |seed, SimResult { finding, tally, .. }| {
+    let mut printed = Ok(());
+    run_all(from..to, arguments, &world, |seed, SimResult { finding, tally, .. }| {
         launches += tally.launches;
         let Some(finding) = finding else { return };
         failed += 1;
-        let shown = if failed <= SHRUNKEN_MAX && !arguments.scale {
-            tell_shrunken(seed, &finding, arguments, &world, out)
+        let shown = if failed <= SHRUNK_MAX && !arguments.scale {
+            print_shrunken(seed, &finding, arguments, &world, out)
         } else {
             writeln!(out, "seed {seed}: {finding}").and_then(|()| out.flush())
         };
-        if said.is_ok() {
-            said = shown;
+        if printed.is_ok() {
+            printed = shown;
         }
     });
-    said?;
+    printed?;
     writeln!(out, "{failed} of {} seeds failed ({launches} programs)", to.saturating_sub(from))?;
     Ok(failed == 0)
 }
 
-/// Plays seeds at once and tells what came of them, in their order.
-fn play_all(
+/// Runs seeds in parallel and passes their results to `report` in the order of the seeds.
+fn run_all(
     seeds: std::ops::Range<u64>,
     arguments: &Arguments,
     world: &DecisionContext,
-    mut tell: impl FnMut(u64, SimResult),
+    mut report: impl FnMut(u64, SimResult),
 ) {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let threads = arguments.threads.map_or(processors, usize::from);
@@ -166,10 +165,10 @@ fn play_all(
         }
         drop(sender);
         let (mut early, mut expected) = (BTreeMap::new(), seeds.start);
-        for (seed, showing) in receiver {
-            early.insert(seed, showing);
-            while let Some(showing) = early.remove(&expected) {
-                tell(expected, showing);
+        for (seed, result) in receiver {
+            early.insert(seed, result);
+            while let Some(result) = early.remove(&expected) {
+                report(expected, result);
                 expected += 1;
             }
         }
@@ -190,7 +189,7 @@ impl Arguments {
 
 fn seeds(text: &str) -> Result<(u64, u64), String> {
     let wrong =
-        || format!("`{text}` is not a range of seeds: expected the first and the one after the last, such as 1..1000");
+        || format!("`{text}` is not a range of seeds: expected the first seed and the excluded end, such as 1..1000");
     let (from, to) = text.split_once("..").ok_or_else(wrong)?;
     let (from, to) = (from.parse().map_err(|_| wrong())?, to.parse().map_err(|_| wrong())?);
     if from < to { Ok((from, to)) } else { Err(wrong()) }

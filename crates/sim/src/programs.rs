@@ -1,6 +1,6 @@
-//! The programs of one machine: they take as long as their runs say, some fail, some do not listen. Whoever has them
-//! ends those whose lease is over, whatever the daemon does. They die with the machine's daemon unless a keeper holds
-//! them; then they die with the keeper.
+//! The programs of one machine. They run as long as their runs specify; some fail, and some ignore signals. Programs
+//! whose lease has expired are killed whatever the daemon does. Without a keeper, programs die with the daemon; with a
+//! keeper, they die with the keeper.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
@@ -15,89 +15,84 @@ use cronhold_core::signal::Signal;
 use cronhold_engine::{LaunchRequest, NodeHandle, ProgramRunner};
 use cronhold_schedule::Span;
 
-use crate::chance::SimRandom;
 use crate::check::ObservedLaunch;
 use crate::context::{SimContext, node_id};
 use crate::executor::TaskOwner;
 use crate::faults::FaultPlan;
+use crate::random::SimRandom;
 
 /// The programs of one machine. Clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct SimPrograms {
-    place: Arc<ProgramHost>,
+    host: Arc<ProgramHost>,
     inner: Arc<Mutex<SimProgramTable>>,
 }
 
-/// Where programs are.
+/// The environment of the programs of a machine.
 #[derive(Debug)]
 pub(crate) struct ProgramHost {
-    /// What the simulation shares.
     pub(crate) context: SimContext,
-    /// Their own chance.
-    pub(crate) chance: SimRandom,
-    /// What the way of their reports is like.
+    pub(crate) rng: SimRandom,
+    /// Faults of their reports.
     pub(crate) fault_plan: FaultPlan,
-    /// Which machine, and its name.
     pub(crate) machine: usize,
-    pub(crate) who: String,
+    pub(crate) source: String,
     /// Whether programs outlive the daemon.
     pub(crate) has_keeper: bool,
 }
 
 #[derive(Debug, Default)]
 struct SimProgramTable {
-    /// Where reports go, while the daemon is up.
+    /// Receives reports; `None` while the daemon is down.
     handle: Option<NodeHandle>,
-    /// What this life of the daemon has asked for.
-    asked: BTreeSet<RunId>,
+    /// Runs that this daemon process has launched or adopted.
+    requested: BTreeSet<RunId>,
     live: BTreeMap<RunId, SimProgram>,
-    /// What is remembered of programs that are no more until the store has it: how they ended, or nothing when they
-    /// died with their keeper.
+    /// Programs that have ended and whose end the store does not have yet. `None` if they died with their keeper.
     ended: BTreeMap<RunId, Option<ExitOutcome>>,
 }
 
 #[derive(Debug)]
 struct SimProgram {
     ends_at: Span,
-    /// When its lease is over.
+    /// When its lease expires.
     kill_at: Option<Span>,
-    verdict: ExitOutcome,
-    /// Whether it ends when it is asked to, or only when it is killed.
-    listens: bool,
+    outcome: ExitOutcome,
+    /// Whether it ends on any signal, or only on SIGKILL.
+    handles_signals: bool,
     waker: Option<Waker>,
 }
 
 impl SimPrograms {
-    /// No programs yet.
-    pub(crate) fn new(place: ProgramHost) -> Self {
-        Self { place: Arc::new(place), inner: Arc::default() }
+    pub(crate) fn new(host: ProgramHost) -> Self {
+        Self { host: Arc::new(host), inner: Arc::default() }
     }
 
-    /// The daemon is up, and can be told.
+    /// Connects the daemon, which receives reports from now on.
     pub(crate) fn connect(&self, handle: NodeHandle) {
         self.lock().handle = Some(handle);
     }
 
-    /// The daemon has asked for all that its earlier lives have left. What else there is it has to hear of.
+    /// The daemon has adopted all runs that it recovered. It receives a report about every other program.
     pub(crate) fn ready(&self) {
         let inner = self.lock();
         let known = inner.live.keys().chain(inner.ended.keys());
-        let strays: Vec<RunId> = known.filter(|run| !inner.asked.contains(run)).copied().collect();
+        let unknown: Vec<RunId> = known.filter(|run| !inner.requested.contains(run)).copied().collect();
         drop(inner);
-        strays.into_iter().for_each(|run| self.answer(run));
+        unknown.into_iter().for_each(|run| self.report_known(run));
     }
 
-    /// The store has the end of a run, so nobody else has to remember it.
+    /// The store has the end of a run, so that it can be forgotten here.
     pub(crate) fn settled(&self, run: RunId) {
         self.lock().ended.remove(&run);
     }
 
-    /// The daemon is gone, and without a keeper so are the programs.
+    /// The daemon is down. Without a keeper, its programs die.
     pub(crate) fn disconnect(&self) {
         let mut inner = self.lock();
         inner.handle = None;
-        inner.asked.clear();
-        if self.place.has_keeper {
+        inner.requested.clear();
+        if self.host.has_keeper {
             return;
         }
         inner.ended.clear();
@@ -105,74 +100,74 @@ impl SimPrograms {
         self.end_all("dies");
     }
 
-    /// The keeper is gone, and so are the programs. Another one finds out and says so.
+    /// The keeper died, and its programs with it. The next keeper detects and reports that.
     pub(crate) fn lose_keeper(&self) {
         let died = self.end_all("dies with its keeper");
         self.lock().ended.extend(died.iter().map(|run| (*run, None)));
         died.into_iter().for_each(|run| self.report_later(run, vec![ProgramReport::KeeperLost]));
     }
 
-    /// Whether there are any.
-    pub(crate) fn are_there(&self) -> bool {
+    /// Whether programs are running.
+    pub(crate) fn any_running(&self) -> bool {
         !self.lock().live.is_empty()
     }
 
-    /// Nobody will be told anything any more.
+    /// Stops all reports.
     pub(crate) fn dismiss(&self) {
         self.lock().handle = None;
     }
 
     fn end_all(&self, how: &str) -> Vec<RunId> {
         let died = std::mem::take(&mut self.lock().live);
-        self.place.context.executor.end(TaskOwner::Program { machine: self.place.machine });
+        self.host.context.executor.end(TaskOwner::Program { machine: self.host.machine });
         for run in died.keys() {
-            self.place.context.ended(&self.place.who, *run, how);
+            self.host.context.ended(&self.host.source, *run, how);
         }
         died.into_keys().collect()
     }
 
-    fn begin(&self, run: &Run, fence: Option<u64>, launch_by: Span, kill_at: Option<Span>) {
-        let ProgramHost { context, chance, who, .. } = &*self.place;
+    fn start(&self, run: &Run, fence: Option<u64>, launch_by: Span, kill_at: Option<Span>) {
+        let ProgramHost { context, rng, source, .. } = &*self.host;
         let mut inner = self.lock();
-        inner.asked.insert(run.id);
-        // Whoever starts programs knows what it was asked before.
+        inner.requested.insert(run.id);
+        // A launch is idempotent.
         if inner.live.contains_key(&run.id) || inner.ended.contains_key(&run.id) {
             return;
         }
         drop(inner);
         let now = context.time.now();
         let is_late = launch_by < now || kill_at.is_some_and(|kill_at| kill_at <= now);
-        if is_late || chance.one_in(60) {
-            let why = if is_late { "it came too late to be started" } else { "no such file" };
+        if is_late || rng.one_in(60) {
+            let why = if is_late { "the launch deadline has passed" } else { "no such file" };
             return self.report_later(run.id, vec![ProgramReport::NotLaunched(why.to_owned())]);
         }
-        let node = node_id(self.place.machine);
-        context.launched(who, &ObservedLaunch { run, node, fence, kill_at });
+        let node = node_id(self.host.machine);
+        context.launched(source, &ObservedLaunch { run, node, fence, kill_at });
         let duration = match &run.work {
             Some(ResolvedProgram::Noop(duration)) => *duration,
             _ => Span::ZERO,
         };
-        let verdict = match chance.between(0, 9) {
+        let outcome = match rng.between(0, 9) {
             0 | 1 => failed(Reason::ExitCode(1), ProgramExit::Code(1)),
             2 => failed(Reason::Signal(Signal::TERM), ProgramExit::Signal(Signal::TERM)),
             _ => ExitOutcome::SUCCESS,
         };
-        let ends_at = now.plus(duration).plus(chance.micros(10, 5_000));
-        let program = SimProgram { ends_at, kill_at, verdict, listens: !chance.one_in(5), waker: None };
+        let ends_at = now.plus(duration).plus(rng.micros(10, 5_000));
+        let program = SimProgram { ends_at, kill_at, outcome, handles_signals: !rng.one_in(5), waker: None };
         self.lock().live.insert(run.id, program);
-        let (programs, id, told_after) = (self.clone(), run.id, chance.micros(10, 30_000));
-        let whose = TaskOwner::Program { machine: self.place.machine };
-        context.executor.spawn(whose, async move { programs.simulate(id, now.plus(told_after)).await });
+        let (programs, id, report_after) = (self.clone(), run.id, rng.micros(10, 30_000));
+        let owner = TaskOwner::Program { machine: self.host.machine };
+        context.executor.spawn(owner, async move { programs.run_program(id, now.plus(report_after)).await });
         let programs = self.clone();
-        context.executor.spawn(whose, async move {
-            programs.place.context.time.sleep(told_after).await;
+        context.executor.spawn(owner, async move {
+            programs.host.context.time.sleep(report_after).await;
             programs.report(id, ProgramReport::Launched).await;
         });
     }
 
-    /// One program to its end. That it has started is told at some moment, and its end not before that.
-    async fn simulate(&self, run: RunId, told_at: Span) {
-        let ProgramHost { context, chance, who, .. } = &*self.place;
+    /// Runs one program to its end. Its start is reported at `report_at`, and its end not before that.
+    async fn run_program(&self, run: RunId, report_at: Span) {
+        let ProgramHost { context, rng, source, .. } = &*self.host;
         let is_killed = poll_fn(|task| {
             let mut inner = self.lock();
             let Some(program) = inner.live.get_mut(&run) else { return Poll::Ready(false) };
@@ -187,20 +182,20 @@ impl SimPrograms {
         });
         let is_killed = is_killed.await;
         let ended = self.lock().live.remove(&run);
-        let Some(SimProgram { mut verdict, .. }) = ended else { return };
+        let Some(SimProgram { mut outcome, .. }) = ended else { return };
         if is_killed {
-            verdict = failed(Reason::LockLost, ProgramExit::Signal(Signal::KILL));
+            outcome = failed(Reason::LockLost, ProgramExit::Signal(Signal::KILL));
         }
-        let how = if is_killed { "is killed: its lease is over" } else { verdict_in_words(&verdict) };
-        context.ended(who, run, how);
-        self.lock().ended.insert(run, Some(verdict.clone()));
-        let wait = told_at.minus(context.time.now()).plus(chance.micros(10, 30_000));
+        let how = if is_killed { "is killed: its lease has expired" } else { describe_outcome(&outcome) };
+        context.ended(source, run, how);
+        self.lock().ended.insert(run, Some(outcome.clone()));
+        let wait = report_at.minus(context.time.now()).plus(rng.micros(10, 30_000));
         context.time.sleep(wait).await;
-        self.report(run, ProgramReport::Ended(verdict)).await;
+        self.report(run, ProgramReport::Ended(outcome)).await;
     }
 
-    /// Tells a program to end, by a signal that it may not listen to.
-    fn tell(&self, run: RunId, signal: Signal) {
+    /// Sends a signal to a program, which may ignore it.
+    fn send_signal(&self, run: RunId, signal: Signal) {
         let mut inner = self.lock();
         let is_known = inner.ended.contains_key(&run);
         let Some(program) = inner.live.get_mut(&run) else {
@@ -210,27 +205,27 @@ impl SimPrograms {
             }
             return;
         };
-        if signal != Signal::KILL && !program.listens {
+        if signal != Signal::KILL && !program.handles_signals {
             return;
         }
-        let reaction = self.place.chance.micros(10, 800_000);
+        let reaction = self.host.rng.micros(10, 800_000);
         let wait = if signal == Signal::KILL { Span::ZERO } else { reaction };
-        let ends_at = self.place.context.time.now().plus(wait);
+        let ends_at = self.host.context.time.now().plus(wait);
         if ends_at < program.ends_at {
             program.ends_at = ends_at;
-            program.verdict = failed(Reason::Signal(signal), ProgramExit::Signal(signal));
+            program.outcome = failed(Reason::Signal(signal), ProgramExit::Signal(signal));
         }
         let waker = program.waker.take();
         drop(inner);
         waker.into_iter().for_each(Waker::wake);
     }
 
-    /// Says all that is known of a program.
-    fn answer(&self, run: RunId) {
+    /// Reports all that is known about a program.
+    fn report_known(&self, run: RunId) {
         let inner = self.lock();
         let reports = match (inner.live.contains_key(&run), inner.ended.get(&run)) {
             (true, _) => vec![ProgramReport::Launched],
-            (false, Some(Some(verdict))) => vec![ProgramReport::Launched, ProgramReport::Ended(verdict.clone())],
+            (false, Some(Some(outcome))) => vec![ProgramReport::Launched, ProgramReport::Ended(outcome.clone())],
             (false, Some(None)) => vec![ProgramReport::KeeperLost],
             (false, None) => vec![ProgramReport::Lost],
         };
@@ -239,29 +234,29 @@ impl SimPrograms {
     }
 
     fn report_later(&self, run: RunId, reports: Vec<ProgramReport>) {
-        let (programs, wait) = (self.clone(), self.place.chance.micros(10, 10_000));
-        self.place.context.executor.spawn(self.courier(), async move {
-            programs.place.context.time.sleep(wait).await;
+        let (programs, wait) = (self.clone(), self.host.rng.micros(10, 10_000));
+        self.host.context.executor.spawn(self.report_owner(), async move {
+            programs.host.context.time.sleep(wait).await;
             for report in reports {
                 programs.report(run, report).await;
             }
         });
     }
 
-    /// Sends a report on its way, on which it may get lost, come late or come twice.
+    /// Sends a report, which may be lost, late or duplicated.
     async fn report(&self, run: RunId, report: ProgramReport) {
-        let ProgramHost { context, fault_plan, chance, who, .. } = &*self.place;
-        let copies = fault_plan.reports(chance);
+        let ProgramHost { context, fault_plan, rng, source, .. } = &*self.host;
+        let copies = fault_plan.reports(rng);
         if copies.is_empty() {
-            context.say_of(who, run, || format!("is not reported: {report:?} gets lost"));
+            context.log_program(source, run, || format!("is not reported: {report:?} is lost"));
         }
         for late in copies {
             if late.is_zero() {
                 self.deliver(run, report.clone()).await;
             } else {
                 let (programs, report) = (self.clone(), report.clone());
-                context.executor.spawn(self.courier(), async move {
-                    programs.place.context.time.sleep(late).await;
+                context.executor.spawn(self.report_owner(), async move {
+                    programs.host.context.time.sleep(late).await;
                     programs.deliver(run, report).await;
                 });
             }
@@ -275,9 +270,9 @@ impl SimPrograms {
         }
     }
 
-    /// Reports of a keeper are on their way whatever the daemon does; without one they are in the daemon itself.
-    fn courier(&self) -> TaskOwner {
-        if self.place.has_keeper { TaskOwner::Nobody } else { TaskOwner::Daemon { machine: self.place.machine } }
+    /// Reports of a keeper are independent of the daemon; without a keeper they are in the daemon itself.
+    fn report_owner(&self) -> TaskOwner {
+        if self.host.has_keeper { TaskOwner::Detached } else { TaskOwner::Daemon { machine: self.host.machine } }
     }
 
     fn lock(&self) -> MutexGuard<'_, SimProgramTable> {
@@ -288,32 +283,32 @@ impl SimPrograms {
 impl ProgramRunner for SimPrograms {
     fn launch(&self, request: LaunchRequest) {
         let LaunchRequest { run, fence, launch_by, kill_at } = request;
-        self.begin(&run, fence, launch_by, kill_at);
+        self.start(&run, fence, launch_by, kill_at);
     }
 
     fn adopt(&self, run: Arc<Run>) {
-        self.lock().asked.insert(run.id);
-        self.answer(run.id);
+        self.lock().requested.insert(run.id);
+        self.report_known(run.id);
     }
 
-    /// Programs may live longer. One that is told an earlier end than before keeps the later.
+    /// Extends leases. A lease is never shortened.
     fn extend(&self, leases: &[(RunId, Span)]) {
         let mut inner = self.lock();
         for (run, until) in leases {
-            // Its task wakes at the earlier end, and finds that it has moved.
+            // Its task wakes at the earlier end and reads the new one.
             if let Some(kill_at) = inner.live.get_mut(run).and_then(|program| program.kill_at.as_mut()) {
                 *kill_at = (*until).max(*kill_at);
-                self.place.context.extended(*run, *kill_at);
+                self.host.context.extended(*run, *kill_at);
             }
         }
     }
 
     fn stop(&self, run: &Run) {
-        self.tell(run.id, run.terms.signal);
+        self.send_signal(run.id, run.terms.signal);
     }
 
     fn signal(&self, run: RunId, signal: Signal) {
-        self.tell(run, signal);
+        self.send_signal(run, signal);
     }
 }
 
@@ -321,6 +316,6 @@ fn failed(reason: Reason, exit: ProgramExit) -> ExitOutcome {
     ExitOutcome { success: false, reason: Some(reason), exit: Some(exit), written: None }
 }
 
-fn verdict_in_words(verdict: &ExitOutcome) -> &'static str {
-    if verdict.success { "succeeds" } else { "fails" }
+fn describe_outcome(outcome: &ExitOutcome) -> &'static str {
+    if outcome.success { "succeeds" } else { "fails" }
 }

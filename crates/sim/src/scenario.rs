@@ -1,5 +1,5 @@
-//! What is going to happen in a simulation: a list of acts with stable numbers, all drawn before the beginning. Each has
-//! its own chance, so that a simulation in which some of them do not happen is like the whole one otherwise.
+//! The scenario of a simulation: a list of events with stable numbers, drawn before the simulation starts. Each event
+//! has its own stream of random numbers, so that removing one does not change the others.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,41 +8,39 @@ use cronhold_schedule::{Instant, Span};
 
 use crate::trace::since_start;
 
-/// Everything about a simulation that is known before it begins.
+/// Everything about a simulation that is known before it starts.
 #[derive(Debug)]
 pub(crate) struct Scenario {
-    /// The seed that it comes from.
     pub(crate) seed: u64,
-    /// How long there is trouble.
+    /// Duration of the fault phase, before a cut.
     pub(crate) length: Span,
-    /// When it begins.
+    /// Time of day at which the simulation starts.
     pub(crate) start: Instant,
-    /// When the trouble ends and all schedules do; sooner than the length when it was cut.
+    /// When the fault phase and all schedules end. Earlier than `length` if the scenario was cut.
     pub(crate) until: Span,
-    /// How many jobs there can be.
+    /// Number of jobs.
     pub(crate) jobs: usize,
     /// The shortest interval between occurrences, in seconds.
     pub(crate) shortest: u64,
-    /// The longest that an ordinary call to the store takes, in microseconds.
+    /// Maximum duration of an ordinary call to the store, in microseconds.
     pub(crate) usual: u64,
-    /// Whether the store has a time of its own, and others may use it.
+    /// Whether the store has its own clock and nodes share it.
     pub(crate) is_shared: bool,
-    /// Whether no run is ever forgotten: after a clock was set back an occurrence comes a second time, and only its run
-    /// tells that it has been.
+    /// Whether retention keeps all runs. After a clock is set back, an occurrence comes due a second time, and only its
+    /// run shows that it has been handled.
     pub(crate) keeps_all: bool,
-    /// Whether jobs have locks. A store whose clock is set forward lets go of locks too soon, and nothing but a fence
-    /// helps against that.
+    /// Whether jobs may have locks. If the store's clock is set forward, locks expire too early, and only fences
+    /// protect against that.
     pub(crate) has_locks: bool,
-    /// The machines that there can be.
     pub(crate) machines: Vec<MachineSpec>,
-    /// What happens, by number.
-    pub(crate) acts: Vec<ScenarioEvent>,
+    /// Events; an event's number is its index.
+    pub(crate) events: Vec<ScenarioEvent>,
 }
 
-/// What a machine is like.
+/// Properties of a machine.
 #[derive(Debug, Clone)]
 pub(crate) struct MachineSpec {
-    /// What jobs can ask for.
+    /// Labels that jobs can select.
     pub(crate) labels: BTreeSet<String>,
     /// Whether its programs outlive its daemon.
     pub(crate) has_keeper: bool,
@@ -50,49 +48,47 @@ pub(crate) struct MachineSpec {
     pub(crate) ahead: i64,
 }
 
-/// Something that happens by itself.
+/// An event at a moment.
 #[derive(Debug, Clone)]
 pub(crate) struct ScenarioEvent {
-    /// When.
     pub(crate) at: Span,
-    /// What.
     pub(crate) what: ScenarioAction,
 }
 
-/// What can happen.
+/// What an event does.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ScenarioAction {
-    /// There is this machine.
+    /// Starts a machine.
     Machine(usize),
-    /// There is this job.
+    /// Creates a job.
     Job(usize),
-    /// So many calls in a thousand fail all along, and of so many the answers are lost.
-    Calls { away: u64, unknown: u64 },
-    /// Hints get lost all along.
+    /// Makes calls to the store fail, and loses replies, in parts per thousand.
+    Calls { unavailable: u64, unknown: u64 },
+    /// Loses, delays and duplicates hints.
     Hints(HintLoss),
-    /// Reports of programs get lost all along.
+    /// Loses, delays and duplicates reports of programs.
     Reports(HintLoss),
-    /// A daemon dies after so many more of its steps, and comes back.
+    /// Kills a daemon after `steps` more of its steps and restarts it after `down`.
     Crash { machine: usize, steps: u64, down: Span },
-    /// A daemon is asked to stop, is gone after a while, and comes back.
+    /// Asks a daemon to stop, kills it after `gone` and restarts it after `down`.
     Stop { machine: usize, gone: Span, down: Span },
-    /// A daemon stands still after so many more of its steps, for a while.
+    /// Suspends a daemon after `steps` more of its steps.
     Pause { machine: usize, steps: u64, lasts: Span },
-    /// A clock is set so many microseconds ahead.
+    /// Sets a machine's clock ahead of the true time, in microseconds; negative is behind.
     SetClock { machine: usize, ahead: i64 },
-    /// The clock of a shared store is set so many microseconds ahead.
+    /// Sets the clock of a shared store ahead of the true time, in microseconds; negative is behind.
     SetStoreClock { ahead: i64 },
-    /// The store does not work as it should for a while.
-    Storm { storm: FaultPeriod, lasts: Span },
-    /// The keeper of a machine dies, and all programs with it.
+    /// Disturbs the store for a while.
+    StoreFault { period: FaultPeriod, lasts: Span },
+    /// Kills the keeper of a machine, and all programs with it.
     KeeperLoss { machine: usize },
-    /// Somebody wants something.
-    Meddle,
-    /// Somebody wants a node to drain, or not to.
+    /// An operator sends a random command.
+    OperatorCommand,
+    /// An operator starts or stops draining a node.
     Drain { machine: usize, on: bool },
 }
 
-/// How many of a thousand get lost, come late, or come twice.
+/// How many messages in a thousand are lost, delayed or duplicated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct HintLoss {
     pub(crate) lost: u64,
@@ -100,33 +96,32 @@ pub(crate) struct HintLoss {
     pub(crate) double: u64,
 }
 
-/// A time in which the store does not work as it should, for one machine or for all.
+/// A kind of store fault, for one machine or, if `machine` is `None`, for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FaultPeriod {
     pub(crate) machine: Option<usize>,
     pub(crate) kind: FaultKind,
 }
 
-/// What is wrong with the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FaultKind {
-    Away,
+    Unreachable,
     ReadOnly,
     Slow,
 }
 
-/// What of a plot does not happen.
+/// The events of a scenario to leave out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ScenarioCut {
-    /// The numbers of acts that are left out.
+    /// Numbers of the events that are left out.
     pub without: BTreeSet<usize>,
-    /// When the trouble ends, if that is sooner.
+    /// When the fault phase ends, if earlier than drawn.
     pub until: Option<Span>,
 }
 
 impl FaultPeriod {
-    pub(crate) fn is_away(&self) -> bool {
-        self.kind == FaultKind::Away
+    pub(crate) fn is_unreachable(&self) -> bool {
+        self.kind == FaultKind::Unreachable
     }
 
     pub(crate) fn is_read_only(&self) -> bool {
@@ -139,7 +134,7 @@ impl FaultPeriod {
 }
 
 impl ScenarioAction {
-    /// Acts of one kind are left out together before they are left out one by one.
+    /// The kind of the event. Shrinking first removes all events of a kind, then single events.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Machine(_) => "machines",
@@ -151,15 +146,15 @@ impl ScenarioAction {
             Self::Stop { .. } => "stops",
             Self::Pause { .. } => "pauses",
             Self::SetClock { .. } | Self::SetStoreClock { .. } => "clocks that are set",
-            Self::Storm { .. } => "storms",
+            Self::StoreFault { .. } => "store faults",
             Self::KeeperLoss { .. } => "keepers that are lost",
-            Self::Meddle => "meddling",
+            Self::OperatorCommand => "operator commands",
             Self::Drain { .. } => "draining",
         }
     }
 }
 
-/// The name of a machine in films.
+/// The name of a machine in traces.
 pub(crate) fn machine_name(number: usize) -> String {
     format!("n{}", number + 1)
 }
@@ -169,16 +164,18 @@ impl fmt::Display for ScenarioEvent {
         let name = |machine: &usize| machine_name(*machine);
         write!(f, "{} ", since_start(self.at))?;
         match &self.what {
-            ScenarioAction::Machine(machine) => write!(f, "{} is there", name(machine)),
-            ScenarioAction::Job(job) => write!(f, "job{} is put", job + 1),
-            ScenarioAction::Calls { away, unknown } => write!(f, "{away}‰ of calls fail, {unknown}‰ are not answered"),
+            ScenarioAction::Machine(machine) => write!(f, "{} starts", name(machine)),
+            ScenarioAction::Job(job) => write!(f, "job{} is created", job + 1),
+            ScenarioAction::Calls { unavailable, unknown } => {
+                write!(f, "{unavailable}‰ of calls fail, {unknown}‰ get no reply")
+            }
             ScenarioAction::Hints(loss) => write!(f, "hints: {loss}"),
             ScenarioAction::Reports(loss) => write!(f, "reports: {loss}"),
             ScenarioAction::Crash { machine, steps, down } => {
                 write!(f, "{} crashes {steps} steps later and is down for {down}", name(machine))
             }
             ScenarioAction::Stop { machine, gone, down } => {
-                write!(f, "{} is asked to stop, is gone after {gone} and down for {down}", name(machine))
+                write!(f, "{} is asked to stop, is killed after {gone} and down for {down}", name(machine))
             }
             ScenarioAction::Pause { machine, steps, lasts } => {
                 write!(f, "{} is paused {steps} steps later for {lasts}", name(machine))
@@ -189,11 +186,11 @@ impl fmt::Display for ScenarioEvent {
             ScenarioAction::SetStoreClock { ahead } => {
                 write!(f, "the clock of the store is set {} ms ahead", ahead / 1_000)
             }
-            ScenarioAction::Storm { storm, lasts } => write!(f, "the store is {storm} for {lasts}"),
+            ScenarioAction::StoreFault { period, lasts } => write!(f, "the store is {period} for {lasts}"),
             ScenarioAction::KeeperLoss { machine } => write!(f, "{} loses its keeper", name(machine)),
-            ScenarioAction::Meddle => write!(f, "somebody meddles"),
+            ScenarioAction::OperatorCommand => write!(f, "operator command"),
             ScenarioAction::Drain { machine, on } => {
-                write!(f, "{} is to {}", name(machine), if *on { "drain" } else { "drain no more" })
+                write!(f, "{} {} draining", name(machine), if *on { "starts" } else { "stops" })
             }
         }
     }
@@ -202,7 +199,7 @@ impl fmt::Display for ScenarioEvent {
 impl fmt::Display for FaultPeriod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.kind {
-            FaultKind::Away => "away",
+            FaultKind::Unreachable => "unreachable",
             FaultKind::ReadOnly => "read-only",
             FaultKind::Slow => "slow",
         };
@@ -215,6 +212,6 @@ impl fmt::Display for FaultPeriod {
 
 impl fmt::Display for HintLoss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}‰ get lost, {}‰ come late, {}‰ come twice", self.lost, self.late, self.double)
+        write!(f, "{}‰ lost, {}‰ late, {}‰ duplicated", self.lost, self.late, self.double)
     }
 }

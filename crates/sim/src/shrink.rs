@@ -1,5 +1,5 @@
-//! Making a simulation that fails smaller: it is played again and again with less in it, and whatever still fails in the
-//! same way is kept. What is left is what somebody has to look at.
+//! Shrinks a failing simulation: runs it repeatedly with fewer events and keeps every reduction that still fails in the
+//! same checker.
 
 use std::collections::BTreeSet;
 
@@ -10,42 +10,42 @@ use crate::check::Violation;
 use crate::scenario::{Scenario, ScenarioCut};
 use crate::simulation::{SimResult, SimSettings, simulate_cut};
 
-/// So often a simulation is played at most to make it smaller.
-const PLAYS_MAX: usize = 400;
-/// No simulation is made shorter than this.
+/// Maximum number of runs for shrinking.
+const RUNS_MAX: usize = 400;
+/// Minimum duration of the fault phase.
 const LENGTH_MIN: Span = Span::from_secs(10);
 
-/// A simulation that fails with as little in it as could be found.
+/// A failing simulation with as few events as the search found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShrunkFailure {
-    /// What does not happen in it.
+    /// What was removed.
     pub cut: ScenarioCut,
-    /// What comes of it, with its film and the acts that are left.
-    pub showing: SimResult,
-    /// How many acts there were.
-    pub acts: usize,
-    /// How often it was played.
-    pub plays: usize,
+    /// The result of the reduced simulation, with its trace and the remaining events.
+    pub result: SimResult,
+    /// Number of events before shrinking.
+    pub events: usize,
+    /// Number of runs that the search took.
+    pub attempts: usize,
 }
 
-/// Makes the simulation of a seed smaller, in which something was found.
+/// Shrinks the simulation of a seed, in which a checker found `found`.
 pub fn shrink(seed: u64, settings: SimSettings, found: &Violation, world: &DecisionContext) -> ShrunkFailure {
     let settings = SimSettings { trace: false, ..settings };
     let scenario = Scenario::draw(seed, settings, &ScenarioCut::default());
-    let mut search = ShrinkSearch { seed, settings, found, world, scenario, cut: ScenarioCut::default(), plays: 0 };
+    let mut search = ShrinkSearch { seed, settings, found, world, scenario, cut: ScenarioCut::default(), attempts: 0 };
     search.shorten();
     search.drop_kinds();
     loop {
         let before = search.cut.clone();
         search.drop_parts();
         search.shorten();
-        if search.cut == before || search.is_tired() {
+        if search.cut == before || search.is_exhausted() {
             break;
         }
     }
-    let ShrinkSearch { cut, plays, scenario, .. } = search;
-    let showing = simulate_cut(seed, SimSettings { trace: true, ..settings }, &cut, world);
-    ShrunkFailure { cut, showing, acts: scenario.acts.len(), plays }
+    let ShrinkSearch { cut, attempts, scenario, .. } = search;
+    let result = simulate_cut(seed, SimSettings { trace: true, ..settings }, &cut, world);
+    ShrunkFailure { cut, result, events: scenario.events.len(), attempts }
 }
 
 struct ShrinkSearch<'a> {
@@ -55,21 +55,21 @@ struct ShrinkSearch<'a> {
     world: &'a DecisionContext,
     scenario: Scenario,
     cut: ScenarioCut,
-    plays: usize,
+    attempts: usize,
 }
 
 impl ShrinkSearch<'_> {
-    /// Takes a smaller cut if it still fails. Answers with when it did.
+    /// Keeps a smaller cut if it still fails. Returns when it failed.
     fn try_cut(&mut self, cut: ScenarioCut) -> Option<Span> {
-        if self.is_tired() || cut == self.cut {
+        if self.is_exhausted() || cut == self.cut {
             return None;
         }
-        self.plays += 1;
-        let showing = simulate_cut(self.seed, self.settings, &cut, self.world);
-        let is_same = showing.finding.is_some_and(|finding| finding.checker == self.found.checker);
+        self.attempts += 1;
+        let result = simulate_cut(self.seed, self.settings, &cut, self.world);
+        let is_same = result.finding.is_some_and(|finding| finding.checker == self.found.checker);
         is_same.then(|| {
             self.cut = cut;
-            showing.lasted
+            result.lasted
         })
     }
 
@@ -79,11 +79,11 @@ impl ShrinkSearch<'_> {
         self.try_cut(cut).is_some()
     }
 
-    /// Ends the trouble sooner: right after the finding, or after half of the time.
+    /// Shortens the fault phase: to the moment of the finding, then by halves.
     fn shorten(&mut self) {
-        let showing = simulate_cut(self.seed, self.settings, &self.cut, self.world);
+        let result = simulate_cut(self.seed, self.settings, &self.cut, self.world);
         let mut until = self.cut.until.unwrap_or(self.scenario.length);
-        let mut next = showing.lasted.plus(Span::from_secs(1)).min(until);
+        let mut next = result.lasted.plus(Span::from_secs(1)).min(until);
         while next >= LENGTH_MIN {
             if next < until {
                 let Some(lasted) = self.try_cut(ScenarioCut { until: Some(next), ..self.cut.clone() }) else { break };
@@ -92,22 +92,23 @@ impl ShrinkSearch<'_> {
             next = Span::from_micros(until.micros() / 2);
         }
         let late: Vec<usize> =
-            self.left().into_iter().filter(|number| self.scenario.acts[*number].at > until).collect();
+            self.left().into_iter().filter(|number| self.scenario.events[*number].at > until).collect();
         self.without(&late);
     }
 
-    /// Leaves out all acts of a kind. Without jobs and machines there would be nothing.
+    /// Removes all events of each kind. Jobs and machines stay, because nothing fails without them.
     fn drop_kinds(&mut self) {
-        let kinds: BTreeSet<&str> = self.scenario.acts.iter().map(|act| act.what.kind()).collect();
+        let kinds: BTreeSet<&str> = self.scenario.events.iter().map(|event| event.what.kind()).collect();
         for kind in kinds.into_iter().filter(|kind| !matches!(*kind, "jobs" | "machines")) {
             let numbers = self.of_kind(kind);
             self.without(&numbers);
         }
     }
 
-    /// Leaves out parts of what is left of each kind: halves, then halves of these, and at last single ones.
+    /// Removes parts of each kind: halves, then halves of those, and finally single events.
     fn drop_parts(&mut self) {
-        let kinds: BTreeSet<&str> = self.left().iter().map(|number| self.scenario.acts[*number].what.kind()).collect();
+        let kinds: BTreeSet<&str> =
+            self.left().iter().map(|number| self.scenario.events[*number].what.kind()).collect();
         for kind in kinds {
             let mut size = self.of_kind(kind).len().div_ceil(2).max(1);
             loop {
@@ -123,14 +124,14 @@ impl ShrinkSearch<'_> {
     }
 
     fn left(&self) -> Vec<usize> {
-        (0..self.scenario.acts.len()).filter(|number| !self.cut.without.contains(number)).collect()
+        (0..self.scenario.events.len()).filter(|number| !self.cut.without.contains(number)).collect()
     }
 
     fn of_kind(&self, kind: &str) -> Vec<usize> {
-        self.left().into_iter().filter(|number| self.scenario.acts[*number].what.kind() == kind).collect()
+        self.left().into_iter().filter(|number| self.scenario.events[*number].what.kind() == kind).collect()
     }
 
-    fn is_tired(&self) -> bool {
-        self.plays >= PLAYS_MAX
+    fn is_exhausted(&self) -> bool {
+        self.attempts >= RUNS_MAX
     }
 }

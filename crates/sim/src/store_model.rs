@@ -1,5 +1,5 @@
-//! What the store holds, kept beside it commit by commit, so that a checker can compare each change with what was
-//! there before. Runs stay here after retention has let them go.
+//! A model of the store, updated with every commit, so that checkers can compare each change with the state before it.
+//! The model keeps runs that retention has deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,48 +12,45 @@ use cronhold_core::{JobId, NodeId, RunId};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::Unit;
 
-/// What the store holds.
+/// The contents of the store.
 #[derive(Debug, Default)]
 pub(crate) struct StoreModel {
-    /// All jobs.
     pub(crate) jobs: BTreeMap<JobId, Arc<JobRecord>>,
-    /// The sets of runs of all jobs.
+    /// Active and queued runs, by job.
     pub(crate) states: BTreeMap<JobId, Arc<JobState>>,
-    /// The cursors of all schedules.
     pub(crate) cursors: BTreeMap<(JobId, ScheduleId), Arc<Cursor>>,
-    /// The backlogs of all schedules.
     pub(crate) backlogs: BTreeMap<(JobId, ScheduleId), Arc<Backlog>>,
-    /// Whether everything is paused.
+    /// The pause of all jobs.
     pub(crate) pauses: Arc<PauseState>,
-    /// All runs that ever were, each as it was last.
+    /// All runs that ever existed, in their last state.
     pub(crate) runs: BTreeMap<RunId, Arc<Run>>,
-    /// Which of them are of which job.
+    /// All runs, by job.
     pub(crate) of_job: BTreeMap<JobId, BTreeSet<RunId>>,
-    /// Runs that are not finished, by job.
+    /// Unfinished runs, by job.
     pub(crate) unfinished: BTreeMap<JobId, BTreeSet<RunId>>,
-    /// Runs that retention has let go.
+    /// Runs that retention has deleted.
     pub(crate) gone: BTreeSet<RunId>,
-    /// Who took which lock and has not freed it.
+    /// Locks that were taken and not released.
     pub(crate) locks: BTreeMap<LockName, ModelLock>,
-    /// All nodes that were ever heard of.
+    /// All nodes that ever sent a heartbeat.
     pub(crate) nodes: BTreeMap<NodeId, Arc<NodeRecord>>,
-    /// Cursors that have an occurrence to come.
+    /// Cursors with a next occurrence.
     ahead: BTreeSet<(JobId, ScheduleId)>,
 }
 
-/// A lock that somebody took.
+/// A lock that was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ModelLock {
-    /// For which run.
+    /// The run that holds it.
     pub(crate) by: RunId,
-    /// How long it is held without being renewed.
+    /// Time to live without renewal.
     pub(crate) ttl: Option<Span>,
-    /// When it is free unless it is renewed.
+    /// When it expires unless it is renewed.
     pub(crate) until: Option<Instant>,
 }
 
 impl StoreModel {
-    /// Takes in a unit that was done when the store's clock said so.
+    /// Applies a unit that was committed at `now`, by the store's clock.
     pub(crate) fn apply(&mut self, unit: &Unit, now: Instant) {
         for change in &unit.changes {
             match change {
@@ -72,7 +69,7 @@ impl StoreModel {
         }
     }
 
-    /// Takes in that a node said it is alive, and which locks it has renewed.
+    /// Applies a heartbeat of a node and the locks that it renewed.
     pub(crate) fn beat(&mut self, node: &Arc<NodeRecord>, renewed: &[(LockName, RunId)], now: Instant) {
         self.nodes.insert(node.id, Arc::clone(node));
         for (lock, run) in renewed {
@@ -82,35 +79,35 @@ impl StoreModel {
         }
     }
 
-    /// Who holds a lock.
+    /// The run that holds a lock.
     pub(crate) fn holder(&self, lock: &LockName, now: Instant) -> Option<RunId> {
         let lasts = |held: &&ModelLock| held.until.is_none_or(|until| now < until);
         self.locks.get(lock).filter(lasts).map(|held| held.by)
     }
 
-    /// Whether a job or everything is paused.
+    /// Whether a job or all jobs are paused.
     pub(crate) fn is_paused(&self, job: &JobId) -> bool {
         self.pauses.is_paused() || self.states.get(job).is_some_and(|state| state.pauses.is_paused())
     }
 
-    /// All runs of a job that ever were.
+    /// All runs of a job that ever existed.
     pub(crate) fn runs_of(&self, job: &JobId) -> impl Iterator<Item = &Arc<Run>> {
         self.of_job.get(job).into_iter().flatten().filter_map(|run| self.runs.get(run))
     }
 
-    /// The runs of a job that are not finished.
+    /// The unfinished runs of a job.
     pub(crate) fn unfinished(&self, job: &JobId) -> impl Iterator<Item = &Arc<Run>> {
         self.unfinished.get(job).into_iter().flatten().filter_map(|run| self.runs.get(run))
     }
 
-    /// Whether nothing is on its way any more and no occurrence is to come.
+    /// Whether no run, backlog or future occurrence is pending, except for runs that no node can start.
     pub(crate) fn is_quiet(&self) -> bool {
         let is_over = self.backlogs.is_empty() && self.ahead.is_empty();
         is_over && self.unfinished.values().flatten().all(|run| self.is_stuck(*run))
     }
 
-    /// Whether a run waits for a node that there is not: none has the labels of its job, or its own is gone. Whoever
-    /// wanted it has to see to that.
+    /// Whether a run waits for a node that does not exist: none has the labels of its job, or its target is gone. Only
+    /// an operator can resolve that.
     fn is_stuck(&self, run: RunId) -> bool {
         let Some(run) = self.runs.get(&run).filter(|run| !run.state.has_program()) else { return false };
         let job = self.jobs.get(&run.job).filter(|job| job.uid == run.uid);
@@ -118,7 +115,7 @@ impl StoreModel {
         job.is_some_and(|job| !self.nodes.values().any(|node| may(node) && job.job.nodes.allow(&node.labels)))
     }
 
-    /// What keeps the store from being quiet, in words.
+    /// Describes what is still pending.
     pub(crate) fn pending(&self) -> String {
         let runs = self.unfinished.values().flatten().filter_map(|run| self.runs.get(run));
         let runs = runs.map(|run| format!("{} is {}", name(run), run.state));
@@ -189,12 +186,12 @@ impl StoreModel {
     }
 }
 
-/// What people call a run.
+/// The name of a run, such as `backup#3`.
 pub(crate) fn name(run: &Run) -> String {
     format!("{}#{}", run.job, run.number)
 }
 
-/// What people call a run of which maybe no more is known than its id.
+/// The name of a run; its id if the model does not contain it.
 pub(crate) fn name_of(model: &StoreModel, run: RunId) -> String {
     model.runs.get(&run).map_or_else(|| run.to_string(), |run| name(run))
 }

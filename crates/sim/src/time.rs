@@ -1,5 +1,4 @@
-//! Virtual time: it stands still while anything can go on, and jumps to the next moment that somebody waits for when
-//! nothing can.
+//! Virtual time: it stands still while any task is ready, and jumps to the next alarm when none is.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -14,7 +13,7 @@ use cronhold_store::Pending;
 /// The time of a simulation. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct SimTime {
-    /// The true time of day at which the simulation begins.
+    /// The true time of day at the start of the simulation.
     start: Instant,
     inner: Arc<Mutex<SimTimeState>>,
 }
@@ -22,12 +21,12 @@ pub(crate) struct SimTime {
 #[derive(Debug, Default)]
 struct SimTimeState {
     now: Span,
-    /// Who waits for what; the number tells those apart that wait for the same moment.
+    /// Alarms by time. The number makes keys unique.
     alarms: BTreeMap<(Span, u64), Waker>,
     count: u64,
 }
 
-/// An alarm that goes with its sleeper.
+/// An alarm that is removed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct SimAlarm<'a> {
     time: &'a SimTime,
@@ -35,22 +34,21 @@ pub(crate) struct SimAlarm<'a> {
 }
 
 impl SimTime {
-    /// A simulation begins at that time of day.
+    /// The time of a simulation that starts at `start`.
     pub(crate) fn new(start: Instant) -> Self {
         Self { start, inner: Arc::default() }
     }
 
-    /// How long the simulation has lasted.
+    /// Time since the start of the simulation.
     pub(crate) fn now(&self) -> Span {
         self.lock().now
     }
 
-    /// The true time of day, which stores have; the clocks of nodes may be wrong.
+    /// The true time of day. Clocks of machines may be wrong.
     pub(crate) fn day(&self) -> Instant {
         self.start.plus(self.now())
     }
 
-    /// Waits.
     pub(crate) async fn sleep(&self, span: Span) {
         let until = self.now().plus(span);
         let mut alarm = None;
@@ -64,7 +62,7 @@ impl SimTime {
         .await;
     }
 
-    /// Wakes somebody then, once.
+    /// Registers a waker for a moment and returns the number of the alarm.
     pub(crate) fn wake_at(&self, at: Span, waker: &Waker) -> u64 {
         let mut inner = self.lock();
         inner.count += 1;
@@ -73,12 +71,12 @@ impl SimTime {
         count
     }
 
-    /// The next moment that somebody waits for.
+    /// The time of the next alarm.
     pub(crate) fn next(&self) -> Option<Span> {
         self.lock().alarms.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// Goes to a moment and wakes everybody who waits for it.
+    /// Advances to a moment and wakes all tasks whose alarms are due.
     pub(crate) fn advance(&self, to: Span) {
         let mut woken = Vec::new();
         let mut inner = self.lock();
@@ -96,7 +94,7 @@ impl SimTime {
 }
 
 impl<'a> SimAlarm<'a> {
-    /// Wakes somebody then, unless the alarm is gone by then.
+    /// Registers a waker for a moment.
     pub(crate) fn new(time: &'a SimTime, at: Span, waker: &Waker) -> Self {
         Self { time, key: (at, time.wake_at(at, waker)) }
     }
@@ -109,21 +107,21 @@ impl Drop for SimAlarm<'_> {
     }
 }
 
-/// The clock of a machine or of a store. It may be a little wrong all the time, and somebody may set it.
+/// The clock of a machine or of a store. It may be off, and events may set it.
 #[derive(Debug)]
 pub(crate) struct WallClock {
     time: SimTime,
-    /// How far it is ahead, in microseconds.
+    /// How far it is ahead of the true time, in microseconds.
     ahead: AtomicI64,
 }
 
 impl WallClock {
-    /// A clock that is so many microseconds ahead.
+    /// A clock that is `ahead` microseconds ahead of the true time.
     pub(crate) fn new(time: SimTime, ahead: i64) -> Self {
         Self { time, ahead: AtomicI64::new(ahead) }
     }
 
-    /// Sets it, to be so many microseconds ahead.
+    /// Sets the clock to `ahead` microseconds ahead of the true time.
     pub(crate) fn set(&self, ahead: i64) {
         self.ahead.store(ahead, Ordering::Relaxed);
     }

@@ -1,5 +1,5 @@
-//! The film: one line for each event, the same byte for byte whenever the seed is the same. Lines are only made when
-//! somebody wants to see them, because most seeds are run without.
+//! The trace: one line per event, identical byte for byte for the same seed. Lines are formatted only if a trace was
+//! requested, because most seeds run without one.
 
 use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{Cursor, Record, RecordKey, Run};
@@ -9,7 +9,6 @@ use cronhold_store::Unit;
 
 use crate::store_model::{StoreModel, name};
 
-/// The lines of one simulation.
 #[derive(Debug, Default)]
 pub(crate) struct EventTrace {
     is_wanted: bool,
@@ -17,69 +16,67 @@ pub(crate) struct EventTrace {
 }
 
 impl EventTrace {
-    /// A film, which stays empty unless it is wanted.
+    /// A trace, which stays empty unless it is wanted.
     pub(crate) fn new(is_wanted: bool) -> Self {
         Self { is_wanted, lines: Vec::new() }
     }
 
-    /// Whether anyone wants to see it.
+    /// Whether lines are recorded.
     pub(crate) fn is_wanted(&self) -> bool {
         self.is_wanted
     }
 
-    /// Adds a line.
-    pub(crate) fn say(&mut self, at: Span, who: &str, what: impl FnOnce() -> String) {
+    pub(crate) fn log(&mut self, at: Span, source: &str, what: impl FnOnce() -> String) {
         if self.is_wanted {
-            self.lines.push(format!("{} {who:<5} {}", since_start(at), what()));
+            self.lines.push(format!("{} {source:<5} {}", since_start(at), what()));
         }
     }
 
-    /// All lines.
     pub(crate) fn into_lines(self) -> Vec<String> {
         self.lines
     }
 }
 
-/// A unit in short words: what became of runs, jobs, schedules and pauses. `before` is what was there.
-pub(crate) fn of_unit(unit: &Unit, before: &StoreModel) -> String {
-    let mut parts: Vec<String> = unit.changes.iter().filter_map(|change| of_change(change, before)).collect();
+/// Describes a unit: its changes to runs, jobs, schedules and pauses. `before` is the store before the unit.
+pub(crate) fn describe_unit(unit: &Unit, before: &StoreModel) -> String {
+    let mut parts: Vec<String> = unit.changes.iter().filter_map(|change| describe_change(change, before)).collect();
     parts.extend(unit.take.iter().map(|take| format!("lock {} taken", take.lock)));
     parts.extend(unit.free.iter().map(|free| format!("lock {} freed", free.lock)));
     format!("commit {}: {}", unit.version, parts.join("; "))
 }
 
-/// News of a node; nothing, where the store has told the same already.
-pub(crate) fn of_news(news: &EngineEvent<'_>) -> Option<String> {
-    match news {
+/// Describes an event of a node; `None` if the store reports the same event.
+pub(crate) fn describe_event(event: &EngineEvent<'_>) -> Option<String> {
+    match event {
         EngineEvent::Committed { .. } | EngineEvent::ReportIgnored(_) => None,
         EngineEvent::Ready { planned, unfinished, .. } => {
             Some(format!("ready: {planned} planned, {unfinished} unfinished"))
         }
         EngineEvent::StoreUnavailable(fault) => Some(fault.to_string()),
-        EngineEvent::StoreAvailable => Some("the store is back".to_owned()),
+        EngineEvent::StoreAvailable => Some("the store is available".to_owned()),
         EngineEvent::ClockStep { forward, by } => {
-            Some(format!("saw its clock being set {} by {by}", if *forward { "forward" } else { "back" }))
+            Some(format!("detected a clock step {} by {by}", if *forward { "forward" } else { "back" }))
         }
         EngineEvent::Skew { is_off: true, is_ahead, by } => {
             Some(format!("its clock is {} by {by}", if *is_ahead { "ahead" } else { "behind" }))
         }
-        EngineEvent::Skew { is_off: false, .. } => Some("its clock is right".to_owned()),
-        EngineEvent::Repaired { key, late } => Some(format!("repairs {} ({late} late)", of_key(key))),
+        EngineEvent::Skew { is_off: false, .. } => Some("its clock is correct".to_owned()),
+        EngineEvent::Repaired { key, late } => Some(format!("repairs {} ({late} late)", describe_key(key))),
         EngineEvent::OlderZones { ours, theirs, .. } => Some(format!("zone data {ours} is older than {theirs}")),
         EngineEvent::NodeJoined(name) => Some(format!("sees {name}")),
-        EngineEvent::NodeGone(name) => Some(format!("does not hear of {name} any more")),
-        EngineEvent::Draining(on) => Some(if *on { "drains" } else { "drains no more" }.to_owned()),
+        EngineEvent::NodeGone(name) => Some(format!("lost {name}")),
+        EngineEvent::Draining(on) => Some(if *on { "drains" } else { "stops draining" }.to_owned()),
         EngineEvent::Replaced => Some("was replaced".to_owned()),
         EngineEvent::RecordUnreadable { key, reason } => Some(format!("cannot read {key:?}: {reason}")),
         EngineEvent::CommandDropped { command, reason } => Some(format!("dropped {command:?}: {reason}")),
     }
 }
 
-fn of_change(change: &RecordChange, before: &StoreModel) -> Option<String> {
+fn describe_change(change: &RecordChange, before: &StoreModel) -> Option<String> {
     match change {
-        RecordChange::Put(Record::Run(run)) => Some(of_run(run, before)),
+        RecordChange::Put(Record::Run(run)) => Some(describe_run(run, before)),
         RecordChange::Put(Record::Job(job)) => Some(format!("job {} revision {}", job.id, job.revision)),
-        RecordChange::Put(Record::Cursor(cursor)) => Some(of_cursor(cursor)),
+        RecordChange::Put(Record::Cursor(cursor)) => Some(describe_cursor(cursor)),
         RecordChange::Put(Record::Backlog(backlog)) => {
             let later = backlog.later.len();
             Some(format!("backlog {} {}..{} +{later}", backlog.job, clock(backlog.position), clock(backlog.to)))
@@ -96,12 +93,12 @@ fn of_change(change: &RecordChange, before: &StoreModel) -> Option<String> {
             }
         }
         RecordChange::Put(_) => None,
-        RecordChange::Delete(RecordKey::Run(run)) => before.runs.get(run).map(|run| format!("{} forgotten", name(run))),
-        RecordChange::Delete(key) => Some(format!("no {} any more", of_key(key))),
+        RecordChange::Delete(RecordKey::Run(run)) => before.runs.get(run).map(|run| format!("{} deleted", name(run))),
+        RecordChange::Delete(key) => Some(format!("{} deleted", describe_key(key))),
     }
 }
 
-fn of_run(run: &Run, before: &StoreModel) -> String {
+fn describe_run(run: &Run, before: &StoreModel) -> String {
     let old = before.runs.get(&run.id);
     let known = old.map_or(0, |old| old.log.len());
     let mut text = name(run);
@@ -128,12 +125,12 @@ fn of_run(run: &Run, before: &StoreModel) -> String {
     text
 }
 
-fn of_cursor(cursor: &Cursor) -> String {
+fn describe_cursor(cursor: &Cursor) -> String {
     let next = cursor.next.map_or_else(|| "never".to_owned(), clock);
     format!("{} {} next {next}", cursor.job, short(cursor.schedule.as_str()))
 }
 
-fn of_key(key: &RecordKey) -> String {
+fn describe_key(key: &RecordKey) -> String {
     match key {
         RecordKey::Cursor(job, schedule) => format!("cursor of {job} {}", short(schedule.as_str())),
         RecordKey::Backlog(job, schedule) => format!("backlog of {job} {}", short(schedule.as_str())),
@@ -141,7 +138,7 @@ fn of_key(key: &RecordKey) -> String {
     }
 }
 
-/// The first letters of a digest are enough to tell the schedules of a job apart.
+/// Shortens a digest; eight characters distinguish the schedules of a job.
 fn short(id: &str) -> &str {
     id.get(..8).unwrap_or(id)
 }
@@ -152,7 +149,7 @@ fn clock(at: Instant) -> String {
     text.split_once('T').map_or_else(|| text.clone(), |(_, time)| time.trim_end_matches('Z').to_owned())
 }
 
-/// The time of a line.
+/// Formats the time of a line.
 pub(crate) fn since_start(at: Span) -> String {
     let (secs, micros) = (at.secs(), at.micros() % 1_000_000);
     format!("{:02}:{:02}:{:02}.{micros:06}", secs / 3_600, secs / 60 % 60, secs % 60)

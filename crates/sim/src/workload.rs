@@ -1,5 +1,5 @@
-//! What happens on a stage: jobs of all kinds, and people who meddle with them. Each job and each of the people has
-//! chance to itself.
+//! The workload of a simulation: jobs of all kinds, and operators who send commands. Each job and each command has its
+//! own random stream.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,29 +9,29 @@ use cronhold_core::record::{JobSource, Run};
 use cronhold_core::signal::Signal;
 use cronhold_core::{Job, JobId, JobUid, NodeId, RunId, State};
 
-use crate::chance::SimRandom;
 use crate::context::SimContext;
 use crate::jobs::JobRecipe;
+use crate::random::SimRandom;
 use crate::scenario::Scenario;
 use crate::store_model::StoreModel;
 
-/// Jobs and the people who meddle with them.
+/// Jobs, and the commands of operators.
 #[derive(Debug)]
 pub(crate) struct OperatorWorkload {
     context: SimContext,
     seed: u64,
     recipe: JobRecipe,
     names: Vec<JobId>,
-    /// The jobs as somebody wanted them last, so that a change can change one thing.
+    /// The last definition of each job, so that a command can change one property.
     wanted: BTreeMap<JobId, Job>,
 }
 
 impl OperatorWorkload {
-    /// The workload of a plot.
+    /// The workload of a scenario.
     pub(crate) fn new(context: SimContext, scenario: &Scenario) -> Self {
         let name = |number| JobId::parse(&format!("job{number}")).expect("a word and a number");
         let recipe = JobRecipe {
-            chance: SimRandom::of(scenario.seed, "jobs", 0),
+            rng: SimRandom::of(scenario.seed, "jobs", 0),
             zones: Arc::clone(&context.world.zones),
             start: scenario.start,
             end: scenario.start.plus(scenario.until),
@@ -48,49 +48,48 @@ impl OperatorWorkload {
         }
     }
 
-    /// Puts a job for the first time.
-    pub(crate) fn opening(&mut self, job: usize) -> Command {
-        let chance = SimRandom::of(self.seed, "job", job as u64);
-        self.put(self.names[job].clone(), &chance)
+    /// Draws the command that creates a job.
+    pub(crate) fn create_job(&mut self, job: usize) -> Command {
+        let rng = SimRandom::of(self.seed, "job", job as u64);
+        self.put(self.names[job].clone(), &rng)
     }
 
-    /// Something that somebody wants now, by an act of this number; nothing, when there is nothing that it could be done
-    /// to.
-    pub(crate) fn meddle(&mut self, act: usize) -> Option<Command> {
-        let chance = &SimRandom::of(self.seed, "meddler", act as u64);
-        let job = chance.pick(&self.names).clone();
+    /// Draws a command for a scenario event; `None` if nothing exists that it could apply to.
+    pub(crate) fn draw_command(&mut self, event: usize) -> Option<Command> {
+        let rng = &SimRandom::of(self.seed, "meddler", event as u64);
+        let job = rng.pick(&self.names).clone();
         let why = "drawn".to_owned();
-        let command = match chance.between(0, 19) {
-            0 | 1 => Command::Run { job, args: BTreeMap::new(), id: self.run_id(chance), at: None },
+        let command = match rng.between(0, 19) {
+            0 | 1 => Command::Run { job, args: BTreeMap::new(), id: self.run_id(rng), at: None },
             2 => {
-                let at = self.context.time.day().plus(chance.secs(1, 120));
-                Command::Run { job, args: BTreeMap::new(), id: self.run_id(chance), at: Some(at) }
+                let at = self.context.time.day().plus(rng.secs(1, 120));
+                Command::Run { job, args: BTreeMap::new(), id: self.run_id(rng), at: Some(at) }
             }
-            3 | 4 => Command::Start { run: self.a_run(chance, before_program)? },
-            5 => Command::Skip { run: self.a_run(chance, before_program)?, why },
-            6 | 7 => Command::Stop { run: self.a_run(chance, with_program)? },
-            8 => Command::Signal { run: self.a_run(chance, with_program)?, signal: Signal::KILL },
+            3 | 4 => Command::Start { run: self.a_run(rng, before_program)? },
+            5 => Command::Skip { run: self.a_run(rng, before_program)?, why },
+            6 | 7 => Command::Stop { run: self.a_run(rng, with_program)? },
+            8 => Command::Signal { run: self.a_run(rng, with_program)?, signal: Signal::KILL },
             9 => {
-                let state = *chance.pick(&[State::Success, State::Failure, State::Error, State::Skipped]);
-                Command::Mark { run: self.a_run(chance, after_program)?, state, why }
+                let state = *rng.pick(&[State::Success, State::Failure, State::Error, State::Skipped]);
+                Command::Mark { run: self.a_run(rng, after_program)?, state, why }
             }
             10 => {
-                let run = self.a_run(chance, after_program)?;
-                Command::Rerun { run, id: self.run_id(chance), anew: chance.one_in(2) }
+                let run = self.a_run(rng, after_program)?;
+                Command::Rerun { run, id: self.run_id(rng), anew: rng.one_in(2) }
             }
             11 | 12 => Command::Pause { job: Some(job), why },
             13 | 14 => Command::Resume { job: Some(job) },
             15 => Command::Pause { job: None, why },
             16 => Command::Resume { job: None },
             17 => Command::RemoveJob { id: job, source: JobSource::Api, provided: Precondition::Any },
-            _ => self.put(job, chance),
+            _ => self.put(job, rng),
         };
         Some(command)
     }
 
-    /// What lifts a pause, if there is one.
+    /// The command that lifts a pause; `None` if nothing is paused.
     pub(crate) fn resume(&self) -> Option<Command> {
-        self.context.ask(|model| {
+        self.context.query(|model| {
             if model.pauses.is_paused() {
                 return Some(Command::Resume { job: None });
             }
@@ -99,10 +98,9 @@ impl OperatorWorkload {
         })
     }
 
-    /// What ends the waiting of a run that none of these nodes may start: that is nobody's mistake, and it would wait for
-    /// ever.
+    /// The command that skips a run that none of these nodes may start; it would wait forever.
     pub(crate) fn give_up(&self, nodes: &[(NodeId, &BTreeSet<String>)]) -> Option<Command> {
-        self.context.ask(|model| {
+        self.context.query(|model| {
             let unfinished = model.unfinished.values().flatten().filter_map(|run| model.runs.get(run));
             let is_stranded = |run: &&Arc<Run>| {
                 let Some(job) = model.jobs.get(&run.job) else { return false };
@@ -116,31 +114,31 @@ impl OperatorWorkload {
         })
     }
 
-    /// Makes a job or changes it.
-    fn put(&mut self, id: JobId, chance: &SimRandom) -> Command {
-        let recipe = self.recipe.with(chance.fork());
+    /// Draws the command that creates or changes a job.
+    fn put(&mut self, id: JobId, rng: &SimRandom) -> Command {
+        let recipe = self.recipe.with(rng.fork());
         let job = match self.wanted.get(&id) {
-            Some(job) if !chance.one_in(3) => recipe.change(job),
+            Some(job) if !rng.one_in(3) => recipe.change(job),
             _ => recipe.job(),
         };
         self.wanted.insert(id.clone(), job.clone());
-        let uid = JobUid::from_bits(u128::from(chance.bits()));
+        let uid = JobUid::from_bits(u128::from(rng.bits()));
         Command::PutJob { id, job: Arc::new(job), source: JobSource::Api, uid, provided: Precondition::Any }
     }
 
-    fn run_id(&self, chance: &SimRandom) -> RunId {
+    fn run_id(&self, rng: &SimRandom) -> RunId {
         let mut random = [0; 10];
-        random[..8].copy_from_slice(&chance.bits().to_be_bytes());
+        random[..8].copy_from_slice(&rng.bits().to_be_bytes());
         RunId::from_random(self.context.time.day(), random)
     }
 
-    /// A run of some kind that is still stored, not always of the kind that is asked for: people make mistakes.
-    fn a_run(&self, chance: &SimRandom, is_wanted: fn(&Run) -> bool) -> Option<RunId> {
-        let is_any = chance.one_in(12);
-        self.context.ask(|model: &StoreModel| {
+    /// Draws a stored run that matches `is_wanted`. Sometimes any run, because operators make mistakes.
+    fn a_run(&self, rng: &SimRandom, is_wanted: fn(&Run) -> bool) -> Option<RunId> {
+        let is_any = rng.one_in(12);
+        self.context.query(|model: &StoreModel| {
             let stored = model.runs.values().filter(|run| !model.gone.contains(&run.id));
             let fitting: Vec<RunId> = stored.filter(|run| is_any || is_wanted(run)).map(|run| run.id).collect();
-            (!fitting.is_empty()).then(|| *chance.pick(&fitting))
+            (!fitting.is_empty()).then(|| *rng.pick(&fitting))
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Seeds that once broke a promise, each under the name of what was wrong.
+//! Seeds that once violated a guarantee. The name of a test says what must hold; its comment says what went wrong.
 
 use sim::{SimSettings, simulate, world};
 
@@ -6,80 +6,81 @@ use sim::{SimSettings, simulate, world};
 fn holds(seeds: &[u64]) {
     let world = world();
     for seed in seeds {
-        let showing = simulate(*seed, SimSettings::default(), &world);
-        assert_eq!(showing.finding, None, "seed {seed}");
+        let result = simulate(*seed, SimSettings::default(), &world);
+        assert_eq!(result.finding, None, "seed {seed}");
     }
 }
 
-/// The answer to its claim got lost, so that nobody had told the fence of its lock.
+/// The reply to a claim was lost, and the program was launched without the fence of its lock.
 #[test]
-fn a_program_started_without_its_fence() {
+fn lost_claim_reply_keeps_the_fence() {
     holds(&[37, 52]);
 }
 
-/// Another node had told it to end, and the hint got lost.
+/// Another node requested a stop, and the hint to the node of the run was lost.
 #[test]
-fn a_stop_that_its_node_did_not_hear_of() {
+fn stop_works_without_its_hint() {
     holds(&[227, 1_148]);
 }
 
-/// A slow answer had put the time too far ahead, and it did not go back when the time was known.
+/// A slow reply set the node's time too far ahead, and the node did not correct it when it learned the time.
 #[test]
-fn an_occurrence_was_claimed_early() {
+fn slow_time_reply_causes_no_early_claim() {
     holds(&[1_277, 1_320, 1_426]);
 }
 
-/// Nobody heard that the pause had ended, and what rested went on resting.
+/// The reply to a resume was lost, and paused runs did not continue.
 #[test]
-fn a_pause_whose_end_was_not_answered() {
+fn lost_resume_reply_ends_the_pause() {
     holds(&[30_241]);
 }
 
-/// A node that had been paused claimed a time of a schedule that was one for starts of nodes by then.
+/// A suspended node claimed a time of a schedule that had become a schedule on node start.
 #[test]
-fn a_time_was_taken_for_a_start() {
+fn suspended_node_does_not_claim_for_a_replaced_schedule() {
     holds(&[375, 32_467, 33_937]);
 }
 
-/// Its schedule counts starts of nodes by now, and no node may run it.
+/// The schedule of the due time had become one on node start, and no node was eligible.
 #[test]
-fn a_time_that_was_due_waited_for_ever() {
+fn due_time_of_a_replaced_schedule_gets_an_outcome() {
     holds(&[56_455]);
 }
 
-/// The clock had gone back, and the node that the run was for could not run it any more.
+/// The clock was set back, and the target node of the run was no longer eligible.
 #[test]
-fn an_occurrence_on_each_node_was_skipped_after_it_had_run() {
+fn occurrence_that_ran_is_not_skipped_after_a_clock_step() {
     holds(&[37_539, 38_598, 38_887]);
 }
 
-/// Its schedule was another one by then, with an earlier occurrence that its jitter made due later.
+/// The schedule had been replaced by one with an earlier occurrence that jitter made due later.
 #[test]
-fn a_backlog_ended_before_it_began() {
+fn backlog_does_not_end_before_it_begins() {
     holds(&[92_148]);
 }
 
-/// The clock had gone back behind the time at which its job was put, and what lay before it was asked for.
+/// The clock was set back to before the creation of the job, and occurrences before the creation were expected to have
+/// an outcome.
 #[test]
-fn a_time_before_the_job_had_no_outcome() {
+fn times_before_the_job_need_no_outcome() {
     holds(&[101_989]);
 }
 
-/// Its schedule was changed to an earlier time by a node that died then, and the other did not hear of it: it was in the
-/// plan of that one, for the later time.
+/// A node changed the schedule to an earlier time and died. The other node missed the hint and kept the later time in
+/// its plan.
 #[test]
-fn an_earlier_time_was_taken_for_planned() {
+fn schedule_moved_earlier_is_replanned_without_a_hint() {
     holds(&[205_396]);
 }
 
-/// It had asked who is there before it was told to drain, and the answer came afterwards.
+/// The node requested the list of nodes before it was drained, and the reply arrived afterwards.
 #[test]
-fn an_old_answer_ended_draining() {
+fn stale_node_list_does_not_end_draining() {
     holds(&[302_882]);
 }
 
-/// A node stood still while the store's clock was set back, and claimed by the time that it knew before.
+/// A node was suspended while the store's clock was set back, and claimed by the time that it knew before.
 #[test]
-fn a_node_that_stood_still_went_by_an_old_time() {
+fn resumed_node_does_not_use_an_old_time() {
     holds(&[310_066]);
 }

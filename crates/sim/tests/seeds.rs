@@ -1,43 +1,43 @@
-//! Fixed seeds, none of which may break a promise. `cargo run -p sim -- SEED` replays one that fails; `./dev fresh` tries
-//! seeds that no test has tried.
+//! Fixed seeds, none of which may violate a guarantee. `cargo run -p sim -- SEED` reproduces a failure; `./dev fresh`
+//! runs seeds that no test covers.
 
 use sim::{SimSettings, shrink, simulate, world};
 
-/// Failed seeds whose workload is reduced to the smallest one that still fails.
-const SHRUNKEN_MAX: usize = 1;
+/// Number of failing seeds that are shrunk.
+const SHRUNK_MAX: usize = 1;
 
 #[track_caller]
-fn pass(seeds: impl Iterator<Item = u64>) {
+fn guarantees_hold(seeds: impl Iterator<Item = u64>) {
     let world = world();
-    let (mut launches, mut played) = (0, 0);
+    let (mut launches, mut simulated) = (0, 0);
     let mut failed = Vec::new();
     for seed in seeds {
-        let showing = simulate(seed, SimSettings::default(), &world);
-        launches += showing.tally.launches;
-        played += 1;
-        let Some(finding) = showing.finding else { continue };
+        let result = simulate(seed, SimSettings::default(), &world);
+        launches += result.tally.launches;
+        simulated += 1;
+        let Some(finding) = result.finding else { continue };
         failed.push(format!("seed {seed}: {finding}"));
-        if failed.len() <= SHRUNKEN_MAX {
+        if failed.len() <= SHRUNK_MAX {
             let shrunk = shrink(seed, SimSettings::default(), &finding, &world);
-            failed.extend(shrunk.showing.acts.into_iter().map(|act| format!("    {act}")));
+            failed.extend(shrunk.result.events.into_iter().map(|event| format!("    {event}")));
         }
     }
     assert!(failed.is_empty(), "\n{}", failed.join("\n"));
-    // Without programs there would be nothing that could go wrong.
-    assert!(launches > 10 * played, "only {launches} programs in {played} seeds");
+    // Without programs the checkers would have nothing to check.
+    assert!(launches > 10 * simulated, "only {launches} programs in {simulated} seeds");
 }
 
 #[test]
-fn promises_are_kept_in_the_first_seeds() {
-    pass(1..301);
+fn guarantees_hold_for_seeds_1_to_300() {
+    guarantees_hold(1..301);
 }
 
 #[test]
-fn promises_are_kept_in_the_next_seeds() {
-    pass(301..601);
+fn guarantees_hold_for_seeds_301_to_600() {
+    guarantees_hold(301..601);
 }
 
 #[test]
-fn promises_are_kept_in_the_last_seeds() {
-    pass(601..901);
+fn guarantees_hold_for_seeds_601_to_900() {
+    guarantees_hold(601..901);
 }

@@ -1,18 +1,18 @@
-//! Calls that some rooms may not make. Clippy bans many of them by type (`clippy.toml`); this rule
-//! bans them by room, reads as one table, and sees what a lint attribute would hide.
+//! Calls that some crates may not make. Clippy bans many of them by type (`clippy.toml`). This rule bans them by crate
+//! in one table, and a lint attribute cannot silence it.
 
 use crate::rust::has_word;
 use crate::{Finding, RustFile};
 
 const RULE: &str = "banned calls";
 
-/// Rooms whose results are a function of their arguments alone.
+/// Crates whose results depend on their arguments alone.
 const PURE: &[&str] = &["schedule", "core"];
 
-/// Rooms that wait on their ports only.
+/// Crates that wait only on their ports.
 const TIMELESS: &[&str] = &["schedule", "core", "engine", "sim"];
 
-/// A text that code may not hold.
+/// Strings that code must not contain.
 #[derive(Debug)]
 struct CallBan {
     words: &'static [&'static str],
@@ -20,14 +20,14 @@ struct CallBan {
     remedy: &'static str,
 }
 
-/// Where a ban holds. Tests, benchmarks and examples are meant only where it says so.
+/// Where a ban applies. Tests, benchmarks and examples are exempt unless the variant includes them.
 #[derive(Debug)]
 enum BanScope {
-    /// In the product code of these rooms.
-    Rooms(&'static [&'static str]),
-    /// In all product code but that of files whose paths begin like this.
+    /// The product code of these crates.
+    Crates(&'static [&'static str]),
+    /// All product code except files whose paths start with one of these prefixes.
     AllBut(&'static [&'static str]),
-    /// In every line of code, tests included.
+    /// Every line of code, tests included.
     Everywhere,
 }
 
@@ -41,38 +41,38 @@ const BANS: &[CallBan] = &[
             "TimeZone::system",
             "CLOCK_REALTIME",
         ],
-        scope: BanScope::Rooms(TIMELESS),
+        scope: BanScope::Crates(TIMELESS),
         remedy: "take the time as an argument; only intake reads the clock",
     },
     CallBan {
         words: &["thread::sleep", "park_timeout", "recv_timeout"],
-        scope: BanScope::Rooms(TIMELESS),
-        remedy: "take the time as an argument, and answer with the instant to wake at",
+        scope: BanScope::Crates(TIMELESS),
+        remedy: "take the time as an argument, and return the instant to wake at",
     },
     CallBan {
         words: &["std::fs", "std::net", "std::process", "File::open", "TcpStream", "UnixStream", "std::io::stdin"],
-        scope: BanScope::Rooms(PURE),
-        remedy: "take what was read as an argument; pure rooms do no I/O",
+        scope: BanScope::Crates(PURE),
+        remedy: "take the input as an argument; pure crates do no I/O",
     },
     CallBan {
         words: &["tokio::", "async fn", ".await", "std::thread"],
-        scope: BanScope::Rooms(PURE),
-        remedy: "decide here, wait in the engine; pure rooms are synchronous",
+        scope: BanScope::Crates(PURE),
+        remedy: "decide here, wait in the engine; pure crates are synchronous",
     },
     CallBan {
         words: &["rand::", "getrandom", "RandomState", "thread_rng", "new_v4"],
-        scope: BanScope::Rooms(TIMELESS),
+        scope: BanScope::Crates(TIMELESS),
         remedy: "take the random bits as an argument",
     },
     CallBan {
         words: &["HashMap", "HashSet"],
-        scope: BanScope::Rooms(TIMELESS),
+        scope: BanScope::Crates(TIMELESS),
         remedy: "use BTreeMap or BTreeSet; the order of a hash map differs from run to run",
     },
     CallBan {
         words: &["tokio::", "tracing::", "log::", "axum::", "hyper::"],
-        scope: BanScope::Rooms(&["engine", "core", "schedule"]),
-        remedy: "answer with a value; the rooms around this one talk to the outside",
+        scope: BanScope::Crates(&["engine", "core", "schedule"]),
+        remedy: "return a value; the crates around this one do I/O and logging",
     },
     CallBan {
         words: &["env::var", "env::var_os", "env::vars", "env::vars_os", "env::set_var", "env::current_dir"],
@@ -94,29 +94,29 @@ const BANS: &[CallBan] = &[
         scope: BanScope::AllBut(&[]),
         remedy: "return an error, or write `expect(\"why it holds\")`",
     },
-    CallBan { words: &["dbg!"], scope: BanScope::Everywhere, remedy: "take the line out" },
+    CallBan { words: &["dbg!"], scope: BanScope::Everywhere, remedy: "remove the line" },
     CallBan {
         words: &["todo!", "unimplemented!"],
         scope: BanScope::Everywhere,
-        remedy: "finish it, or return a rejection that says so",
+        remedy: "implement it, or return an error that says so",
     },
     CallBan {
         words: &["#[ignore"],
         scope: BanScope::Everywhere,
-        remedy: "repair the test or remove it; a test that does not run shows nothing",
+        remedy: "repair the test or remove it; a test that does not run proves nothing",
     },
 ];
 
-/// Banned calls in a file.
+/// Reports banned calls in a file.
 pub fn check(file: &RustFile) -> Vec<Finding> {
     BANS.iter().flat_map(|ban| check_ban(file, ban)).collect()
 }
 
 fn check_ban(file: &RustFile, ban: &CallBan) -> Vec<Finding> {
-    let Some(room) = file.room() else { return Vec::new() };
+    let Some(folder) = file.crate_folder() else { return Vec::new() };
     let everywhere = matches!(ban.scope, BanScope::Everywhere);
     let holds = match ban.scope {
-        BanScope::Rooms(rooms) => rooms.contains(&room),
+        BanScope::Crates(folders) => folders.contains(&folder),
         BanScope::AllBut(prefixes) => !prefixes.iter().any(|prefix| file.path.starts_with(prefix)),
         BanScope::Everywhere => true,
     };
@@ -141,7 +141,7 @@ mod tests {
     use crate::TextFile;
 
     #[test]
-    fn each_room_has_its_bans() {
+    fn bans_apply_to_their_crates() {
         for (path, line, banned) in [
             ("crates/schedule/src/a.rs", "let now = Timestamp::now();", true),
             ("crates/core/src/a.rs", "let now = SystemTime::now();", true),
@@ -175,14 +175,14 @@ mod tests {
     }
 
     #[test]
-    fn tests_beside_the_code_may_unwrap() {
+    fn unit_tests_may_unwrap() {
         let text = "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {\n        c.unwrap();\n    }\n}\n".to_owned();
         let file = RustFile::new(&TextFile { path: "crates/x/src/a.rs".to_owned(), text });
         assert_eq!(check(&file), []);
     }
 
     #[test]
-    fn says_where_and_what_to_do() {
+    fn finding_names_line_and_remedy() {
         let text = "//! A.\nfn a() { std::thread::sleep(b) }\n".to_owned();
         let file = RustFile::new(&TextFile { path: "crates/core/src/a.rs".to_owned(), text });
         let report = crate::report(&check(&file));

@@ -1,4 +1,4 @@
-//! Crates that we do not use, each with the reason, and large crates that may be there only once.
+//! Banned crates, each with the reason, and large crates of which the product may contain only one version.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ const BAN_RULE: &str = "banned crates";
 const TWICE_RULE: &str = "two versions";
 const SOURCE_RULE: &str = "crate sources";
 
-/// A crate that we do not use.
+/// A banned crate.
 #[derive(Debug)]
 struct CrateBan {
     name: &'static str,
-    /// Versions that begin like this; all when empty.
+    /// Prefix of the banned versions; empty bans all.
     version: &'static str,
     /// Whether tests and benchmarks may use it.
     tests_may: bool,
@@ -40,13 +40,13 @@ const BANS: &[CrateBan] = &[
     CrateBan { tests_may: true, ..ban("chrono-tz", "time is jiff; its zone data is newer and can be updated") },
     CrateBan { tests_may: true, ..ban("time", "time is jiff; a second date library means two ideas of a gap") },
     CrateBan { tests_may: true, ..ban("croner", "fires twice around clock changes; it serves as an oracle in tests") },
-    ban("saffron", "not maintained since 2021, knows five fields and UTC only"),
-    ban("fred", "not maintained; Redis is spoken with redis-rs"),
+    ban("saffron", "not maintained since 2021, supports five fields and only UTC"),
+    ban("fred", "not maintained; the Redis client is redis-rs"),
     ban("figment", "not maintained since 2024; configuration is plain clap and toml"),
     ban("users", "not maintained since 2020; users are looked up with nix or rustix"),
 ];
 
-/// Crates so large, or so central, that a second version costs more than an update.
+/// Crates so large or so central that a second version costs more than an update.
 const ONCE: &[&str] = &[
     "aws-lc-rs",
     "axum",
@@ -67,10 +67,10 @@ const ONCE: &[&str] = &[
     "tracing",
 ];
 
-/// Packages come from a registry, and which one is the machine's affair; how their source begins then.
+/// Prefix of the source of packages from a registry. The machine's configuration decides which registry.
 const REGISTRY: &str = "registry+";
 
-/// Crates that are banned.
+/// Reports banned crates.
 pub fn check_bans(metadata: &CargoMetadata) -> Vec<Finding> {
     let shipped: Vec<String> = metadata.shipped().into_iter().map(label).collect();
     let mut findings = Vec::new();
@@ -88,7 +88,7 @@ pub fn check_bans(metadata: &CargoMetadata) -> Vec<Finding> {
     findings
 }
 
-/// Large crates that the product holds twice.
+/// Reports large crates that the product contains in two versions.
 pub fn check_twice(metadata: &CargoMetadata) -> Vec<Finding> {
     let mut versions: BTreeMap<&str, Vec<&CargoPackage>> = BTreeMap::new();
     for package in metadata.shipped().into_iter().filter(|package| ONCE.contains(&package.name.as_str())) {
@@ -101,13 +101,13 @@ pub fn check_twice(metadata: &CargoMetadata) -> Vec<Finding> {
         findings.push(Finding::whole(
             name,
             TWICE_RULE,
-            format!("is there more than once ({list}); update to one version"),
+            format!("has more than one version ({list}); update to one version"),
         ));
     }
     findings
 }
 
-/// Packages that come from somewhere else than a registry, such as a git repository.
+/// Reports packages that do not come from a registry, such as those from a git repository.
 pub fn check_sources(metadata: &CargoMetadata) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in metadata.packages.values() {
@@ -123,12 +123,12 @@ fn label(package: &CargoPackage) -> String {
     format!("{} {}", package.name, package.version)
 }
 
-/// Who uses a package, for the message.
+/// Names of the packages that depend on a package, for the message.
 fn users(metadata: &CargoMetadata, package: &CargoPackage) -> String {
     let is_it = |id: &str| metadata.packages.get(id).is_some_and(|other| label(other) == label(package));
     let users = metadata.packages.values().filter(|other| other.uses.iter().any(|used| is_it(&used.id)));
     let names: Vec<&str> = users.map(|user| user.name.as_str()).collect();
-    if names.is_empty() { "nobody".to_owned() } else { names.join(", ") }
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 #[cfg(test)]
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use crate::{CargoDependency, DependencyKind};
 
-    /// One member `us` that uses each of these packages.
+    /// One workspace member `us` that depends on each of these packages.
     fn workspace(uses: &[(&str, &str, DependencyKind)]) -> CargoMetadata {
         let package = |name: &str, version: &str| CargoPackage {
             name: name.to_owned(),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_large_crates_that_are_there_twice() {
+    fn finds_large_crates_with_two_versions() {
         let twice = |name, kind| {
             check_twice(&workspace(&[(name, "1.0.0", DependencyKind::Normal), (name, "2.0.0", kind)])).len()
         };

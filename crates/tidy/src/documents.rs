@@ -1,5 +1,5 @@
-//! Documents: links lead somewhere, everything in `docs/` can be reached by them, and the change
-//! log has a place for what comes next.
+//! Documents: every link has a target, every document in `docs/` is reachable by links, and the change log has a
+//! section for unreleased changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,17 +9,16 @@ const LINK_RULE: &str = "links";
 const REACH_RULE: &str = "reachable documents";
 const CHANGELOG_RULE: &str = "change log";
 
-/// Where readers begin.
-const ENTRANCES: &[&str] = &["README.md", "docs/README.md"];
+/// Documents from which all others must be reachable.
+const ENTRY_POINTS: &[&str] = &["README.md", "docs/README.md"];
 
-/// A link in a document.
 #[derive(Debug, PartialEq, Eq)]
 struct DocumentLink {
     line: usize,
     target: String,
 }
 
-/// Links that lead nowhere. `files` are all files of the workspace.
+/// Reports links without a target. `files` are all files of the workspace.
 pub fn check_links(files: &[TextFile]) -> Vec<Finding> {
     let documents: BTreeMap<&str, &TextFile> = documents(files);
     let mut findings = Vec::new();
@@ -28,7 +27,7 @@ pub fn check_links(files: &[TextFile]) -> Vec<Finding> {
             let (path, anchor) = link.target.split_once('#').unwrap_or((&link.target, ""));
             let resolved = if path.is_empty() { Some(document.path.clone()) } else { resolve(&document.path, path) };
             let problem = match resolved {
-                None => Some(format!("`{path}` leads out of the project")),
+                None => Some(format!("`{path}` is outside of the project")),
                 Some(to) if !exists(files, &to) => {
                     Some(format!("there is no `{to}`; repair the link or write the file"))
                 }
@@ -43,11 +42,11 @@ pub fn check_links(files: &[TextFile]) -> Vec<Finding> {
     findings
 }
 
-/// Documents below `docs/` that no chain of links from an entrance leads to.
+/// Reports documents below `docs/` that are not reachable from `ENTRY_POINTS`.
 pub fn check_reach(files: &[TextFile]) -> Vec<Finding> {
     let documents = documents(files);
     let mut reached: BTreeSet<&str> = BTreeSet::new();
-    let mut open: Vec<&str> = ENTRANCES.to_vec();
+    let mut open: Vec<&str> = ENTRY_POINTS.to_vec();
     while let Some(path) = open.pop() {
         let Some((path, document)) = documents.get_key_value(path) else { continue };
         if !reached.insert(path) {
@@ -61,10 +60,10 @@ pub fn check_reach(files: &[TextFile]) -> Vec<Finding> {
         }
     }
     let lost = documents.keys().filter(|path| path.starts_with("docs/") && !reached.contains(**path));
-    lost.map(|path| Finding::whole(path, REACH_RULE, "no document leads here; link it from docs/README.md")).collect()
+    lost.map(|path| Finding::whole(path, REACH_RULE, "no document links to it; add a link to docs/README.md")).collect()
 }
 
-/// A change log without a place for what comes next.
+/// Reports a change log without a section for unreleased changes.
 pub fn check_changelog(files: &[TextFile]) -> Option<Finding> {
     let changelog = files.iter().find(|file| file.path == "CHANGELOG.md");
     let has_section = changelog.is_some_and(|file| {
@@ -111,7 +110,7 @@ fn targets(prose: &str) -> impl Iterator<Item = &str> {
     targets.filter(|target| !target.is_empty() && !target.contains("://") && !target.starts_with("mailto:"))
 }
 
-/// `target` as seen from the folder of `from`; nothing when it climbs out of the workspace.
+/// Resolves `target` relative to the folder of `from`. `None` if it is outside of the workspace.
 fn resolve(from: &str, target: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
@@ -138,7 +137,7 @@ fn has_heading(document: Option<&&TextFile>, anchor: &str) -> bool {
     headings.map(|line| slug(line.trim_start_matches('#').trim())).any(|slug| slug == anchor)
 }
 
-/// A heading as an anchor: lower case, dashes for spaces, no punctuation.
+/// Converts a heading to its anchor: lower case, dashes for spaces, no punctuation.
 fn slug(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_links_that_lead_nowhere() {
+    fn finds_links_without_a_target() {
         let guide = ("docs/guide/a.md", "# A thing, and more\n");
         for (text, message) in [
             ("[a](guide/a.md)", None),
@@ -165,7 +164,7 @@ mod tests {
             ("```\n[a](b.md)\n```", None),
             ("[a](b.md)", Some("there is no `docs/b.md`")),
             ("[`a`](b.md)", Some("there is no `docs/b.md`")),
-            ("[a](../../b.md)", Some("leads out")),
+            ("[a](../../b.md)", Some("is outside")),
             ("[a](guide/a.md#other)", Some("no heading `#other`")),
             ("[a](#here)", Some("no heading `#here`")),
         ] {
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_documents_that_nothing_leads_to() {
+    fn finds_unreachable_documents() {
         let all = files(&[
             ("README.md", "[docs](docs/README.md)"),
             ("docs/README.md", "[a](guide/a.md)"),
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn wants_an_unreleased_section() {
+    fn change_log_needs_an_unreleased_section() {
         assert_eq!(check_changelog(&files(&[("CHANGELOG.md", "# Changes\n\n## [Unreleased]\n")])), None);
         assert!(check_changelog(&files(&[("CHANGELOG.md", "# Changes\n")])).is_some());
         assert!(check_changelog(&[]).is_some());

@@ -1,15 +1,14 @@
-//! What a rule found: where, which rule, and what to do about it.
+//! A violation of a rule: the place, the rule, and what to do about it.
 
 use std::fmt;
 
-/// One place that breaks one rule.
+/// A place that violates a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Path below the root of the workspace, or the name of a package.
+    /// Path relative to the workspace root, or the name of a package.
     pub place: String,
-    /// Line in that file, from 1; 0 when the finding is about the whole.
+    /// Line number in that file, from 1; 0 if the finding is about the whole file or package.
     pub line: usize,
-    /// Name of the rule.
     pub rule: &'static str,
     /// What is wrong and what to do instead.
     pub message: String,
@@ -37,7 +36,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// All findings as one text, a line each; empty when there are none.
+/// Formats findings as text, one per line; empty if there are none.
 pub fn report(findings: &[Finding]) -> String {
     findings.iter().map(|finding| format!("{finding}\n")).collect()
 }

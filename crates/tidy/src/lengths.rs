@@ -1,21 +1,21 @@
-//! How long files and functions may be. Exceptions are listed here with their length; the lists may
-//! only shrink: an entry that grew, or that is no longer needed, is a finding as well.
+//! Maximum lengths of files and functions. Exceptions are listed here with their lengths, and the lists may only
+//! shrink: an exception that grew or that is no longer needed is a finding too.
 
 use crate::{Finding, RustFile};
 
 const FILE_RULE: &str = "file length";
 const FUNCTION_RULE: &str = "function length";
 
-/// Longest Rust file, in lines.
+/// Maximum length of a Rust file, in lines.
 pub const FILE_LINES_MAX: usize = 600;
 
-/// Longest function, in lines from `fn` to its closing brace.
+/// Maximum length of a function, in lines from `fn` to its closing brace.
 pub const FUNCTION_LINES_MAX: usize = 70;
 
-/// Files that are longer: path and lines.
+/// Exceptions for files: path and number of lines.
 pub const LONG_FILES: &[(&str, usize)] = &[];
 
-/// Functions that are longer: path, name and lines.
+/// Exceptions for functions: path, name and number of lines.
 pub const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[];
 
 /// A function with its length.
@@ -23,13 +23,12 @@ pub const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[];
 pub struct FunctionLength {
     /// Line of its `fn`, from 1.
     pub line: usize,
-    /// Its name.
     pub name: String,
     /// Lines from `fn` to its closing brace.
     pub lines: usize,
 }
 
-/// Files that are too long, and entries of `exceptions` that are not needed.
+/// Reports files that are too long, and entries of `exceptions` that are not needed.
 pub fn check_files(files: &[RustFile], exceptions: &[(&str, usize)]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in files {
@@ -42,13 +41,13 @@ pub fn check_files(files: &[RustFile], exceptions: &[(&str, usize)]) -> Vec<Find
     }
     for (path, _) in exceptions {
         if !files.iter().any(|file| file.path == *path && file.raw.len() > FILE_LINES_MAX) {
-            findings.push(Finding::whole(path, FILE_RULE, "is short enough now; take it off LONG_FILES"));
+            findings.push(Finding::whole(path, FILE_RULE, "is short enough now; remove it from LONG_FILES"));
         }
     }
     findings
 }
 
-/// Functions that are too long, and entries of `exceptions` that are not needed.
+/// Reports functions that are too long, and entries of `exceptions` that are not needed.
 pub fn check_functions(files: &[RustFile], exceptions: &[(&str, &str, usize)]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut needed = vec![false; exceptions.len()];
@@ -66,13 +65,14 @@ pub fn check_functions(files: &[RustFile], exceptions: &[(&str, &str, usize)]) -
         }
     }
     for ((path, name, _), _) in exceptions.iter().zip(needed).filter(|(_, needed)| !needed) {
-        let message = format!("`{name}` is short enough now; take it off LONG_FUNCTIONS");
+        let message = format!("`{name}` is short enough now; remove it from LONG_FUNCTIONS");
         findings.push(Finding::whole(path, FUNCTION_RULE, message));
     }
     findings
 }
 
-/// Functions of a file. It is formatted, so a function ends at the first closing brace that stands as far left as it.
+/// The functions of a file. Because files are formatted, a function ends at the first closing brace with the same
+/// indentation.
 pub fn functions(file: &RustFile) -> Vec<FunctionLength> {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let mut functions = Vec::new();
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn measures_functions_only() {
+    fn skips_signatures_without_a_body() {
         let text = "trait A {\n    fn b(\n        &self,\n    );\n    fn c() {}\n}\nfn d<T>(e: T)\nwhere\n    T: F,\n{\n    \"}\";\n}\nlet fn_x = 1;\n";
         let found = functions(&file(text.to_owned()));
         assert_eq!(found, [FunctionLength { line: 7, name: "d".to_owned(), lines: 6 }]);

@@ -1,6 +1,6 @@
-//! The rules of the house that a test can check. Each rule is a plain function from texts to
-//! findings, so that it can be tried on small bad inputs; `tests/house.rs` applies all of them to
-//! this workspace. Nothing else depends on this crate.
+//! Checks for the rules of this repository. Each rule is a pure function from file texts to findings, so that unit
+//! tests can run it on small invalid inputs. `tests/rules.rs` applies all rules to the workspace. No other crate
+//! depends on this one.
 
 mod finding;
 mod metadata;
@@ -8,6 +8,7 @@ mod rust;
 mod tree;
 
 pub mod calls;
+pub mod crate_edges;
 pub mod dependencies;
 pub mod documents;
 pub mod lengths;
@@ -15,7 +16,6 @@ pub mod licences;
 pub mod names;
 pub mod opening;
 pub mod promises;
-pub mod rooms;
 pub mod texts;
 
 pub use finding::{Finding, report};

@@ -1,11 +1,11 @@
-//! Licences of everything we use. Expressions are read as SPDX writes them, because `MIT AND X` needs
-//! both and `MIT OR X` needs one.
+//! Licences of all dependencies. The rule evaluates SPDX expressions, because `MIT AND X` requires both licences and
+//! `MIT OR X` requires one.
 
 use crate::{CargoMetadata, Finding};
 
 const RULE: &str = "licences";
 
-/// Licences that let a binary be given away under ours.
+/// Licences that are compatible with distributing the binary under ours.
 const ALLOWED: &[&str] = &[
     "0BSD",
     "Apache-2.0",
@@ -24,15 +24,15 @@ const ALLOWED: &[&str] = &[
     "Zlib",
 ];
 
-/// Deeper parentheses are no licence.
+/// Maximum nesting of parentheses in an expression.
 const DEPTH_MAX: usize = 8;
 
-/// Packages whose licence is missing or not allowed.
+/// Reports packages whose licence is missing or not allowed.
 pub fn check(metadata: &CargoMetadata) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in metadata.packages.values() {
         let problem = match &package.licence {
-            None => Some("names no licence".to_owned()),
+            None => Some("has no licence".to_owned()),
             Some(expression) if !is_allowed(expression) => Some(format!("is under `{expression}`")),
             Some(_) => None,
         };
@@ -45,7 +45,7 @@ pub fn check(metadata: &CargoMetadata) -> Vec<Finding> {
     findings
 }
 
-/// Whether an SPDX expression can be met with allowed licences. What cannot be read is not allowed.
+/// Whether allowed licences satisfy an SPDX expression. An expression that cannot be parsed is not allowed.
 pub fn is_allowed(expression: &str) -> bool {
     // Old packages write `MIT/Apache-2.0` for a choice.
     let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
@@ -102,7 +102,7 @@ mod tests {
     use crate::CargoPackage;
 
     #[test]
-    fn reads_expressions() {
+    fn evaluates_expressions() {
         for (expression, expected) in [
             ("MIT", true),
             ("GPL-3.0-only", false),
@@ -127,6 +127,6 @@ mod tests {
         let mut metadata = CargoMetadata::default();
         let package = CargoPackage { name: "a".to_owned(), version: "1.0.0".to_owned(), ..CargoPackage::default() };
         metadata.packages.insert("a".to_owned(), package);
-        assert!(check(&metadata)[0].to_string().starts_with("a 1.0.0: names no licence"));
+        assert!(check(&metadata)[0].to_string().starts_with("a 1.0.0: has no licence"));
     }
 }

@@ -1,4 +1,4 @@
-//! What `cargo metadata` says of our packages and of everything they use.
+//! The dependency graph as reported by `cargo metadata`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,55 +9,51 @@ use serde_json::Value;
 /// How one package uses another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DependencyKind {
-    /// In the product.
+    /// A dependency of the product.
     Normal,
-    /// To build it.
+    /// A dependency of its build scripts.
     Build,
-    /// In tests, benchmarks and examples.
+    /// A dependency of tests, benchmarks and examples.
     Dev,
 }
 
 /// A package of the graph.
 #[derive(Debug, Clone, Default)]
 pub struct CargoPackage {
-    /// Its name.
     pub name: String,
-    /// Its version.
     pub version: String,
-    /// SPDX expression, if it has one.
+    /// SPDX expression; `None` if the package has no licence.
     pub licence: Option<String>,
-    /// Where it comes from; nothing for our own.
+    /// Source of the package; `None` for workspace members.
     pub source: Option<String>,
-    /// What it uses.
     pub uses: Vec<CargoDependency>,
 }
 
-/// One use of a package.
+/// A dependency of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CargoDependency {
-    /// Key of the used package.
+    /// Id of the package that it depends on.
     pub id: String,
-    /// How it is used.
     pub kind: DependencyKind,
 }
 
-/// The graph of packages by id.
+/// All packages, and which of them are workspace members.
 #[derive(Debug, Default)]
 pub struct CargoMetadata {
-    /// All packages.
+    /// All packages by their ids.
     pub packages: BTreeMap<String, CargoPackage>,
-    /// Ids of our own.
+    /// Ids of the workspace members.
     pub members: Vec<String>,
 }
 
 impl CargoMetadata {
-    /// Asks cargo about the workspace at `root`.
+    /// Runs `cargo metadata` for the workspace at `root`.
     pub fn read(root: &Path) -> Result<Self, String> {
         let output = Command::new(env!("CARGO"))
             .args(["metadata", "--format-version", "1"])
             .current_dir(root)
             .output()
-            .map_err(|error| format!("cargo metadata could not be started: {error}"))?;
+            .map_err(|error| format!("cannot run cargo metadata: {error}"))?;
         if !output.status.success() {
             return Err(format!("cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr)));
         }
@@ -65,13 +61,13 @@ impl CargoMetadata {
         Ok(Self::from_json(&json))
     }
 
-    /// Takes cargo's answer apart.
+    /// Parses the output of `cargo metadata`.
     pub fn from_json(json: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let mut packages = BTreeMap::new();
-        let mut said = BTreeMap::new();
+        let mut described = BTreeMap::new();
         for package in list(&json["packages"]) {
-            said.insert(text(&package["id"]), package);
+            described.insert(text(&package["id"]), package);
             packages.insert(
                 text(&package["id"]),
                 CargoPackage {
@@ -85,9 +81,9 @@ impl CargoMetadata {
         }
         for node in list(&json["resolve"]["nodes"]) {
             let id = text(&node["id"]);
-            let (Some(package), Some(said)) = (packages.get_mut(&id), said.get(&id)) else { continue };
-            let off = switched_off(said, node);
-            // In this list names are those of libraries.
+            let (Some(package), Some(described)) = (packages.get_mut(&id), described.get(&id)) else { continue };
+            let off = switched_off(described, node);
+            // In this list cargo uses library names, which have underscores.
             let is_off = |used: &Value| off.iter().any(|name| name.replace('-', "_") == text(&used["name"]));
             for used in list(&node["deps"]).iter().filter(|used| !is_off(used)) {
                 let kinds: BTreeSet<DependencyKind> =
@@ -100,12 +96,13 @@ impl CargoMetadata {
         Self { packages, members }
     }
 
-    /// Our own packages.
+    /// The workspace members.
     pub fn ours(&self) -> impl Iterator<Item = &CargoPackage> {
         self.members.iter().filter_map(|id| self.packages.get(id))
     }
 
-    /// What ends up in the product or is needed to build it: all that members reach without dev-dependencies.
+    /// Packages that are part of the product or needed to build it: everything that members reach without
+    /// dev-dependencies.
     pub fn shipped(&self) -> Vec<&CargoPackage> {
         let mut seen: BTreeSet<&str> = BTreeSet::new();
         let mut open: Vec<&str> = self.members.iter().map(String::as_str).collect();
@@ -119,17 +116,17 @@ impl CargoMetadata {
     }
 }
 
-/// Optional dependencies of a package that no feature in use turns on. Cargo names them as used when a feature in use
-/// says what they would have to have, and then does not build them.
+/// Optional dependencies of a package that no active feature enables. Cargo lists them as dependencies when an active
+/// feature mentions them weakly (`ring?/std`), and does not build them.
 fn switched_off<'a>(package: &'a Value, node: &Value) -> Vec<&'a str> {
     let active: Vec<&str> = list(&node["features"]).iter().filter_map(Value::as_str).collect();
     let turned_on = |name: &str| {
-        let asks = |wish: &str| {
-            let wish = wish.strip_prefix("dep:").unwrap_or(wish);
-            wish == name || wish.split_once('/').is_some_and(|(before, _)| before == name)
+        let enables = |value: &str| {
+            let value = value.strip_prefix("dep:").unwrap_or(value);
+            value == name || value.split_once('/').is_some_and(|(before, _)| before == name)
         };
-        let wishes = active.iter().flat_map(|feature| list(&package["features"][*feature]));
-        active.contains(&name) || wishes.filter_map(Value::as_str).any(asks)
+        let values = active.iter().flat_map(|feature| list(&package["features"][*feature]));
+        active.contains(&name) || values.filter_map(Value::as_str).any(enables)
     };
     let optional = list(&package["dependencies"]).iter().filter(|used| used["optional"] == true);
     let names = optional.filter_map(|used| used["rename"].as_str().or_else(|| used["name"].as_str()));
@@ -153,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_shipped_from_test_packages() {
+    fn shipped_packages_exclude_dev_dependencies() {
         let json = serde_json::json!({
             "packages": [
                 {"id": "a", "name": "a", "version": "1.0.0", "license": "MIT", "source": null},
@@ -176,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_out_what_no_feature_turns_on() {
+    fn excludes_optional_dependencies_without_a_feature() {
         let package = serde_json::json!({
             "features": {"std": ["ring?/std", "dep:log"], "fast": ["simd/avx"], "other": ["dep:ring"]},
             "dependencies": [

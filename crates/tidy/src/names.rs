@@ -1,5 +1,5 @@
-//! Names of types and files. A type name is found by search, go-to-symbol and stack traces only if it exists once, and
-//! it helps only if it says what the thing is.
+//! Names of types and files. Search, go-to-symbol and stack traces find a type by its name only if the name exists
+//! once, and the name helps only if it says what the type is.
 
 use std::collections::BTreeMap;
 
@@ -7,35 +7,35 @@ use crate::{Finding, RustFile};
 
 const RULE: &str = "names";
 
-/// Parts of names that say nothing.
+/// Parts of names that carry no meaning.
 const EMPTY_WORDS: &[&str] =
     &["manager", "helper", "helpers", "util", "utils", "utility", "utilities", "common", "misc", "data", "info"];
 
-/// Whole type names that are conventions and mean the same in each place.
+/// Type names that are conventions and mean the same everywhere.
 const CONVENTIONS: &[&str] = &["Error", "Options"];
 
-/// What declares a name of ours.
+/// Keywords that declare a name.
 const DECLARATIONS: &[&str] = &["struct", "enum", "trait", "type", "mod", "union"];
 
-/// Files and types whose names say nothing.
+/// Reports files and types whose names carry no meaning.
 pub fn check(file: &RustFile) -> Vec<Finding> {
     let mut findings = Vec::new();
     let file_words = file.path.trim_end_matches(".rs").split(['/', '_', '-']);
     // Folders of test inputs are called `data`, as cargo users expect; only Rust files are checked here.
     for word in file_words.filter(|word| EMPTY_WORDS.contains(word)) {
-        findings.push(Finding::whole(&file.path, RULE, format!("`{word}` in a path says nothing; {REMEDY}")));
+        findings.push(Finding::whole(&file.path, RULE, format!("`{word}` in a path carries no meaning; {REMEDY}")));
     }
     for (index, line) in file.code.iter().enumerate() {
         let Some((_, name)) = declaration(line) else { continue };
         if let Some(word) = words(name).into_iter().find(|word| EMPTY_WORDS.contains(&word.as_str())) {
-            let message = format!("`{word}` in `{name}` says nothing; {REMEDY}");
+            let message = format!("`{word}` in `{name}` carries no meaning; {REMEDY}");
             findings.push(Finding::at(&file.path, index + 1, RULE, message));
         }
     }
     findings
 }
 
-/// Types of the product that share their name with another type of the product, and types whose name is a bare
+/// Reports types of the product that share their name with another type of the product, and types whose name is a bare
 /// participle such as `Asked`. Tests, benchmarks and examples are not checked.
 pub fn check_types(files: &[RustFile]) -> Vec<Finding> {
     let mut places: BTreeMap<&str, Vec<(&RustFile, usize)>> = BTreeMap::new();
@@ -81,7 +81,8 @@ fn declaration(line: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| (keyword, &name[..end]))
 }
 
-/// `RunStateTable` and `run_state_table` as lower-case words; the first one is empty where the name begins with a capital.
+/// Splits `RunStateTable` or `run_state_table` into lower-case words. The first word is empty if the name starts with a
+/// capital.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for c in name.chars() {
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_empty_names() {
+    fn finds_names_without_meaning() {
         for (path, text, expected) in [
             ("crates/x/src/run.rs", "pub struct RunTable;", 0),
             ("crates/x/src/run.rs", "pub struct RunManager;", 1),

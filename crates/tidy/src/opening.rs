@@ -1,13 +1,13 @@
-//! Every Rust file opens with `//!`, so that a reader learns what it is before how it works.
+//! Every Rust file starts with a `//!` comment that says what the file is for.
 
 use crate::{Finding, RustFile};
 
 const RULE: &str = "opening";
 
-/// Files that do not say what they are.
+/// Reports files that do not start with a `//!` sentence.
 pub fn check(file: &RustFile) -> Option<Finding> {
     let opens = file.raw.first().is_some_and(|line| line.strip_prefix("//! ").is_some_and(|text| !text.is_empty()));
-    (!opens).then(|| Finding::at(&file.path, 1, RULE, "open the file with `//!`: what it is and why it is separate"))
+    (!opens).then(|| Finding::at(&file.path, 1, RULE, "start the file with `//!`: what it is and why it is separate"))
 }
 
 #[cfg(test)]
@@ -16,7 +16,7 @@ mod tests {
     use crate::TextFile;
 
     #[test]
-    fn wants_a_sentence_on_the_first_line() {
+    fn first_line_needs_a_sentence() {
         for (text, is_fine) in [
             ("//! Ports.\nfn a() {}\n", true),
             ("fn a() {}\n", false),

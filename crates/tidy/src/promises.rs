@@ -1,8 +1,8 @@
-//! Promises about failures are shown by tests. Each cell of the tables in the section about failures of
-//! `docs/guarantees.md` names a test, and the names in all tables of that document are those of tests that exist.
+//! Guarantees about failures must be tested. Each cell of the tables in the failure section of `docs/guarantees.md`
+//! cites a test, and every test that a table of that document cites must exist.
 //!
-//! A test is named as `crate::module::test`: the folder below `crates/`, the modules of the file, those of an
-//! integration test without `main`, and the function.
+//! A test is cited as `crate::module::test`: the folder below `crates/`, the modules of the file (`main` of an
+//! integration test is left out), and the function.
 
 use std::collections::BTreeSet;
 
@@ -10,25 +10,24 @@ use crate::{Finding, RustFile, TextFile};
 
 const RULE: &str = "promises";
 
-/// The document with the promises.
+/// The document that lists the guarantees.
 pub const DOCUMENT: &str = "docs/guarantees.md";
 
-/// The section in which every cell needs a test.
+/// The section in which every cell must cite a test.
 const SECTION: &str = "## When things fail";
 
-/// How a cell begins that needs none.
+/// Prefix of a cell that needs no test.
 const NO_PROMISE: &str = "does not arise";
 
-/// A row of a table.
 #[derive(Debug, PartialEq, Eq)]
 struct PromiseRow<'a> {
     line: usize,
     cells: Vec<&'a str>,
-    /// Whether every cell but the first needs a test.
+    /// Whether every cell except the first must cite a test.
     is_strict: bool,
 }
 
-/// Names of tests that do not exist, and cells that name none.
+/// Reports cited tests that do not exist, and cells that must cite a test and do not.
 pub fn check(document: &TextFile, files: &[RustFile]) -> Vec<Finding> {
     let known: BTreeSet<String> = files.iter().flat_map(tests).collect();
     let mut findings = Vec::new();
@@ -42,17 +41,17 @@ pub fn check(document: &TextFile, files: &[RustFile]) -> Vec<Finding> {
         for (index, cell) in row.cells.iter().enumerate() {
             let names: Vec<&str> = names(cell).collect();
             if row.is_strict && index > 0 && names.is_empty() && !cell.starts_with(NO_PROMISE) {
-                find(format!("no test shows `{cell}`; name one, or begin with `{NO_PROMISE}`"));
+                find(format!("no test covers `{cell}`; cite one, or start with `{NO_PROMISE}`"));
             }
             for name in names.into_iter().filter(|name| !known.contains(*name)) {
-                find(format!("there is no test `{name}`; name one as `crate::module::test`"));
+                find(format!("test `{name}` does not exist; cite one as `crate::module::test`"));
             }
         }
     }
     findings
 }
 
-/// Rows of all tables, without their heads.
+/// The rows of all tables, without headers.
 fn rows(text: &str) -> Vec<PromiseRow<'_>> {
     let mut rows = Vec::new();
     let mut is_strict = false;
@@ -75,18 +74,18 @@ fn rows(text: &str) -> Vec<PromiseRow<'_>> {
     rows
 }
 
-/// Names of tests in a cell: code with colons in it.
+/// Tests that a cell cites: code that contains `::`.
 fn names(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2).filter(|code| code.contains("::"))
 }
 
-/// The names of all tests in a file.
+/// Full names of all tests in a file.
 fn tests(file: &RustFile) -> Vec<String> {
     let Some(modules) = modules(&file.path) else { return Vec::new() };
     let mut tests = Vec::new();
     let mut inner: Option<&str> = None;
     let mut is_marked = false;
-    // A macro that makes tests of the rows of a table names none of them itself.
+    // A macro that generates tests from table rows contains `fn $name`; the rows then name the tests.
     let has_table = file.code.windows(2).any(|pair| pair[0].contains("#[test]") && pair[1].contains("fn $"));
     for line in &file.code {
         if let Some(name) = row(line).filter(|_| has_table) {
@@ -107,14 +106,14 @@ fn tests(file: &RustFile) -> Vec<String> {
     tests
 }
 
-/// The name of a row: `name: and the rest;`.
+/// The name in a table row of the form `name: …;`.
 fn row(line: &str) -> Option<&str> {
     let (name, rest) = line.trim_start().split_once(": ")?;
     let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '_');
     (is_name && line.starts_with(' ') && rest.ends_with(';')).then_some(name)
 }
 
-/// The name of the function that a line begins.
+/// The name of the function that starts on this line.
 fn function(line: &str) -> Option<&str> {
     let (before, rest) = line.split_once("fn ")?;
     let is_alone = before.is_empty() || before.ends_with(' ');
@@ -122,11 +121,11 @@ fn function(line: &str) -> Option<&str> {
     (is_alone && end > 0).then(|| &rest[..end])
 }
 
-/// The crate and the modules that a file is.
+/// The crate folder and the modules of a file, joined with `::`.
 fn modules(path: &str) -> Option<String> {
-    let (room, rest) = path.strip_prefix("crates/")?.strip_suffix(".rs")?.split_once('/')?;
+    let (folder, rest) = path.strip_prefix("crates/")?.strip_suffix(".rs")?.split_once('/')?;
     let inside = rest.strip_prefix("src/").or_else(|| rest.strip_prefix("tests/"))?;
-    let mut parts: Vec<&str> = std::iter::once(room).chain(inside.split('/')).collect();
+    let mut parts: Vec<&str> = std::iter::once(folder).chain(inside.split('/')).collect();
     parts.pop_if(|last| matches!(*last, "lib" | "main" | "mod"));
     Some(parts.join("::"))
 }
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_known_by_crate_modules_and_name() {
+    fn tests_are_cited_by_crate_modules_and_name() {
         for name in ["a-b::c::d", "e::f::tests::h", "e::i::j::k", "e::m::n"] {
             assert_eq!(in_section(&format!("shown, `{name}` |")), [], "{name}");
         }
@@ -167,16 +166,16 @@ mod tests {
     }
 
     #[test]
-    fn every_cell_of_the_section_names_a_test() {
+    fn every_cell_of_the_section_must_cite_a_test() {
         assert_eq!(in_section("does not arise: there is one node |"), []);
         for cell in ["it works |", "`code` |", "|"] {
             let found = in_section(cell);
-            assert!(matches!(&found[..], [(5, message)] if message.contains("no test shows")), "{cell}: {found:?}");
+            assert!(matches!(&found[..], [(5, message)] if message.contains("no test covers")), "{cell}: {found:?}");
         }
     }
 
     #[test]
-    fn the_section_must_be_there_and_other_tables_may_be_silent() {
+    fn section_is_required_and_other_tables_are_optional() {
         let table = "| a | b |\n|---|---|\n| c | d |\n";
         assert_eq!(found(table).len(), 1, "no section");
         let strict = "## When things fail\n| a | b |\n|---|---|\n| c | `a-b::c::d` |\n";

@@ -1,25 +1,25 @@
-//! A Rust file taken apart as far as the rules need it: code without comments and texts, comments
-//! alone, and which lines are tests. A small scanner does, because no rule needs a syntax tree.
+//! A Rust file split into code, comments and test lines, as far as the rules need it. A small scanner is enough,
+//! because no rule needs a syntax tree.
 
 use crate::tree::TextFile;
 
-/// A Rust file, line by line in three views of equal length.
+/// A Rust file in three views with the same lines.
 #[derive(Debug)]
 pub struct RustFile {
-    /// Path below the root of the workspace.
+    /// Path relative to the workspace root.
     pub path: String,
-    /// Lines as written.
+    /// Lines as they are in the file.
     pub raw: Vec<String>,
-    /// Lines with comments and the insides of texts blanked out.
+    /// Lines with comments and the contents of string literals blanked out.
     pub code: Vec<String>,
-    /// Lines with everything but comments blanked out.
+    /// Lines with everything except comments blanked out.
     pub comments: Vec<String>,
-    /// Whether a line stands below `#[cfg(test)]`, or the whole file is a test.
+    /// Whether the line is below `#[cfg(test)]`, or the whole file is a test.
     pub is_test: Vec<bool>,
 }
 
 impl RustFile {
-    /// Takes a file apart.
+    /// Splits a file.
     pub fn new(file: &TextFile) -> Self {
         let (code, comments) = split(&file.text);
         let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
@@ -28,19 +28,19 @@ impl RustFile {
         Self { path: file.path.clone(), raw: lines(&file.text), code, comments: lines(&comments), is_test }
     }
 
-    /// The folder below `crates/` that the file stands in.
-    pub fn room(&self) -> Option<&str> {
+    /// The folder below `crates/` that contains the file; `None` for files elsewhere.
+    pub fn crate_folder(&self) -> Option<&str> {
         self.path.strip_prefix("crates/")?.split('/').next()
     }
 
-    /// Lines of code that are not tests, each with its number from 1.
+    /// Code lines that are not tests, with line numbers from 1.
     pub fn product_code(&self) -> impl Iterator<Item = (usize, &str)> {
         let lines = self.code.iter().zip(&self.is_test).enumerate();
         lines.filter(|(_, (_, is_test))| !**is_test).map(|(index, (line, _))| (index + 1, line.as_str()))
     }
 }
 
-/// Whether `word` stands in `line` as a whole: `rand::` is in `rand::rng()` and not in `operand::x`.
+/// Whether `line` contains `word` as a whole: `rand::` matches `rand::rng()` but not `operand::x`.
 pub(crate) fn has_word(line: &str, word: &str) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(at, _)| {
@@ -52,12 +52,12 @@ pub(crate) fn has_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// Files that hold nothing but tests, benchmarks or examples.
+/// Whether a file contains only tests, benchmarks or examples.
 fn is_test_path(path: &str) -> bool {
     path.split('/').any(|part| matches!(part, "tests" | "benches" | "examples" | "tests.rs" | "fuzz_targets"))
 }
 
-/// Which lines belong to an item below `#[cfg(test)]`: up to its closing brace, or its semicolon.
+/// Marks the lines of items below `#[cfg(test)]`, up to the closing brace or semicolon.
 fn test_lines(code: &[String]) -> Vec<bool> {
     let mut marks = vec![false; code.len()];
     let mut depth: Option<usize> = None;
@@ -86,7 +86,7 @@ fn test_lines(code: &[String]) -> Vec<bool> {
     marks
 }
 
-/// What the scanner is inside of.
+/// What the scanner is in.
 #[derive(Clone, Copy, PartialEq)]
 enum ScanState {
     Code,
@@ -96,7 +96,8 @@ enum ScanState {
     RawText { hashes: usize },
 }
 
-/// The text twice: once with comments and texts blanked, once with all but comments blanked. Lines stay.
+/// Returns the text twice: with comments and string literals blanked out, and with everything except comments blanked
+/// out. Line breaks stay.
 fn split(text: &str) -> (String, String) {
     let chars: Vec<char> = text.chars().collect();
     let mut code = String::with_capacity(text.len());
@@ -116,7 +117,7 @@ fn split(text: &str) -> (String, String) {
     (code, comments)
 }
 
-/// The next piece: its length (at least 1), whether it is code, whether it is comment, and what follows it.
+/// Scans the next token: its length (at least 1), whether it is code, whether it is a comment, and the state after it.
 fn token(chars: &[char], at: usize, inside: ScanState) -> (usize, bool, bool, ScanState) {
     let c = chars[at];
     let next = chars.get(at + 1).copied();
@@ -155,10 +156,10 @@ fn token(chars: &[char], at: usize, inside: ScanState) -> (usize, bool, bool, Sc
     }
 }
 
-/// How many `#` a raw text that begins at `at` has; nothing when none begins there.
+/// Number of `#` of the raw string that starts at `at`; `None` if no raw string starts there.
 fn raw_text_hashes(chars: &[char], at: usize) -> Option<usize> {
     let before = at.checked_sub(1).map(|index| chars[index]);
-    // `r` ends a name such as `for`; only `b` and `c` may stand before a raw text.
+    // `r` may end a name such as `for`; only `b` and `c` may precede a raw string.
     if before.is_some_and(|c| (c.is_alphanumeric() || c == '_') && c != 'b' && c != 'c') {
         return None;
     }
@@ -166,7 +167,7 @@ fn raw_text_hashes(chars: &[char], at: usize) -> Option<usize> {
     (chars.get(at + 1 + hashes) == Some(&'"')).then_some(hashes)
 }
 
-/// Length of a character literal that begins at `at`; nothing when a lifetime begins there.
+/// Length of the character literal that starts at `at`; `None` if a lifetime starts there.
 fn char_literal_len(chars: &[char], at: usize) -> Option<usize> {
     if chars.get(at + 1) == Some(&'\\') {
         let close = chars.get(at + 3..)?.iter().take(10).position(|c| *c == '\'')?;
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_code_from_comments_and_texts() {
+    fn separates_code_comments_and_strings() {
         for (text, code, comment) in [
             ("let a = 1; // why", "let a = 1;", "// why"),
             ("let a = \"b // c\";", "let a = \"      \";", ""),
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_where_tests_are() {
+    fn marks_test_modules() {
         let text =
             "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\nfn c() {}\n#[cfg(test)]\nuse x;\nfn d() {}\n";
         let file = file("crates/x/src/lib.rs", text);
@@ -211,14 +212,14 @@ mod tests {
     }
 
     #[test]
-    fn test_files_are_tests_throughout() {
+    fn every_line_of_a_test_file_is_a_test() {
         assert_eq!(file("crates/x/tests/a.rs", "fn a() {}\n").product_code().count(), 0);
         assert_eq!(file("crates/x/src/a/tests.rs", "fn a() {}\n").product_code().count(), 0);
         assert_eq!(file("crates/x/src/a.rs", "fn a() {}\n").product_code().count(), 1);
     }
 
     #[test]
-    fn finds_whole_words_only() {
+    fn matches_whole_words_only() {
         for (line, word, expected) in [
             ("use rand::rng;", "rand::", true),
             ("operand::x", "rand::", false),

@@ -1,5 +1,5 @@
-//! What may stand in no text of the project: places on somebody's machine, package registries of
-//! somebody's network, and notes to come back later.
+//! Text that no file of the project may contain: paths on one machine, package registries of one network, and notes
+//! that postpone work.
 
 use crate::rust::has_word;
 use crate::{Finding, RustFile, TextFile};
@@ -8,19 +8,19 @@ const PATH_RULE: &str = "machine paths";
 const REGISTRY_RULE: &str = "registries";
 const LATER_RULE: &str = "later";
 
-/// Folders at the root of a machine where people's own files are.
+/// Top-level folders that contain personal files.
 const MACHINE_ROOTS: &[&str] = &["work", "root", "home", "Users", "tmp"];
 
-/// How a setting or the lock file of another tool points at packages. Cargo's own lock file always does.
+/// Markers of a registry in a setting or a lock file. Cargo.lock is exempt, because it always contains one.
 const REGISTRY_MARKS: &[&str] = &["registry+http", "sparse+http", "replace-with", "\"resolved\": \""];
 
-/// Words that put something off.
+/// Words that postpone work.
 const LATER_WORDS: &[&str] = &["TODO", "FIXME", "XXX"];
 
-/// This file holds all of these words itself.
+/// This file contains all of these words.
 const OWN_PATH: &str = "crates/tidy/src/texts.rs";
 
-/// Machine paths and registries in any text file.
+/// Reports machine paths and registries in a text file.
 pub fn check(file: &TextFile) -> Vec<Finding> {
     let mut findings = Vec::new();
     if file.path == OWN_PATH {
@@ -30,24 +30,24 @@ pub fn check(file: &TextFile) -> Vec<Finding> {
     for (index, line) in file.text.lines().enumerate() {
         if let Some(path) = paths.iter().find(|path| has_path(line, path)) {
             let message =
-                format!("`{path}` is a place on one machine; use a path such as /var/backups or a relative one");
+                format!("`{path}` exists on one machine only; use a relative path or one such as /var/backups");
             findings.push(Finding::at(&file.path, index + 1, PATH_RULE, message));
         }
         let is_cargo_lock = file.path.ends_with("Cargo.lock");
         if let Some(mark) = REGISTRY_MARKS.iter().find(|mark| line.contains(**mark)).filter(|_| !is_cargo_lock) {
-            let message = format!("`{mark}` names a registry; take it out, tools know where theirs is");
+            let message = format!("`{mark}` names a registry; remove it, the tool's own configuration names one");
             findings.push(Finding::at(&file.path, index + 1, REGISTRY_RULE, message));
         }
     }
     findings
 }
 
-/// Notes to come back later, in the comments of a Rust file.
+/// Reports postponed work in the comments of a Rust file.
 pub fn check_comments(file: &RustFile) -> Vec<Finding> {
     later(&file.path, file.comments.iter().map(String::as_str))
 }
 
-/// Notes to come back later, anywhere in another text.
+/// Reports postponed work anywhere in a text file.
 pub fn check_later(file: &TextFile) -> Vec<Finding> {
     later(&file.path, file.text.lines())
 }
@@ -56,14 +56,14 @@ fn later<'a>(path: &str, lines: impl Iterator<Item = &'a str>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, line) in lines.enumerate() {
         if let Some(word) = LATER_WORDS.iter().find(|word| has_word(line, word)) {
-            let message = format!("`{word}`: do it now, or write down in CHANGELOG.md or the docs what is missing");
+            let message = format!("`{word}`: do it now, or document in CHANGELOG.md or the docs what is missing");
             findings.push(Finding::at(path, index + 1, LATER_RULE, message));
         }
     }
     findings
 }
 
-/// Whether a path begins like this in the line; `a/work/b` does not.
+/// Whether the line contains this absolute path; `a/work/b` does not match `/work/`.
 fn has_path(line: &str, path: &str) -> bool {
     line.match_indices(path).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_what_is_put_off() {
+    fn finds_postponed_work() {
         assert_eq!(check_later(&file("a.md", "a\nTODO: b\n"))[0].line, 2);
         assert_eq!(check_later(&file("a.md", "MASTODON and TODOS\n")), []);
         let rust = RustFile::new(&file("crates/x/src/a.rs", "let a = \"TODO\";\n// FIXME later\n"));

@@ -1,39 +1,38 @@
-//! The files of the workspace. The walk leaves out what `.gitignore` names, so that it needs no
-//! git and also works on an unpacked archive.
+//! The files of the workspace. The walk skips what `.gitignore` names. It does not need git, so that it also works on
+//! an unpacked archive.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file with its text.
+/// A text file.
 #[derive(Debug, Clone)]
 pub struct TextFile {
-    /// Path below the root, with `/` between its parts.
+    /// Path relative to the workspace root, separated by `/`.
     pub path: String,
-    /// What stands in it.
     pub text: String,
 }
 
 /// All text files of the workspace.
 #[derive(Debug)]
 pub struct SourceTree {
-    /// The root of the workspace.
+    /// The workspace root.
     pub root: PathBuf,
-    /// In order of their paths.
+    /// Sorted by path.
     pub files: Vec<TextFile>,
 }
 
-/// Folders that belong to no source, whatever `.gitignore` says.
+/// Folders that are skipped even if `.gitignore` does not name them.
 const NEVER_SOURCE: &[&str] = &[".git", "node_modules"];
 
-/// No folder is deeper than this; a loop of links would be.
+/// Maximum depth of folders, which stops a loop of links.
 const DEPTH_MAX: usize = 16;
 
-/// Larger files are data; no rule here is about them.
+/// Larger files are data and are skipped.
 const TEXT_BYTES_MAX: u64 = 4 << 20;
 
 impl SourceTree {
-    /// Reads the workspace that this crate stands in.
+    /// Reads the workspace that contains this crate.
     pub fn read() -> io::Result<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
         let ignored = ignored_folders(&fs::read_to_string(root.join(".gitignore")).unwrap_or_default());
@@ -43,7 +42,7 @@ impl SourceTree {
         Ok(Self { root, files })
     }
 
-    /// Files whose name ends like this.
+    /// Files whose path ends with `suffix`.
     pub fn ending(&self, suffix: &str) -> impl Iterator<Item = &TextFile> {
         self.files.iter().filter(move |file| file.path.ends_with(suffix))
     }
@@ -76,7 +75,7 @@ fn collect(folder: &Path, below: &str, ignored: &[String], depth: usize, files: 
         if kind.is_dir() && !is_ignored(&path, ignored) {
             collect(&entry.path(), &path, ignored, depth + 1, files)?;
         } else if kind.is_file() && entry.metadata()?.len() <= TEXT_BYTES_MAX {
-            // What is not UTF-8 is no text, and a file may vanish while others work: both are left out.
+            // Skips files that are not UTF-8, and files that vanish while the walk runs.
             if let Ok(text) = fs::read_to_string(entry.path()) {
                 files.push(TextFile { path, text });
             }
@@ -90,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn leaves_out_what_is_ignored() {
+    fn skips_ignored_folders() {
         let ignored = ignored_folders("target/\n*.snap.new\nfuzz/corpus/\n");
         for (path, expected) in [
             ("target", true),
@@ -105,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_itself() {
+    fn finds_its_own_source() {
         let tree = SourceTree::read().expect("the workspace can be read");
         assert!(tree.ending("crates/tidy/src/tree.rs").next().is_some());
         assert!(tree.files.iter().all(|file| !file.path.starts_with("target/")));

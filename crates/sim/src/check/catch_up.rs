@@ -1,5 +1,6 @@
-//! Catching up stays within its policy: nothing where none is wanted, the newest of an outage where only the last is, and
-//! nothing older than the job wants; always something that a backlog holds, and no more a second than a node may start.
+//! Catch-up stays within its policy: no runs with `none`, only the newest occurrence of an outage with `last`, and
+//! nothing older than the job allows. Every caught-up occurrence was in a backlog, and a node starts at most a limited
+//! number per second.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +11,14 @@ use cronhold_store::Unit;
 use super::{CheckResult, CheckerContext, InvariantChecker, runs};
 use crate::store_model::{StoreModel, name};
 
-/// What a node may start in a second, three times: a second of its decisions touches three of its own, because its
-/// seconds begin elsewhere and it may learn meanwhile that it was wrong about the time.
+/// Three times what a node may start in a second. One second of its decisions can overlap three seconds of its own
+/// counting, because its seconds start at another moment and it may correct its time meanwhile.
 const RATE_MAX: u32 = 3 * 100;
 
-/// Counts what was started in the second at which a node has arrived.
+/// Counts caught-up runs in the current second.
 #[derive(Debug, Default)]
 pub(super) struct CatchUpRateChecker {
-    /// For each life of a node, by the number of its writer.
+    /// Second and count, by the writer id of each daemon process.
     rates: BTreeMap<u64, (i64, u32)>,
 }
 
@@ -34,14 +35,14 @@ impl InvariantChecker for CatchUpRateChecker {
             *count = if *last == second { *count + 1 } else { 1 };
             *last = second;
             if *count > RATE_MAX {
-                return Err(format!("{} is number {count} that is caught up in one second", name(run)));
+                return Err(format!("{} is caught-up run number {count} in one second", name(run)));
             }
         }
         Ok(())
     }
 }
 
-/// Whether a run is a first attempt that makes up for an occurrence.
+/// Whether a run is a first attempt that catches up an occurrence.
 fn is_caught_up(run: &Run) -> bool {
     let is_skip = run.span.is_some() || run.state.is_finished();
     run.creator() == Some(&Actor::CatchUp) && run.attempt == 1 && !is_skip
@@ -53,30 +54,31 @@ fn is_wanted(model: &StoreModel, run: &Run) -> CheckResult {
     let schedule = job.schedule(id).ok_or("is caught up though its schedule was removed")?;
     let wanted = job.job.catch_up;
     if wanted.policy == CatchUpPolicy::None {
-        return Err("is caught up though nothing is to be".to_owned());
+        return Err("is caught up though the policy is none".to_owned());
     }
     let decided = run.log.first().map_or(run.nominal, |first| first.at);
     if run.nominal.plus(schedule.spec.jitter).plus(wanted.within) < decided {
-        return Err(format!("is caught up {} late, and {} is wanted", decided.since(run.nominal), wanted.within));
+        return Err(format!("is caught up {} late, and {} is allowed", decided.since(run.nominal), wanted.within));
     }
     let is_only_one = matches!(schedule.spec.timing, cronhold_schedule::Timing::After { .. });
     let Some(backlog) = model.backlogs.get(&(run.job.clone(), id.clone())) else {
-        return if is_only_one { Ok(()) } else { Err("is caught up and was in no backlog".to_owned()) };
+        return if is_only_one { Ok(()) } else { Err("is caught up without a backlog".to_owned()) };
     };
-    // A schedule that counts from the previous run may have been another before, with a backlog that is still worked on.
+    // A schedule that counts from the previous run may have had another timing before, with a backlog that is still in
+    // progress.
     if !backlog.holds(run.nominal) && !is_only_one {
         return Err("is caught up and was not in the backlog".to_owned());
     }
     let newest = backlog.later.last().map_or(backlog.to, |last| last.to);
-    // A job that was changed may have a backlog from when it wanted all of it.
-    let was_always_so = job.revision == 1;
-    if was_always_so && wanted.policy == CatchUpPolicy::Last && run.nominal != newest {
+    // A changed job may have a backlog from when its policy was `all`.
+    let is_unchanged = job.revision == 1;
+    if is_unchanged && wanted.policy == CatchUpPolicy::Last && run.nominal != newest {
         return Err("is caught up and is not the last of its outage".to_owned());
     }
     Ok(())
 }
 
-/// Whose a unit is. The number of the writer stands in the higher bits of a version.
+/// The writer of a unit, which is in the high bits of its version.
 fn writer(unit: &Unit) -> u64 {
     unit.version.bits() >> 40
 }

@@ -1,4 +1,4 @@
-//! All checkers together: whoever watches the simulation tells them here, and the first finding is kept.
+//! The set of all checkers. It passes every event to each of them and keeps the first violation.
 
 use std::fmt;
 
@@ -12,12 +12,12 @@ use super::{
     lock, numbers, obligation, outcome, overlap, pause, place, reason, sets, table,
 };
 
-/// What a checker has found.
+/// A violated invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Which checker.
+    /// Name of the checker.
     pub checker: &'static str,
-    /// What is wrong.
+    /// Description of the violation.
     pub what: String,
 }
 
@@ -27,35 +27,34 @@ impl fmt::Display for Violation {
     }
 }
 
-/// A program that starts.
+/// The launch of a program.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ObservedLaunch<'a> {
-    /// Its run, as whoever starts it knows it.
+    /// Its run, as the launch request contains it.
     pub(crate) run: &'a Run,
-    /// Where.
+    /// The node that launched it.
     pub(crate) node: NodeId,
-    /// The fence of its lock, as it is told.
+    /// The fence of its lock that the program receives.
     pub(crate) fence: Option<u64>,
-    /// When it ends by itself unless that is extended, in the time of the simulation.
+    /// When its lease ends unless it is extended, in the time of the simulation.
     pub(crate) kill_at: Option<Span>,
 }
 
-/// What becomes of the daemon of a node.
+/// A change of the daemon of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DaemonChange {
-    /// It works from now on.
+    /// It starts or resumes.
     Up,
-    /// It does nothing from now on: it has crashed, was stopped, or stands still.
+    /// It crashes, stops or is suspended.
     Down,
-    /// Something did not work: a call of the store failed or its answer was lost, or the clock was set.
+    /// A store call failed, a reply was lost, or a clock was set.
     Disturbed,
-    /// The store works badly or not at all for it from now on.
-    Storm,
-    /// That is over.
-    Lull,
+    /// A period of store faults begins for it.
+    StoreFaultBegins,
+    /// A period of store faults ends for it.
+    StoreFaultEnds,
 }
 
-/// All checkers.
 #[derive(Debug)]
 pub(crate) struct CheckerSet {
     checkers: Vec<Box<dyn InvariantChecker>>,
@@ -89,7 +88,7 @@ impl Default for CheckerSet {
 }
 
 impl CheckerSet {
-    /// One checker alone, by its name.
+    /// A set with one checker.
     #[cfg(test)]
     pub(crate) fn only(name: &str) -> Self {
         let mut checkers = Self::default();
@@ -98,51 +97,51 @@ impl CheckerSet {
         checkers
     }
 
-    pub(crate) fn before(&mut self, scene: CheckerContext<'_>, unit: &Unit) {
-        self.hear(|checker| checker.before(scene, unit));
+    pub(crate) fn before(&mut self, context: CheckerContext<'_>, unit: &Unit) {
+        self.run_each(|checker| checker.before(context, unit));
     }
 
-    pub(crate) fn after(&mut self, scene: CheckerContext<'_>, unit: &Unit, committed: &UnitReceipt) {
-        self.hear(|checker| checker.after(scene, unit, committed));
+    pub(crate) fn after(&mut self, context: CheckerContext<'_>, unit: &Unit, committed: &UnitReceipt) {
+        self.run_each(|checker| checker.after(context, unit, committed));
     }
 
-    pub(crate) fn beaten(&mut self, scene: CheckerContext<'_>, node: &NodeRecord) {
-        self.hear(|checker| checker.beaten(scene, node));
+    pub(crate) fn heartbeat(&mut self, context: CheckerContext<'_>, node: &NodeRecord) {
+        self.run_each(|checker| checker.heartbeat(context, node));
     }
 
-    pub(crate) fn saw_nodes(&mut self, scene: CheckerContext<'_>, node: NodeId) {
-        self.checkers.iter_mut().for_each(|checker| checker.saw_nodes(scene, node));
+    pub(crate) fn received_nodes(&mut self, context: CheckerContext<'_>, node: NodeId) {
+        self.checkers.iter_mut().for_each(|checker| checker.received_nodes(context, node));
     }
 
-    pub(crate) fn launched(&mut self, scene: CheckerContext<'_>, launch: &ObservedLaunch<'_>) {
-        self.hear(|checker| checker.launched(scene, launch));
+    pub(crate) fn launched(&mut self, context: CheckerContext<'_>, launch: &ObservedLaunch<'_>) {
+        self.run_each(|checker| checker.launched(context, launch));
     }
 
     pub(crate) fn extended(&mut self, run: RunId, kill_at: Span) {
         self.checkers.iter_mut().for_each(|checker| checker.extended(run, kill_at));
     }
 
-    pub(crate) fn ended(&mut self, scene: CheckerContext<'_>, run: RunId) {
-        self.hear(|checker| checker.ended(scene, run));
+    pub(crate) fn ended(&mut self, context: CheckerContext<'_>, run: RunId) {
+        self.run_each(|checker| checker.ended(context, run));
     }
 
-    /// Nothing is said of a node when it is about all of them.
-    pub(crate) fn turned(&mut self, scene: CheckerContext<'_>, node: Option<NodeId>, turn: DaemonChange) {
-        self.checkers.iter_mut().for_each(|checker| checker.turned(scene, node, turn));
+    /// `node` is `None` if the change affects all nodes.
+    pub(crate) fn daemon_changed(&mut self, context: CheckerContext<'_>, node: Option<NodeId>, change: DaemonChange) {
+        self.checkers.iter_mut().for_each(|checker| checker.daemon_changed(context, node, change));
     }
 
-    pub(crate) fn rested(&mut self, scene: CheckerContext<'_>) {
-        self.hear(|checker| checker.rested(scene));
+    pub(crate) fn at_rest(&mut self, context: CheckerContext<'_>) {
+        self.run_each(|checker| checker.at_rest(context));
     }
 
     pub(crate) fn finding(&self) -> Option<Violation> {
         self.finding.clone()
     }
 
-    /// Asks every checker and keeps the first finding.
-    fn hear(&mut self, ask: impl Fn(&mut dyn InvariantChecker) -> CheckResult) {
+    /// Calls every checker and keeps the first violation.
+    fn run_each(&mut self, check: impl Fn(&mut dyn InvariantChecker) -> CheckResult) {
         for checker in &mut self.checkers {
-            if let Err(what) = ask(checker.as_mut()) {
+            if let Err(what) = check(checker.as_mut()) {
                 self.finding.get_or_insert(Violation { checker: checker.name(), what });
             }
         }

@@ -1,5 +1,5 @@
-//! A node that drains starts nothing any more, as soon as it can know: it asks for the list of nodes with each beat. The
-//! first answer that it hears may be to what it had asked before, the second is not.
+//! A draining node starts nothing as soon as it can know that it drains. It reads the list of nodes with each
+//! heartbeat. The first reply after the drain may belong to an earlier request; the second does not.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use cronhold_store::{Unit, UnitReceipt};
 use super::{CheckResult, CheckerContext, InvariantChecker, starting};
 use crate::store_model::name;
 
-/// A node may be wrong about the store's time by half a second, and a decision takes its time when it begins.
+/// A node may be off from the store's time by half a second, and a decision uses the time of its beginning.
 const SLACK: Span = Span::from_secs(1);
 
-/// Remembers who drains, and since when they must know.
+/// Tracks which nodes drain, and since when they must know it.
 #[derive(Debug, Default)]
 pub(super) struct DrainChecker {
     draining: BTreeMap<NodeId, DrainingNode>,
@@ -23,12 +23,12 @@ pub(super) struct DrainChecker {
 
 #[derive(Debug, Default)]
 struct DrainingNode {
-    looks: u32,
+    reads: u32,
     since: Option<Instant>,
 }
 
 impl DrainChecker {
-    fn note(&mut self, node: &NodeRecord) {
+    fn update(&mut self, node: &NodeRecord) {
         if node.draining {
             self.draining.entry(node.id).or_default();
         } else {
@@ -39,7 +39,7 @@ impl DrainChecker {
 
 impl InvariantChecker for DrainChecker {
     fn name(&self) -> &'static str {
-        "a node that drains starts nothing"
+        "a draining node starts nothing"
     }
 
     fn before(&mut self, CheckerContext { model, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
@@ -59,22 +59,22 @@ impl InvariantChecker for DrainChecker {
     fn after(&mut self, _: CheckerContext<'_>, unit: &Unit, _: &UnitReceipt) -> CheckResult {
         for change in &unit.changes {
             if let RecordChange::Put(Record::Node(node)) = change {
-                self.note(node);
+                self.update(node);
             }
         }
         Ok(())
     }
 
-    fn beaten(&mut self, _: CheckerContext<'_>, node: &NodeRecord) -> CheckResult {
-        self.note(node);
+    fn heartbeat(&mut self, _: CheckerContext<'_>, node: &NodeRecord) -> CheckResult {
+        self.update(node);
         Ok(())
     }
 
-    fn saw_nodes(&mut self, scene: CheckerContext<'_>, node: NodeId) {
+    fn received_nodes(&mut self, context: CheckerContext<'_>, node: NodeId) {
         if let Some(known) = self.draining.get_mut(&node) {
-            known.looks += 1;
-            if known.looks == 2 {
-                known.since = Some(scene.now);
+            known.reads += 1;
+            if known.reads == 2 {
+                known.since = Some(context.now);
             }
         }
     }

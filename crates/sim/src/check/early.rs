@@ -1,27 +1,27 @@
-//! Nothing starts before it is due, by the time of the store that nodes share. A node that is unsure of that time by
-//! more than half a second claims nothing, so nothing can be earlier than by this. On a store of one node its own clock
-//! decides, which somebody may have set in between; there is nothing to compare it with.
+//! Nothing starts before it is due, by the time of a shared store. A node that is uncertain of that time by more than
+//! half a second claims nothing, so that nothing starts earlier than that. With a local store the node's own clock
+//! decides; it may have been set meanwhile, and there is no reference to compare it with.
 
 use cronhold_core::State;
 use cronhold_core::record::Run;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::Unit;
 
-use super::{CheckResult, CheckerContext, InvariantChecker, is_asked, starting};
+use super::{CheckResult, CheckerContext, InvariantChecker, is_started_explicitly, starting};
 use crate::store_model::{StoreModel, name};
 
-/// How wrong a node may be about the store's time.
+/// Maximum error of a node about the store's time.
 const UNSURE_MAX: Span = Span::from_millis(500);
 
-/// After somebody set the store's clock nodes need a beat or two to learn of it.
+/// After the store's clock is set, nodes need one or two heartbeats to learn the new time.
 const LEARN: Span = Span::from_secs(30);
 
-/// Looks at every run that is about to get a program.
+/// Checks every run that gets a program.
 #[derive(Debug, Default)]
 pub(super) struct EarlyStartChecker {
-    /// What the store's clock said when the simulation began, as far as it says now.
+    /// Start of the simulation by the store's current clock; it changes when the clock is set.
     begin: Option<Instant>,
-    /// When that changed last.
+    /// When the store's clock was last set.
     set: Option<Span>,
 }
 
@@ -43,7 +43,7 @@ impl InvariantChecker for EarlyStartChecker {
         if !is_shared || self.set.is_some_and(|set| at.minus(set) < LEARN) {
             return Ok(());
         }
-        for run in starting(model, unit).filter(|run| !is_asked(run)) {
+        for run in starting(model, unit).filter(|run| !is_started_explicitly(run)) {
             let Some(due) = due(model, run) else { continue };
             if due > now.plus(UNSURE_MAX) {
                 return Err(format!("{} starts at {now} and is due at {due}", name(run)));
@@ -53,7 +53,7 @@ impl InvariantChecker for EarlyStartChecker {
     }
 }
 
-/// When a run was to start, as far as its records say.
+/// When a run is due, according to its records.
 fn due(model: &StoreModel, run: &Run) -> Option<Instant> {
     match model.runs.get(&run.id) {
         Some(old) if old.state == State::Scheduled => old.due,
@@ -61,7 +61,7 @@ fn due(model: &StoreModel, run: &Run) -> Option<Instant> {
         None => {
             let schedule = run.schedule.clone()?;
             let cursor = model.cursors.get(&(run.job.clone(), schedule));
-            // The start of a node is due when the node says that it is.
+            // For a schedule on node start, the node itself decides when it is due.
             if cursor.is_some_and(|cursor| cursor.at_start) {
                 return None;
             }

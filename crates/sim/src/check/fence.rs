@@ -1,5 +1,5 @@
-//! Fences only grow: each holder of a lock has a higher number than all before it, and its program is told exactly that
-//! number, so that whoever it talks to can turn away a program whose lock was lost.
+//! Fences only increase: each holder of a lock gets a higher number than all before it, and its program receives
+//! exactly that number. Resources can then reject a program whose lock was lost.
 
 use std::collections::BTreeMap;
 
@@ -10,20 +10,20 @@ use cronhold_store::{Unit, UnitReceipt};
 use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch};
 use crate::store_model::name;
 
-/// Remembers the highest numbers.
+/// Tracks the highest fences.
 #[derive(Debug, Default)]
 pub(super) struct FenceChecker {
-    /// What the store gave last, and to whom.
+    /// The last fence of each lock, and its holder.
     given: BTreeMap<LockName, (u64, RunId)>,
-    /// The highest that a program was told.
-    told: BTreeMap<LockName, u64>,
-    /// What each run that has not started yet was given.
+    /// The highest fence that a program received.
+    received: BTreeMap<LockName, u64>,
+    /// The fence of each run that has not been launched yet.
     of_run: BTreeMap<RunId, u64>,
 }
 
 impl InvariantChecker for FenceChecker {
     fn name(&self) -> &'static str {
-        "fences only grow"
+        "fences only increase"
     }
 
     fn after(&mut self, _: CheckerContext<'_>, unit: &Unit, committed: &UnitReceipt) -> CheckResult {
@@ -48,13 +48,13 @@ impl InvariantChecker for FenceChecker {
     ) -> CheckResult {
         let Some(lock) = &run.lock else { return Ok(()) };
         let given = self.of_run.remove(&run.id);
-        let Some(fence) = *fence else { return Err(format!("{} is not told the fence of `{lock}`", name(run))) };
+        let Some(fence) = *fence else { return Err(format!("{} does not receive the fence of `{lock}`", name(run))) };
         if given.is_some_and(|given| given != fence) {
-            return Err(format!("{} is told another fence of `{lock}` than it has", name(run)));
+            return Err(format!("{} receives a wrong fence of `{lock}`", name(run)));
         }
-        match self.told.insert(lock.clone(), fence) {
+        match self.received.insert(lock.clone(), fence) {
             Some(last) if last >= fence => {
-                Err(format!("{} is told the fence {fence} of `{lock}` after one was told {last}", name(run)))
+                Err(format!("{} receives the fence {fence} of `{lock}` after {last}", name(run)))
             }
             _ => Ok(()),
         }

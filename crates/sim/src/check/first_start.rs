@@ -1,5 +1,5 @@
-//! One first start for each occurrence: it is claimed by one unit at most, which makes one run, or one for each node
-//! where its job has a run on each; and no run's program is started twice, whatever crashed in between.
+//! One first start per occurrence: at most one unit claims it and creates one run, or one run per node for a job with a
+//! run on each node. No program of a run is launched twice, whatever crashes in between.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,17 +11,17 @@ use cronhold_store::Unit;
 use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch, runs};
 use crate::store_model::{name, name_of};
 
-/// What a first start is of: whose occurrence, of which schedule, and when.
+/// Identifies an occurrence: job, schedule and nominal time.
 type OccurrenceKey = (JobUid, ScheduleId, Instant);
 
-/// The unit that claimed an occurrence, and the runs that it made, by the nodes that they are for.
+/// The unit that claimed an occurrence, and the runs that it created, by target node.
 #[derive(Debug)]
 struct ClaimUnit {
     by: RecordVersion,
     runs: BTreeMap<Option<NodeId>, RunId>,
 }
 
-/// Remembers who claimed what, and whose program was started.
+/// Tracks claims and launched programs.
 #[derive(Debug, Default)]
 pub(super) struct FirstStartChecker {
     claimed: BTreeMap<OccurrenceKey, ClaimUnit>,
@@ -30,7 +30,7 @@ pub(super) struct FirstStartChecker {
 
 impl InvariantChecker for FirstStartChecker {
     fn name(&self) -> &'static str {
-        "one first start for each occurrence"
+        "one first start per occurrence"
     }
 
     fn before(&mut self, CheckerContext { model, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
@@ -48,11 +48,11 @@ impl InvariantChecker for FirstStartChecker {
             }
             claim.runs.insert(run.target, run.id);
             if model.gone.contains(&run.id) {
-                return Err(format!("{} was forgotten and is there again", name(run)));
+                return Err(format!("{} was deleted and exists again", name(run)));
             }
-            // A claim that is sent twice has the same id; it must not begin from the beginning.
+            // A claim that is sent twice has the same run id; it must not reset the run.
             if model.runs.get(&run.id).is_some_and(|old| !run.log.starts_with(&old.log)) {
-                return Err(format!("{} was made a second time", name(run)));
+                return Err(format!("{} was created a second time", name(run)));
             }
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! Which nodes were able to do their work, and since when. Who is down, cannot reach the store, has a clock that was just
-//! set or is not heard of cannot be blamed.
+//! Tracks which nodes are able to work, and since when. A node that is down, cannot reach the store, has a clock that
+//! was just set or sends no heartbeats is not held responsible.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,18 @@ use cronhold_schedule::Span;
 
 use super::DaemonChange;
 
-/// Nodes are heard of every two seconds; between two beats there are a few calls, of up to two seconds each way.
+/// Maximum time between heartbeats. Nodes send one every two seconds; in between are a few calls of up to two seconds
+/// each way.
 const BEAT_MAX: Span = Span::from_secs(10);
-/// A node whose clock was set claims nothing for this long.
+/// A node claims nothing for this long after its clock was set.
 const HOLD: Span = Span::from_secs(10);
 
-/// What is known of all nodes.
+/// The faults of all nodes.
 #[derive(Debug, Default)]
 pub(super) struct FaultWindows {
     nodes: BTreeMap<NodeId, NodeFaults>,
-    /// What befalls all of them.
-    all: StormCount,
+    /// Store faults that affect all nodes.
+    all: FaultCount,
 }
 
 #[derive(Debug, Default)]
@@ -26,17 +27,17 @@ struct NodeFaults {
     is_up: bool,
     since: Span,
     beat: Option<Span>,
-    storms: StormCount,
+    periods: FaultCount,
 }
 
-/// How many storms there are, and when the last one ended.
+/// Number of active periods of store faults, and when the last one ended.
 #[derive(Debug, Default)]
-struct StormCount {
+struct FaultCount {
     count: u32,
     until: Span,
 }
 
-impl StormCount {
+impl FaultCount {
     fn end(&mut self, at: Span) {
         self.count = self.count.saturating_sub(1);
         self.until = at;
@@ -44,41 +45,41 @@ impl StormCount {
 }
 
 impl FaultWindows {
-    /// The daemon of a node, or of all, came, went or was disturbed.
-    pub(super) fn turned(&mut self, node: Option<NodeId>, turn: DaemonChange, at: Span) {
+    /// Records a change of the daemon of a node, or of all nodes.
+    pub(super) fn daemon_changed(&mut self, node: Option<NodeId>, change: DaemonChange, at: Span) {
         let fit = node.map(|node| self.nodes.entry(node).or_default());
-        match (turn, fit) {
-            (DaemonChange::Storm, None) => self.all.count += 1,
-            (DaemonChange::Lull, None) => self.all.end(at),
-            (DaemonChange::Storm, Some(fit)) => fit.storms.count += 1,
-            (DaemonChange::Lull, Some(fit)) => fit.storms.end(at),
+        match (change, fit) {
+            (DaemonChange::StoreFaultBegins, None) => self.all.count += 1,
+            (DaemonChange::StoreFaultEnds, None) => self.all.end(at),
+            (DaemonChange::StoreFaultBegins, Some(fit)) => fit.periods.count += 1,
+            (DaemonChange::StoreFaultEnds, Some(fit)) => fit.periods.end(at),
             (DaemonChange::Up, Some(fit)) => (fit.is_up, fit.since, fit.beat) = (true, at, None),
             (DaemonChange::Down, Some(fit)) => fit.is_up = false,
             (DaemonChange::Disturbed, Some(fit)) => fit.since = fit.since.max(at.plus(HOLD)),
             (DaemonChange::Up | DaemonChange::Down | DaemonChange::Disturbed, None) => {
                 let nodes: Vec<NodeId> = self.nodes.keys().copied().collect();
-                nodes.into_iter().for_each(|node| self.turned(Some(node), turn, at));
+                nodes.into_iter().for_each(|node| self.daemon_changed(Some(node), change, at));
             }
         }
     }
 
-    /// A node was heard of.
-    pub(super) fn beaten(&mut self, node: NodeId, at: Span) {
+    /// Records a heartbeat.
+    pub(super) fn heartbeat(&mut self, node: NodeId, at: Span) {
         let fit = self.nodes.entry(node).or_default();
-        // One that stood still in between could not do anything either.
+        // A node that sent no heartbeats in between was not able to work.
         if fit.beat.is_some_and(|last| at.minus(last) > BEAT_MAX) {
             fit.since = fit.since.max(at);
         }
         fit.beat = Some(at);
     }
 
-    /// Since when a node has been able to work; nothing, when it is not. Alone on a store a node is heard of too seldom
-    /// for that to mean anything.
+    /// Since when a node has been able to work; `None` if it is not. With a local store, heartbeats are too rare to
+    /// count.
     pub(super) fn since(&self, node: NodeId, at: Span, is_shared: bool) -> Option<Span> {
         let fit = self.nodes.get(&node).filter(|fit| fit.is_up)?;
         let is_heard = fit.beat.is_some_and(|last| at.minus(last) <= BEAT_MAX);
-        let is_calm = fit.storms.count == 0 && self.all.count == 0;
-        let since = fit.since.max(fit.storms.until).max(self.all.until);
+        let is_calm = fit.periods.count == 0 && self.all.count == 0;
+        let since = fit.since.max(fit.periods.until).max(self.all.until);
         (is_calm && (is_heard || !is_shared)).then_some(since)
     }
 }

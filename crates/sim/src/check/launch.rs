@@ -1,5 +1,5 @@
-//! Nothing is launched without its own commit: the one that gave the run its program took effect before, not long ago,
-//! and for this node. So nothing at all is launched while the store takes no writes, but for what it took just before.
+//! Nothing is launched without its commit: the unit that gave the run its program took effect before, recently, and for
+//! this node. So nothing is launched while the store rejects writes, except for what it accepted just before.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use cronhold_store::Unit;
 use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch, starting};
 use crate::store_model::name;
 
-/// A program starts so long after the commit at most; what is later must not start at all. Ten seconds, and half a
-/// second by which a node may be wrong about the time.
+/// Maximum time from the commit to the launch: ten seconds, and half a second by which a node may be off from the
+/// store's time.
 const LAUNCH_WITHIN: Span = Span::from_millis(10_500);
 
-/// Remembers which commits may be followed by a launch.
+/// Tracks commits that may be followed by a launch.
 #[derive(Debug, Default)]
 pub(super) struct LaunchChecker {
-    /// When the run was given its program, and to whom.
+    /// When the commit took effect, and for which node.
     committed: BTreeMap<RunId, (Span, Option<NodeId>)>,
 }
 
@@ -35,16 +35,16 @@ impl InvariantChecker for LaunchChecker {
 
     fn launched(
         &mut self,
-        scene: CheckerContext<'_>,
+        context: CheckerContext<'_>,
         ObservedLaunch { run, node, .. }: &ObservedLaunch<'_>,
     ) -> CheckResult {
         let Some((at, owner)) = self.committed.remove(&run.id) else {
-            return Err(format!("{} was launched, and no commit says so", name(run)));
+            return Err(format!("{} was launched without a commit", name(run)));
         };
         if owner != Some(*node) {
-            return Err(format!("{} was launched on node {node}, which it was not given to", name(run)));
+            return Err(format!("{} was launched on node {node}, which does not own it", name(run)));
         }
-        let late = scene.at.minus(at);
+        let late = context.at.minus(at);
         if late > LAUNCH_WITHIN {
             return Err(format!("{} was launched {late} after its commit", name(run)));
         }

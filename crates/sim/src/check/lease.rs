@@ -1,6 +1,6 @@
-//! Programs fence themselves. What must be alone has a lease on a store that nodes share: its program is launched with a
-//! time at which it ends, never lives longer, and its run is given up by others only when it is dead. On a store of one
-//! node nobody else gives up a run, so that there no run is over while its program lives.
+//! Programs fence themselves. On a shared store, a program that must run alone has a lease: it is launched with an end
+//! time, never lives longer, and other nodes give up its run only when it is dead. With a local store no other node
+//! gives up a run, so that no run ends while its program lives.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use cronhold_store::Unit;
 use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch, ending};
 use crate::store_model::{name, name_of};
 
-/// Remembers which programs live, and until when they may.
+/// Tracks live programs and the ends of their leases.
 #[derive(Debug, Default)]
 pub(super) struct LeaseChecker {
     live: BTreeMap<RunId, LeasedProgram>,
@@ -19,7 +19,7 @@ pub(super) struct LeaseChecker {
 
 #[derive(Debug, Clone, Copy)]
 struct LeasedProgram {
-    /// Whether its run must not be over before it has ended.
+    /// Whether its run must not end before the program does.
     is_bound: bool,
     kill_at: Option<Span>,
 }
@@ -32,7 +32,7 @@ impl LeasedProgram {
 
 impl InvariantChecker for LeaseChecker {
     fn name(&self) -> &'static str {
-        "programs end before others believe it"
+        "programs end before their runs are given up"
     }
 
     fn before(&mut self, CheckerContext { model, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
@@ -46,19 +46,19 @@ impl InvariantChecker for LeaseChecker {
 
     fn launched(
         &mut self,
-        scene: CheckerContext<'_>,
+        context: CheckerContext<'_>,
         ObservedLaunch { run, kill_at, .. }: &ObservedLaunch<'_>,
     ) -> CheckResult {
-        let has_lease = scene.is_shared && run.terms.lease.is_some();
-        let live = LeasedProgram { is_bound: has_lease || !scene.is_shared, kill_at: *kill_at };
+        let has_lease = context.is_shared && run.terms.lease.is_some();
+        let live = LeasedProgram { is_bound: has_lease || !context.is_shared, kill_at: *kill_at };
         self.live.insert(run.id, live);
         if has_lease && kill_at.is_none() {
             return Err(format!("{} has a lease, and its program starts without an end", name(run)));
         }
-        if live.outlived(scene.at).is_some() {
+        if live.outlived(context.at).is_some() {
             return Err(format!("{} starts after its lease is over", name(run)));
         }
-        let is_over = scene.model.runs.get(&run.id).is_some_and(|run| run.state.is_finished());
+        let is_over = context.model.runs.get(&run.id).is_some_and(|run| run.state.is_finished());
         if is_over && live.is_bound {
             return Err(format!("{} starts after its run was over", name(run)));
         }
@@ -71,20 +71,20 @@ impl InvariantChecker for LeaseChecker {
         }
     }
 
-    fn ended(&mut self, scene: CheckerContext<'_>, run: RunId) -> CheckResult {
-        let outlived = self.live.remove(&run).and_then(|live| live.outlived(scene.at));
+    fn ended(&mut self, context: CheckerContext<'_>, run: RunId) -> CheckResult {
+        let outlived = self.live.remove(&run).and_then(|live| live.outlived(context.at));
         match outlived {
             Some(kill_at) => {
-                let late = scene.at.minus(kill_at);
-                Err(format!("the program of {} lived {late} longer than its lease", name_of(scene.model, run)))
+                let late = context.at.minus(kill_at);
+                Err(format!("the program of {} lived {late} longer than its lease", name_of(context.model, run)))
             }
             None => Ok(()),
         }
     }
 
-    fn rested(&mut self, scene: CheckerContext<'_>) -> CheckResult {
-        match self.live.iter().find(|(_, live)| live.outlived(scene.at).is_some()) {
-            Some((run, _)) => Err(format!("the program of {} outlives its lease", name_of(scene.model, *run))),
+    fn at_rest(&mut self, context: CheckerContext<'_>) -> CheckResult {
+        match self.live.iter().find(|(_, live)| live.outlived(context.at).is_some()) {
+            Some((run, _)) => Err(format!("the program of {} outlives its lease", name_of(context.model, *run))),
             None => Ok(()),
         }
     }

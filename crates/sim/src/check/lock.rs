@@ -1,5 +1,5 @@
-//! No two programs under one lock, be they where they may, and no lock held by a run that has none. A program counts
-//! from its launch until it truly ends on its machine, whatever the store says of its run.
+//! One program per lock, on any machine, and no lock held by a run without a program. A program counts from its launch
+//! to its actual end on its machine, whatever the store records.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use cronhold_store::{Unit, UnitReceipt};
 use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch, runs};
 use crate::store_model::{name, name_of};
 
-/// Remembers which programs are there under which lock.
+/// Tracks live programs by lock.
 #[derive(Debug, Default)]
 pub(super) struct LockChecker {
     live: BTreeMap<LockName, (RunId, String)>,
-    /// The lock of each of them.
+    /// Locks by run.
     of_run: BTreeMap<RunId, LockName>,
 }
 
 impl InvariantChecker for LockChecker {
     fn name(&self) -> &'static str {
-        "no two under one lock"
+        "one program per lock"
     }
 
     fn before(&mut self, CheckerContext { model, now, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
@@ -70,8 +70,8 @@ impl InvariantChecker for LockChecker {
         Ok(())
     }
 
-    /// A lock without a run, such as that of a directory of job files, may be held for ever.
-    fn rested(&mut self, CheckerContext { model, .. }: CheckerContext<'_>) -> CheckResult {
+    /// A lock without a run, such as that of a directory of job files, may be held forever.
+    fn at_rest(&mut self, CheckerContext { model, .. }: CheckerContext<'_>) -> CheckResult {
         match model.locks.iter().find(|(_, held)| model.runs.contains_key(&held.by)) {
             Some((lock, _)) => Err(format!("the lock `{lock}` is never freed")),
             None => Ok(()),

@@ -1,6 +1,6 @@
-//! The checkers: each knows one thing that must hold whatever happens, in a file of its own, and is told every event
-//! at the moment when it happens. The first finding ends a simulation. No checker looks at everything at each event:
-//! what one asks is kept as events come, so that long simulations take no longer for each of their events.
+//! The checkers. Each has its own file, checks one invariant, and receives every event when it happens. The first
+//! violation ends a simulation. Checkers keep their state incrementally instead of scanning the store at each event, so
+//! that the cost of an event does not grow with the length of a simulation.
 
 mod catch_up;
 mod checkers;
@@ -38,65 +38,65 @@ use crate::store_model::StoreModel;
 pub use checkers::Violation;
 pub(crate) use checkers::{CheckerSet, DaemonChange, ObservedLaunch};
 
-/// What a checker says: nothing, or what is wrong.
+/// The result of a check; the error describes the violation.
 type CheckResult = Result<(), String>;
 
-/// What there is to look at when something happens.
+/// The state of the simulation at an event.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CheckerContext<'a> {
-    /// What the store holds.
+    /// Contents of the store.
     pub(crate) model: &'a StoreModel,
-    /// Zones and calendars.
+    /// Time zones and calendars.
     pub(crate) world: &'a DecisionContext,
-    /// How long the simulation has lasted. Limits of programs are given in this time too.
+    /// Time since the start of the simulation. Lease ends of programs use the same time.
     pub(crate) at: Span,
-    /// What the store's clock says.
+    /// The store's time.
     pub(crate) now: Instant,
-    /// Whether nodes share the store, which then has a clock of its own.
+    /// Whether nodes share the store, which then has its own clock.
     pub(crate) is_shared: bool,
 }
 
-/// One thing that must hold.
+/// Checks one invariant.
 trait InvariantChecker: fmt::Debug + Send {
-    /// Its name in reports.
+    /// Its name in violations.
     fn name(&self) -> &'static str;
 
-    /// A unit is being done; the mirror does not have it yet.
-    fn before(&mut self, _scene: CheckerContext<'_>, _unit: &Unit) -> CheckResult {
+    /// Called for a committed unit before the model applies it.
+    fn before(&mut self, _context: CheckerContext<'_>, _unit: &Unit) -> CheckResult {
         Ok(())
     }
 
-    /// A unit was done.
-    fn after(&mut self, _scene: CheckerContext<'_>, _unit: &Unit, _committed: &UnitReceipt) -> CheckResult {
+    /// Called for a committed unit after the model has applied it.
+    fn after(&mut self, _context: CheckerContext<'_>, _unit: &Unit, _committed: &UnitReceipt) -> CheckResult {
         Ok(())
     }
 
-    /// A node said that it is alive.
-    fn beaten(&mut self, _scene: CheckerContext<'_>, _node: &NodeRecord) -> CheckResult {
+    /// Called for a heartbeat of a node.
+    fn heartbeat(&mut self, _context: CheckerContext<'_>, _node: &NodeRecord) -> CheckResult {
         Ok(())
     }
 
-    /// A node looks at the list of nodes.
-    fn saw_nodes(&mut self, _scene: CheckerContext<'_>, _node: NodeId) {}
+    /// Called when a node receives the list of nodes.
+    fn received_nodes(&mut self, _context: CheckerContext<'_>, _node: NodeId) {}
 
-    /// A program was started.
-    fn launched(&mut self, _scene: CheckerContext<'_>, _launch: &ObservedLaunch<'_>) -> CheckResult {
+    /// Called when a program is launched.
+    fn launched(&mut self, _context: CheckerContext<'_>, _launch: &ObservedLaunch<'_>) -> CheckResult {
         Ok(())
     }
 
-    /// A program may live until then.
+    /// Called when the lease of a program is extended to `kill_at`.
     fn extended(&mut self, _run: RunId, _kill_at: Span) {}
 
-    /// A program is no more.
-    fn ended(&mut self, _scene: CheckerContext<'_>, _run: RunId) -> CheckResult {
+    /// Called when a program ends.
+    fn ended(&mut self, _context: CheckerContext<'_>, _run: RunId) -> CheckResult {
         Ok(())
     }
 
-    /// The daemon of a node, or of all, came, went, or could not do what it wanted.
-    fn turned(&mut self, _scene: CheckerContext<'_>, _node: Option<NodeId>, _turn: DaemonChange) {}
+    /// Called when the daemon of a node changes; of all nodes if `node` is `None`.
+    fn daemon_changed(&mut self, _context: CheckerContext<'_>, _node: Option<NodeId>, _change: DaemonChange) {}
 
-    /// Everything has come to rest, or should have.
-    fn rested(&mut self, _scene: CheckerContext<'_>) -> CheckResult {
+    /// Called once, when everything is at rest or should be.
+    fn at_rest(&mut self, _context: CheckerContext<'_>) -> CheckResult {
         Ok(())
     }
 }
@@ -109,20 +109,20 @@ fn runs(unit: &Unit) -> impl Iterator<Item = &Run> {
     })
 }
 
-/// The runs that get a program by a unit that is being done.
+/// The runs that get a program in this unit.
 fn starting<'a>(model: &'a StoreModel, unit: &'a Unit) -> impl Iterator<Item = &'a Run> {
     let had_program = |run: &Run| model.runs.get(&run.id).is_some_and(|old| old.state.has_program());
     runs(unit).filter(move |run| run.state.has_program() && !had_program(run))
 }
 
-/// The runs that end by a unit that is being done; not those that were over and are marked.
+/// The runs that end in this unit, without those that were finished before and are only marked.
 fn ending<'a>(model: &'a StoreModel, unit: &'a Unit) -> impl Iterator<Item = &'a Run> {
     let was_over = |run: &Run| model.runs.get(&run.id).is_some_and(|old| old.state.is_finished());
     runs(unit).filter(move |run| run.state.is_finished() && !was_over(run))
 }
 
-/// Whether somebody told a run to start, past everything but its lock.
-fn is_asked(run: &Run) -> bool {
+/// Whether an operator started the run explicitly, which overrides everything except its lock.
+fn is_started_explicitly(run: &Run) -> bool {
     let starter = run.log.iter().rev().find(|entry| entry.state == State::Starting);
     starter.is_some_and(|entry| entry.actor.is_explicit())
 }

@@ -1,4 +1,4 @@
-//! Numbers of runs are unique within their job, also when the job was removed and made again.
+//! Run numbers are unique within their job, even if the job is removed and created again.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use cronhold_store::Unit;
 use super::{CheckResult, CheckerContext, InvariantChecker, runs};
 use crate::store_model::name;
 
-/// Remembers whose number is whose.
+/// Tracks the run of each number.
 #[derive(Debug, Default)]
 pub(super) struct RunNumberChecker {
     given: BTreeMap<(JobId, RunNumber), RunId>,
@@ -16,7 +16,7 @@ pub(super) struct RunNumberChecker {
 
 impl InvariantChecker for RunNumberChecker {
     fn name(&self) -> &'static str {
-        "numbers are unique"
+        "run numbers are unique"
     }
 
     fn before(&mut self, _: CheckerContext<'_>, unit: &Unit) -> CheckResult {

@@ -1,6 +1,6 @@
-//! Every obligation is met or repaired within one period of the watchdog. An obligation is a record whose time has come:
-//! an occurrence to claim, a run to look at, a backlog to work. It is late when a node that may do it has been able to
-//! work for a whole period and a little more, and nothing was in the way.
+//! Every obligation is met or repaired within one watchdog period. An obligation is a record whose time has come: an
+//! occurrence to claim, a run to check, a backlog to work on. It is late if an eligible node has been able to work for
+//! a whole period and a margin, and nothing blocked it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,33 +14,33 @@ use super::fitness::FaultWindows;
 use super::{CheckResult, CheckerContext, DaemonChange, InvariantChecker, ending};
 use crate::store_model::name;
 
-/// The watchdog looks every minute, at what is five seconds late. A pass and the turn after it take some calls, each of
-/// up to two seconds each way, and others of the node may come before them: twenty-five seconds are left to that.
+/// The watchdog runs every minute and repairs what is five seconds late. A pass and the turn after it take several
+/// calls of up to two seconds each way, and other work of the node may come first: the margin for that is 25 seconds.
 const WITHIN: Span = Span::from_secs(60 + 5 + 25);
 
-/// Remembers what is to come and what is late.
+/// Tracks pending and late obligations.
 #[derive(Debug, Default)]
 pub(super) struct ObligationChecker {
-    /// When each is due, by the store's clock, and since when it is.
+    /// When each is due by the store's clock, and since when it is due in the time of the simulation.
     due: BTreeMap<RecordKey, (Instant, Option<Span>)>,
     coming: BTreeSet<(Instant, RecordKey)>,
-    /// What is due, by when it is looked at.
+    /// Due obligations, by the time of their next check.
     late: BTreeSet<(Span, RecordKey)>,
     fitness: FaultWindows,
-    /// When everything and each job was last resumed or changed, and when a run of it last ended.
+    /// When all jobs, or a job, were last resumed or changed, or a run of the job last ended.
     all_free_since: Span,
     free_since: BTreeMap<JobId, Span>,
-    /// When each lock was last held.
+    /// When each lock was last taken or released.
     held: BTreeMap<LockName, Span>,
 }
 
-/// What a look at something late says.
+/// The result of checking a due obligation.
 enum ObligationStatus {
-    /// It is not due any more: the clock went back.
+    /// No longer due: the clock was set back.
     Early,
-    /// It is looked at again then.
+    /// To be checked again at this time.
     Again(Span),
-    /// It is late without excuse.
+    /// Late, and nothing explains it.
     Late(String),
 }
 
@@ -49,25 +49,25 @@ impl InvariantChecker for ObligationChecker {
         "every obligation is met within a watchdog period"
     }
 
-    fn before(&mut self, scene: CheckerContext<'_>, unit: &Unit) -> CheckResult {
-        for run in ending(scene.model, unit) {
-            self.free_since.insert(run.job.clone(), scene.at);
+    fn before(&mut self, context: CheckerContext<'_>, unit: &Unit) -> CheckResult {
+        for run in ending(context.model, unit) {
+            self.free_since.insert(run.job.clone(), context.at);
         }
         for lock in unit.free.iter().map(|free| &free.lock).chain(unit.take.iter().map(|take| &take.lock)) {
-            self.held.insert(lock.clone(), scene.at);
+            self.held.insert(lock.clone(), context.at);
         }
         for change in &unit.changes {
             match change {
-                RecordChange::Put(Record::Pause(_)) => self.all_free_since = scene.at,
-                RecordChange::Put(Record::Job(job)) => drop(self.free_since.insert(job.id.clone(), scene.at)),
+                RecordChange::Put(Record::Pause(_)) => self.all_free_since = context.at,
+                RecordChange::Put(Record::Job(job)) => drop(self.free_since.insert(job.id.clone(), context.at)),
                 RecordChange::Put(Record::JobState(state)) => {
-                    let before = scene.model.states.get(&state.job).map(|state| &state.pauses);
+                    let before = context.model.states.get(&state.job).map(|state| &state.pauses);
                     if before.is_some_and(|before| *before != state.pauses) {
-                        self.free_since.insert(state.job.clone(), scene.at);
+                        self.free_since.insert(state.job.clone(), context.at);
                     }
                 }
                 RecordChange::Put(Record::Node(node)) => {
-                    self.fitness.turned(Some(node.id), DaemonChange::Disturbed, scene.at)
+                    self.fitness.daemon_changed(Some(node.id), DaemonChange::Disturbed, context.at);
                 }
                 _ => {}
             }
@@ -75,23 +75,23 @@ impl InvariantChecker for ObligationChecker {
         Ok(())
     }
 
-    fn after(&mut self, scene: CheckerContext<'_>, unit: &Unit, _: &UnitReceipt) -> CheckResult {
+    fn after(&mut self, context: CheckerContext<'_>, unit: &Unit, _: &UnitReceipt) -> CheckResult {
         for change in &unit.changes {
             match change {
                 RecordChange::Put(record) => self.set(record.key(), record.due()),
                 RecordChange::Delete(key) => self.set(key.clone(), None),
             }
         }
-        self.tick(scene)
+        self.tick(context)
     }
 
-    fn beaten(&mut self, scene: CheckerContext<'_>, node: &NodeRecord) -> CheckResult {
-        self.fitness.beaten(node.id, scene.at);
-        self.tick(scene)
+    fn heartbeat(&mut self, context: CheckerContext<'_>, node: &NodeRecord) -> CheckResult {
+        self.fitness.heartbeat(node.id, context.at);
+        self.tick(context)
     }
 
-    fn turned(&mut self, scene: CheckerContext<'_>, node: Option<NodeId>, turn: DaemonChange) {
-        self.fitness.turned(node, turn, scene.at);
+    fn daemon_changed(&mut self, context: CheckerContext<'_>, node: Option<NodeId>, change: DaemonChange) {
+        self.fitness.daemon_changed(node, change, context.at);
     }
 }
 
@@ -111,18 +111,18 @@ impl ObligationChecker {
         }
     }
 
-    /// Looks at what has become due and at what has been for long.
-    fn tick(&mut self, scene: CheckerContext<'_>) -> CheckResult {
-        while let Some((at, key)) = self.coming.first().filter(|(at, _)| *at <= scene.now).cloned() {
+    /// Checks what has become due and what has been due for long.
+    fn tick(&mut self, context: CheckerContext<'_>) -> CheckResult {
+        while let Some((at, key)) = self.coming.first().filter(|(at, _)| *at <= context.now).cloned() {
             self.coming.remove(&(at, key.clone()));
-            self.due.insert(key.clone(), (at, Some(scene.at)));
-            self.late.insert((scene.at.plus(WITHIN), key));
+            self.due.insert(key.clone(), (at, Some(context.at)));
+            self.late.insert((context.at.plus(WITHIN), key));
         }
-        while let Some((when, key)) = self.late.first().filter(|(when, _)| *when <= scene.at).cloned() {
+        while let Some((when, key)) = self.late.first().filter(|(when, _)| *when <= context.at).cloned() {
             self.late.remove(&(when, key.clone()));
-            // What was met meanwhile is not there or waits for another time.
+            // An obligation that was met has been removed or has another time.
             let Some((at, Some(since))) = self.due.get(&key).copied() else { continue };
-            match self.look(scene, &key, at, since) {
+            match self.check(context, &key, at, since) {
                 ObligationStatus::Early => {
                     self.due.insert(key.clone(), (at, None));
                     self.coming.insert((at, key));
@@ -134,56 +134,56 @@ impl ObligationChecker {
         Ok(())
     }
 
-    fn look(&self, scene: CheckerContext<'_>, key: &RecordKey, at: Instant, since: Span) -> ObligationStatus {
-        let later = ObligationStatus::Again(scene.at.plus(WITHIN));
-        if at > scene.now {
+    fn check(&self, context: CheckerContext<'_>, key: &RecordKey, at: Instant, since: Span) -> ObligationStatus {
+        let later = ObligationStatus::Again(context.at.plus(WITHIN));
+        if at > context.now {
             return ObligationStatus::Early;
         }
-        let Some((what, base, nodes)) = self.blame(scene, key) else { return later };
-        let fit = nodes.iter().filter_map(|node| self.fitness.since(*node, scene.at, scene.is_shared)).min();
+        let Some((what, base, nodes)) = self.responsible(context, key) else { return later };
+        let fit = nodes.iter().filter_map(|node| self.fitness.since(*node, context.at, context.is_shared)).min();
         let Some(fit) = fit else { return later };
         let since = since.max(base).max(fit);
         match since.plus(WITHIN) {
-            when if when > scene.at => ObligationStatus::Again(when),
+            when if when > context.at => ObligationStatus::Again(when),
             _ => ObligationStatus::Late(what),
         }
     }
 
-    /// What something late is called, since when nothing was in its way, and which nodes could do it; nothing, when
-    /// something is in its way now.
-    fn blame(&self, scene: CheckerContext<'_>, key: &RecordKey) -> Option<(String, Span, Vec<NodeId>)> {
+    /// The description of an obligation, since when nothing has blocked it, and which nodes can meet it; `None` if
+    /// something blocks it now.
+    fn responsible(&self, context: CheckerContext<'_>, key: &RecordKey) -> Option<(String, Span, Vec<NodeId>)> {
         match key {
             RecordKey::Cursor(job, schedule) => {
-                let record = scene.model.jobs.get(job).filter(|_| !scene.model.is_paused(job))?;
-                Some((format!("{job} {schedule}"), self.free_since(job), eligible(scene, record)))
+                let record = context.model.jobs.get(job).filter(|_| !context.model.is_paused(job))?;
+                Some((format!("{job} {schedule}"), self.free_since(job), eligible(context, record)))
             }
             RecordKey::Backlog(job, schedule) => {
-                let record = scene.model.jobs.get(job).filter(|_| !scene.model.is_paused(job))?;
+                let record = context.model.jobs.get(job).filter(|_| !context.model.is_paused(job))?;
                 let lock = LockName::of(job, &record.job.lock);
-                // A backlog gives way to everything else.
-                let is_held = lock.as_ref().is_some_and(|lock| scene.model.locks.contains_key(lock));
-                if is_held || scene.model.unfinished(job).next().is_some() {
+                // A backlog yields to everything else.
+                let is_held = lock.as_ref().is_some_and(|lock| context.model.locks.contains_key(lock));
+                if is_held || context.model.unfinished(job).next().is_some() {
                     return None;
                 }
                 let held = lock.and_then(|lock| self.held.get(&lock).copied()).unwrap_or_default();
                 let since = self.free_since(job).max(held);
-                Some((format!("the backlog of {job} {schedule}"), since, eligible(scene, record)))
+                Some((format!("the backlog of {job} {schedule}"), since, eligible(context, record)))
             }
-            RecordKey::Run(run) => self.blame_run(scene, *run),
+            RecordKey::Run(run) => self.responsible_for_run(context, *run),
             _ => None,
         }
     }
 
-    fn blame_run(&self, scene: CheckerContext<'_>, run: RunId) -> Option<(String, Span, Vec<NodeId>)> {
-        let run: &Run = scene.model.runs.get(&run)?;
+    fn responsible_for_run(&self, context: CheckerContext<'_>, run: RunId) -> Option<(String, Span, Vec<NodeId>)> {
+        let run: &Run = context.model.runs.get(&run)?;
         let what = format!("{}, which is {},", name(run), run.state);
         let nodes = match run.state {
-            State::Scheduled | State::Waiting => match (run.target, scene.model.jobs.get(&run.job)) {
+            State::Scheduled | State::Waiting => match (run.target, context.model.jobs.get(&run.job)) {
                 (Some(target), _) => vec![target],
-                (None, Some(job)) => eligible(scene, job),
-                (None, None) => scene.model.nodes.keys().copied().collect(),
+                (None, Some(job)) => eligible(context, job),
+                (None, None) => context.model.nodes.keys().copied().collect(),
             },
-            // Its node asks its program, and writes nothing until that answers.
+            // The node waits for a report about the program and writes nothing until then.
             State::Starting => return None,
             _ => run.owner.map(|owner| owner.node).into_iter().collect(),
         };
@@ -196,7 +196,7 @@ impl ObligationChecker {
 }
 
 /// The nodes that may run a job.
-fn eligible(scene: CheckerContext<'_>, job: &JobRecord) -> Vec<NodeId> {
+fn eligible(context: CheckerContext<'_>, job: &JobRecord) -> Vec<NodeId> {
     let may = |node: &&std::sync::Arc<NodeRecord>| !node.draining && job.job.nodes.allow(&node.labels);
-    scene.model.nodes.values().filter(may).map(|node| node.id).collect()
+    context.model.nodes.values().filter(may).map(|node| node.id).collect()
 }

@@ -1,5 +1,5 @@
-//! Every occurrence has exactly one outcome once everything has come to rest: a run whose last attempt is over, or a
-//! place in one span of skips. What a schedule yielded before its job was changed or removed is looked at then.
+//! Every occurrence has exactly one outcome at rest: a run whose last attempt has finished, or a place in one span of
+//! skips. Occurrences of a schedule before its job was changed or removed are checked at that moment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use cronhold_store::Unit;
 use super::{CheckResult, CheckerContext, InvariantChecker};
 use crate::store_model::{StoreModel, name};
 
-/// Looks for occurrences without an outcome and for those with two.
+/// Finds occurrences without an outcome, and occurrences with two.
 #[derive(Debug, Default)]
 pub(super) struct OutcomeChecker {
-    /// Schedules whose spans may overlap with runs: those whose cursors were moved back after a clock had been wrong,
-    /// because what was recorded by the wrong time stays recorded; and those whose occurrences are starts of nodes,
-    /// which do not come in the order of one clock. That nothing starts twice is checked elsewhere, and for these too.
+    /// Schedules whose spans may overlap with runs: those whose cursors moved back after a clock was wrong, because
+    /// what was recorded by the wrong time stays recorded; and those that count node starts, which are not ordered by
+    /// one clock. Another checker ensures that these start nothing twice either.
     loose: BTreeSet<(JobId, ScheduleId)>,
 }
 
 impl InvariantChecker for OutcomeChecker {
     fn name(&self) -> &'static str {
-        "one outcome for each occurrence"
+        "one outcome per occurrence"
     }
 
     fn before(&mut self, CheckerContext { model, world, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
@@ -46,9 +46,9 @@ impl InvariantChecker for OutcomeChecker {
         Ok(())
     }
 
-    fn rested(&mut self, CheckerContext { model, world, now, .. }: CheckerContext<'_>) -> CheckResult {
+    fn at_rest(&mut self, CheckerContext { model, world, now, .. }: CheckerContext<'_>) -> CheckResult {
         if !model.is_quiet() {
-            return Err(format!("it never comes to rest: {}", model.pending()));
+            return Err(format!("does not come to rest: {}", model.pending()));
         }
         model.jobs.keys().try_for_each(|job| is_whole(model, job, world, now))?;
         model.runs.values().try_for_each(|run| has_last_attempt(model, run))?;
@@ -56,11 +56,11 @@ impl InvariantChecker for OutcomeChecker {
     }
 }
 
-/// Later than any simulation: all that a cursor has passed is looked at.
+/// Later than any simulation, so that everything a cursor has passed is checked.
 const FAR: Instant = Instant::from_secs(4_000_000_000);
 
-/// Whether all that the cursors of a job have passed has an outcome. Runs that retention let go count, so that nothing
-/// goes unchecked.
+/// Checks that everything the cursors of a job have passed has an outcome. Runs that retention has deleted count, so
+/// that nothing goes unchecked.
 fn is_whole(model: &StoreModel, job: &JobId, world: &DecisionContext, to: Instant) -> CheckResult {
     let Some(record) = model.jobs.get(job) else { return Ok(()) };
     let known = KnownRecords {
@@ -86,24 +86,24 @@ fn is_whole(model: &StoreModel, job: &JobId, world: &DecisionContext, to: Instan
     }
 }
 
-/// What there is of the schedules that a job has.
+/// The entries of a map for the schedules of a job.
 fn of_schedules<T>(job: &JobRecord, all: &BTreeMap<(JobId, ScheduleId), Arc<T>>) -> Vec<Arc<T>> {
     job.schedules().filter_map(|(schedule, _)| all.get(&(job.id.clone(), schedule.clone())).cloned()).collect()
 }
 
-/// Whether the chain of attempts that a run is part of ends in a run that is there and over.
+/// Checks that the next attempt of a run exists and refers back to it.
 fn has_last_attempt(model: &StoreModel, run: &Run) -> CheckResult {
     let Some(next) = run.retried_by else { return Ok(()) };
     match model.runs.get(&next) {
         Some(retry) if retry.retry_of == Some(run.id) && retry.attempt == run.attempt + 1 => Ok(()),
         Some(retry) => Err(format!("{} is not the next attempt of {}", name(retry), name(run))),
-        None => Err(format!("{} is to be tried again by a run that never was", name(run))),
+        None => Err(format!("{} is retried by a run that does not exist", name(run))),
     }
 }
 
-/// Whether no occurrence has a run and a place in a span, or places in two spans.
+/// Checks that no occurrence has both a run and a place in a span, or places in two spans.
 fn none_is_double(model: &StoreModel, loose: &BTreeSet<(JobId, ScheduleId)>) -> CheckResult {
-    /// From when to when a run stands for the occurrences of its schedule.
+    /// First and last occurrence that a run stands for.
     type Part<'a> = (Instant, Instant, &'a Run);
     let mut of_schedule: BTreeMap<(JobUid, &ScheduleId, Option<NodeId>), Vec<Part<'_>>> = BTreeMap::new();
     for run in model.runs.values().filter(|run| run.attempt == 1 && run.rerun_of.is_none()) {

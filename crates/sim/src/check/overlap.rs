@@ -1,5 +1,5 @@
-//! Programs of one job run beside each other only where the job allows it or somebody asked for it: neither may a run
-//! start while the store has another with a program, nor may its program start while another one truly lives.
+//! Programs of one job overlap only if the job allows it or an operator requests it. A run does not start while the
+//! store has another one with a program, and a program is not launched while another one is alive.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +7,20 @@ use cronhold_core::job::OverlapPolicy;
 use cronhold_core::{JobUid, NodeId, RunId};
 use cronhold_store::Unit;
 
-use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch, is_asked, runs, starting};
+use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch, is_started_explicitly, runs, starting};
 use crate::store_model::name;
 
-/// A program that lives: what its run is called, and which node it is for.
+/// A live program: the name of its run, and its target node.
 type OverlappingProgram = (String, Option<NodeId>);
 
-/// Remembers which programs live and which runs must be alone.
+/// Tracks live programs, and runs that must not overlap.
 #[derive(Debug, Default)]
 pub(super) struct OverlapChecker {
-    /// Commits that gave a run its program so far.
+    /// Number of commits that gave a run its program.
     count: u64,
-    /// The place of each run among these, until its program is no more.
-    places: BTreeMap<RunId, u64>,
-    /// Those that must be alone when they start, and whether their job has a run on each node.
+    /// The position of each run among these, until its program ends.
+    positions: BTreeMap<RunId, u64>,
+    /// Runs that must not overlap, and whether their job has a run on each node.
     alone: BTreeMap<RunId, bool>,
     live: BTreeMap<JobUid, BTreeMap<RunId, OverlappingProgram>>,
     of_run: BTreeMap<RunId, JobUid>,
@@ -28,22 +28,22 @@ pub(super) struct OverlapChecker {
 
 impl InvariantChecker for OverlapChecker {
     fn name(&self) -> &'static str {
-        "no overlap that nobody allowed"
+        "programs overlap only where allowed"
     }
 
     fn before(&mut self, CheckerContext { model, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         for run in starting(model, unit) {
             self.count += 1;
-            self.places.insert(run.id, self.count);
+            self.positions.insert(run.id, self.count);
             let Some(job) = model.jobs.get(&run.job).map(|job| &job.job) else { continue };
-            if is_asked(run) || job.overlap == OverlapPolicy::Allow {
+            if is_started_explicitly(run) || job.overlap == OverlapPolicy::Allow {
                 continue;
             }
             let is_each = job.nodes.is_each();
             self.alone.insert(run.id, is_each);
             let ends_now = |other| runs(unit).any(|run| run.id == other && run.state.is_finished());
             let beside = model.unfinished(&run.job).find(|other| {
-                let is_rival = other.id != run.id && in_the_way(is_each, run.target, other.target);
+                let is_rival = other.id != run.id && conflicts(is_each, run.target, other.target);
                 is_rival && other.state.has_program() && !ends_now(other.id)
             });
             if let Some(other) = beside {
@@ -53,28 +53,32 @@ impl InvariantChecker for OverlapChecker {
         Ok(())
     }
 
-    fn launched(&mut self, scene: CheckerContext<'_>, ObservedLaunch { run, .. }: &ObservedLaunch<'_>) -> CheckResult {
+    fn launched(
+        &mut self,
+        context: CheckerContext<'_>,
+        ObservedLaunch { run, .. }: &ObservedLaunch<'_>,
+    ) -> CheckResult {
         let live = self.live.entry(run.uid).or_default();
-        let place = |run| self.places.get(run).copied().unwrap_or_default();
-        // What came to its program later answers for itself.
-        let is_rival = |is_each, target| in_the_way(is_each, run.target, target);
+        let position = |run| self.positions.get(run).copied().unwrap_or_default();
+        // A program whose commit came later is checked at its own launch.
+        let is_rival = |is_each, target| conflicts(is_each, run.target, target);
         let beside = self.alone.get(&run.id).and_then(|is_each| {
-            live.iter().find(|(other, (_, target))| place(other) < place(&run.id) && is_rival(*is_each, *target))
+            live.iter().find(|(other, (_, target))| position(other) < position(&run.id) && is_rival(*is_each, *target))
         });
-        let opinion = match beside {
+        let result = match beside {
             Some((_, (other, _))) => Err(format!("the program of {} starts beside that of {other}", name(run))),
             None => Ok(()),
         };
-        // Where nodes share a store, what has no lease may go on after its run was given up.
-        if !scene.is_shared || run.terms.lease.is_some() {
+        // On a shared store, a program without a lease may continue after its run was given up.
+        if !context.is_shared || run.terms.lease.is_some() {
             live.insert(run.id, (name(run), run.target));
             self.of_run.insert(run.id, run.uid);
         }
-        opinion
+        result
     }
 
     fn ended(&mut self, _: CheckerContext<'_>, run: RunId) -> CheckResult {
-        self.places.remove(&run);
+        self.positions.remove(&run);
         self.alone.remove(&run);
         if let Some(job) = self.of_run.remove(&run)
             && let Some(live) = self.live.get_mut(&job)
@@ -88,7 +92,7 @@ impl InvariantChecker for OverlapChecker {
     }
 }
 
-/// Whether two runs of a job are in each other's way. Those for different nodes are not, where a job has a run on each.
-fn in_the_way(is_each: bool, one: Option<NodeId>, other: Option<NodeId>) -> bool {
+/// Whether two runs of a job conflict. With a run on each node, runs for different nodes do not.
+fn conflicts(is_each: bool, one: Option<NodeId>, other: Option<NodeId>) -> bool {
     !is_each || one == other || one.is_none() || other.is_none()
 }

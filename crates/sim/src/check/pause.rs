@@ -1,23 +1,23 @@
-//! Nothing starts by itself while it is paused, or after its job was removed: from the commit of the pause on, only
-//! what somebody asked for by name gets a program.
+//! Nothing starts automatically while it is paused or after its job was removed. From the commit of the pause on, only
+//! what an operator requests explicitly gets a program.
 
 use cronhold_store::Unit;
 
-use super::{CheckResult, CheckerContext, InvariantChecker, is_asked, starting};
+use super::{CheckResult, CheckerContext, InvariantChecker, is_started_explicitly, starting};
 use crate::store_model::name;
 
-/// Looks at every run that is about to get a program.
+/// Checks every run that gets a program.
 #[derive(Debug, Default)]
 pub(super) struct PauseChecker;
 
 impl InvariantChecker for PauseChecker {
     fn name(&self) -> &'static str {
-        "nothing starts by itself while paused"
+        "nothing starts automatically while paused"
     }
 
     fn before(&mut self, CheckerContext { model, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         for run in starting(model, unit) {
-            if run.is_by_operator() || is_asked(run) {
+            if run.is_by_operator() || is_started_explicitly(run) {
                 continue;
             }
             if model.is_paused(&run.job) {

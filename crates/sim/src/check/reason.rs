@@ -1,4 +1,4 @@
-//! Every run that is over says why: anything but a plain success has a reason, and one that fits its state.
+//! Every finished run has a reason that fits its state; only a success may have none.
 
 use cronhold_core::State;
 use cronhold_store::Unit;
@@ -6,7 +6,7 @@ use cronhold_store::Unit;
 use super::{CheckResult, CheckerContext, InvariantChecker, runs};
 use crate::store_model::name;
 
-/// Looks at every run that is over.
+/// Checks every finished run.
 #[derive(Debug, Default)]
 pub(super) struct ReasonChecker;
 
@@ -19,10 +19,10 @@ impl InvariantChecker for ReasonChecker {
         for run in runs(unit).filter(|run| run.state.is_finished()) {
             match &run.reason {
                 Some(reason) if !reason.fits(run.state) => {
-                    return Err(format!("{} is {} for a reason that cannot be: {reason}", name(run), run.state));
+                    return Err(format!("{} is {} with an impossible reason: {reason}", name(run), run.state));
                 }
                 None if run.state != State::Success => {
-                    return Err(format!("{} is {} for no reason", name(run), run.state));
+                    return Err(format!("{} is {} without a reason", name(run), run.state));
                 }
                 _ => {}
             }

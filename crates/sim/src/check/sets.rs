@@ -1,5 +1,5 @@
-//! The set of runs of a job agrees with the runs: those with a program and pending retries are active, those that wait
-//! are in the queue, and nobody else is in either.
+//! The state of a job agrees with its runs: runs with a program and pending retries are active, waiting runs are
+//! queued, and no other runs are in either list.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use cronhold_store::{Unit, UnitReceipt};
 use super::{CheckResult, CheckerContext, InvariantChecker, runs};
 use crate::store_model::{StoreModel, name};
 
-/// Compares the sets that a unit touched.
+/// Compares the job states that a unit changed.
 #[derive(Debug, Default)]
 pub(super) struct JobStateChecker;
 
 impl InvariantChecker for JobStateChecker {
     fn name(&self) -> &'static str {
-        "sets of runs agree with the runs"
+        "job states agree with runs"
     }
 
     fn after(&mut self, CheckerContext { model, .. }: CheckerContext<'_>, unit: &Unit, _: &UnitReceipt) -> CheckResult {
@@ -33,7 +33,7 @@ impl InvariantChecker for JobStateChecker {
 fn agrees(model: &StoreModel, job: &JobId) -> CheckResult {
     let Some(state) = model.states.get(job) else {
         return match model.unfinished(job).next() {
-            Some(run) => Err(format!("{} is {} and its job has no set of runs", name(run), run.state)),
+            Some(run) => Err(format!("{} is {} and its job has no state", name(run), run.state)),
             None => Ok(()),
         };
     };
@@ -47,11 +47,11 @@ fn agrees(model: &StoreModel, job: &JobId) -> CheckResult {
             return Err(format!("{} is {} and counted as active", name(run), run.state));
         }
         if (run.state == State::Waiting) != state.is_queued(run.id) {
-            return Err(format!("{} is {} and the queue says otherwise", name(run), run.state));
+            return Err(format!("{} is {} and the queue disagrees", name(run), run.state));
         }
     }
     match listed(state).find(|id| model.runs.get(id).is_none_or(|run| run.state.is_finished())) {
-        Some(id) => Err(format!("{job} still counts run {id}, which is over or never was")),
+        Some(id) => Err(format!("{job} still counts run {id}, which is finished or does not exist")),
         None => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
-//! The state table is obeyed: every step that a stored run takes is one that the table has, what it did before stays
-//! written, and a finished run changes by a mark alone. Beside that a run that is over may be tried again, stand for more
-//! skips, and get one note of how its program ended when that was heard of too late.
+//! Runs follow the state table: every transition of a stored run is in the table, its log is append-only, and a
+//! finished run changes only by a mark. In addition, a finished run may be retried, may stand for more skips, and may
+//! get one note of how its program ended if that was reported too late.
 
 use cronhold_core::State;
 use cronhold_core::decision::RecordChange;
@@ -11,13 +11,13 @@ use cronhold_store::Unit;
 use super::{CheckResult, CheckerContext, InvariantChecker, runs};
 use crate::store_model::name;
 
-/// Compares every run that is written with what was there.
+/// Compares every written run with its previous state.
 #[derive(Debug, Default)]
 pub(super) struct TransitionChecker;
 
 impl InvariantChecker for TransitionChecker {
     fn name(&self) -> &'static str {
-        "the state table is obeyed"
+        "runs follow the state table"
     }
 
     fn before(&mut self, CheckerContext { model, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
@@ -30,21 +30,21 @@ impl InvariantChecker for TransitionChecker {
         for change in &unit.changes {
             let RecordChange::Delete(RecordKey::Run(id)) = change else { continue };
             if let Some(run) = model.runs.get(id).filter(|run| !run.state.is_finished()) {
-                return Err(format!("{} was forgotten while it was {}", name(run), run.state));
+                return Err(format!("{} was deleted while it was {}", name(run), run.state));
             }
         }
         Ok(())
     }
 }
 
-/// Whether the log of a run goes along the table, from one of its beginnings to the run's state.
+/// Checks that the log of a run follows the table from an initial state to the run's current state.
 fn moves(run: &Run) -> CheckResult {
     let first = run.log.first().ok_or("has no log")?.state;
     if !matches!(first, State::Scheduled | State::Waiting) && run.span.is_none() {
         return Err(format!("begins as {first}"));
     }
     if run.log.last().map(|entry| entry.state) != Some(run.state) {
-        return Err(format!("is {} and its log says something else", run.state));
+        return Err(format!("is {} and its log ends in another state", run.state));
     }
     for pair in run.log.windows(2) {
         let (from, to) = (pair[0].state, pair[1].state);
@@ -59,21 +59,21 @@ fn moves(run: &Run) -> CheckResult {
     Ok(())
 }
 
-/// Whether a run can have become another form of itself.
+/// Checks that a run may change from `old` to `new`.
 fn follows(old: &Run, new: &Run) -> CheckResult {
     if (&old.job, old.uid, old.number, old.nominal) != (&new.job, new.uid, new.number, new.nominal) {
-        return Err("became another run".to_owned());
+        return Err("changed its identity".to_owned());
     }
     let is_extended = old.span.is_some() && old.span != new.span;
     if !new.log.starts_with(&old.log) && !is_extended {
-        return Err("has another past than before".to_owned());
+        return Err("has a changed log".to_owned());
     }
     if !old.state.is_finished() {
         return Ok(());
     }
     let added = new.log.get(old.log.len()..).unwrap_or_default();
     if !is_extended && added.iter().any(|entry| !entry.actor.is_explicit() && !entry.is_late_result()) {
-        return Err(format!("was {} and went on by itself", old.state));
+        return Err(format!("was {} and continued automatically", old.state));
     }
     let is_noted = added.iter().any(Transition::is_late_result);
     if is_noted && (added.len() > 1 || (old.state, &old.reason) != (new.state, &new.reason)) {

@@ -1,5 +1,5 @@
-//! Wrong answers: records that look otherwise than they are stored. Their versions are right, so that what follows from
-//! a wrong answer is written.
+//! Wrong replies: records that differ from what is stored. Their versions are correct, so that the store accepts
+//! decisions based on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,41 +15,41 @@ use super::DeliberateBug;
 /// Longer than any simulation.
 const ALWAYS: Span = Span::from_secs(30 * 86_400);
 
-/// When nodes were first heard of, for those who do not see that they are heard of again.
+/// The first heartbeat of each incarnation of a node, which replaces the later ones.
 pub(super) type FirstBeats = BTreeMap<NodeId, (u32, Instant)>;
 
-/// A record as somebody who makes this mistake sees it, on this node.
-pub(super) fn seen(
-    how: DeliberateBug,
+/// The record as a node with this bug sees it.
+pub(super) fn falsify(
+    bug: DeliberateBug,
     me: NodeId,
     beats: &mut FirstBeats,
     stored: Option<StoredRecord>,
 ) -> Option<StoredRecord> {
     let StoredRecord { version, record } = stored?;
-    let record = match (how, record) {
-        (DeliberateBug::Grabby, Record::Lock(_)) => return None,
-        (DeliberateBug::Restless, Record::Pause(_)) => Record::Pause(Arc::default()),
-        (DeliberateBug::Restless, Record::JobState(state)) => {
+    let record = match (bug, record) {
+        (DeliberateBug::StolenLocks, Record::Lock(_)) => return None,
+        (DeliberateBug::IgnoredPauses, Record::Pause(_)) => Record::Pause(Arc::default()),
+        (DeliberateBug::IgnoredPauses, Record::JobState(state)) => {
             let pauses = PauseState { current: None, ..state.pauses.clone() };
             Record::JobState(Arc::new(JobState { pauses, ..(*state).clone() }))
         }
-        (DeliberateBug::Miscounting, Record::JobState(state)) => {
+        (DeliberateBug::DuplicateNumbers, Record::JobState(state)) => {
             let next_number = state.next_number.saturating_sub(1).max(1);
             Record::JobState(Arc::new(JobState { next_number, ..(*state).clone() }))
         }
-        (_, Record::Job(job)) => Record::Job(of_job(how, job)),
-        (_, Record::Node(node)) => Record::Node(of_node(how, me, beats, node)),
+        (_, Record::Job(job)) => Record::Job(of_job(bug, job)),
+        (_, Record::Node(node)) => Record::Node(of_node(bug, me, beats, node)),
         (_, record) => record,
     };
     Some(StoredRecord { version, record })
 }
 
-fn of_job(how: DeliberateBug, record: Arc<JobRecord>) -> Arc<JobRecord> {
+fn of_job(bug: DeliberateBug, record: Arc<JobRecord>) -> Arc<JobRecord> {
     let mut job: Job = (*record.job).clone();
-    match how {
-        DeliberateBug::Eager => job.catch_up = CatchUpRule { policy: CatchUpPolicy::All, within: ALWAYS },
-        DeliberateBug::Crowded => job.overlap = OverlapPolicy::Allow,
-        DeliberateBug::Anywhere => {
+    match bug {
+        DeliberateBug::UnlimitedCatchUp => job.catch_up = CatchUpRule { policy: CatchUpPolicy::All, within: ALWAYS },
+        DeliberateBug::UnlimitedOverlap => job.overlap = OverlapPolicy::Allow,
+        DeliberateBug::IgnoredLabels => {
             job.nodes = match job.nodes {
                 NodeSelector::Each(_) => NodeSelector::Each(BTreeSet::new()),
                 _ => NodeSelector::Any,
@@ -62,12 +62,12 @@ fn of_job(how: DeliberateBug, record: Arc<JobRecord>) -> Arc<JobRecord> {
     Arc::new(record)
 }
 
-fn of_node(how: DeliberateBug, me: NodeId, beats: &mut FirstBeats, record: Arc<NodeRecord>) -> Arc<NodeRecord> {
+fn of_node(bug: DeliberateBug, me: NodeId, beats: &mut FirstBeats, record: Arc<NodeRecord>) -> Arc<NodeRecord> {
     let mut node = (*record).clone();
-    match how {
-        DeliberateBug::Undrained => node.draining = false,
-        DeliberateBug::Lonely if node.id != me => node.draining = true,
-        DeliberateBug::Deaf if node.id != me => {
+    match bug {
+        DeliberateBug::IgnoredDrains => node.draining = false,
+        DeliberateBug::OthersDrain if node.id != me => node.draining = true,
+        DeliberateBug::IgnoredHeartbeats if node.id != me => {
             let (incarnation, beat) = beats.entry(node.id).or_insert((node.incarnation, node.beat));
             if *incarnation != node.incarnation {
                 (*incarnation, *beat) = (node.incarnation, node.beat);

@@ -1,6 +1,6 @@
-//! Mistakes on purpose, each a wrapper around a store or around whoever has programs: whoever checks the engine has to
-//! notice them. One more is no mistake, only bad luck that never ends, and must go unnoticed. The product has no switch
-//! for any of them.
+//! Deliberate bugs, each a wrapper around a store or a program runner, which the checkers must detect. One of them,
+//! missing hints, is a permanent fault rather than a bug and must not be reported. The product has no switch for any of
+//! them.
 
 mod answers;
 mod outside;
@@ -12,129 +12,134 @@ use cronhold_core::NodeId;
 use cronhold_engine::ProgramRunner;
 use cronhold_store::Store;
 
-use crate::chance::SimRandom;
 use crate::context::SimContext;
 use crate::executor::TaskOwner;
+use crate::random::SimRandom;
 use outside::WrongOutside;
 use store::{EagerReplyStore, WrongStore};
 
-/// What is wrong on purpose.
+/// A bug to inject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DeliberateBug {
-    /// Nothing.
+    /// No bug.
     #[default]
-    Sound,
-    /// Claims are not compared: whoever writes last wins.
-    Blind,
-    /// Effects come before the commit: it is answered as done when it is sent, and done later.
-    Hasty,
-    /// Nothing that an earlier life left is taken up: runs, backlogs and passed deadlines are not shown.
-    Forgetful,
-    /// The watchdog sees nothing, neither deadlines that have passed nor runs that a node has.
-    Asleep,
-    /// Programs do not end when their lease is over.
-    Immortal,
-    /// A lock can be taken while somebody holds it.
-    Grabby,
-    /// A lock is freed as soon as its run's program is there.
-    FreesEarly,
-    /// All locks have the same fence for ever.
-    OneFence,
-    /// Runs are given up though their nodes are heard of: nobody sees beats.
-    Deaf,
-    /// Reports of programs are written whatever became of the run meanwhile.
-    Late,
-    /// A node believes another time than the store's.
+    None,
+    /// Units are committed without comparing versions: the last writer wins.
+    NoCompare,
+    /// Effects come before the commit: the reply arrives when the commit is sent, and the commit takes effect later.
+    EffectsBeforeCommit,
+    /// A daemon recovers nothing: it does not see earlier runs, backlogs and missed deadlines.
+    NoRecovery,
+    /// The watchdog sees neither missed deadlines nor the runs of a node.
+    NoWatchdog,
+    /// Programs continue after their lease has expired.
+    IgnoredLeases,
+    /// A lock can be taken while another run holds it.
+    StolenLocks,
+    /// A lock is released as soon as the program of its run is running.
+    EarlyLockRelease,
+    /// All locks always have the same fence.
+    ConstantFence,
+    /// Runs are given up although their nodes are alive: no node sees the heartbeats of others.
+    IgnoredHeartbeats,
+    /// Reports of programs are written regardless of the current state of the run.
+    LateReports,
+    /// Some nodes have another time than the store.
     WrongTime,
-    /// Pauses are not seen.
-    Restless,
-    /// That a node drains is not seen.
-    Undrained,
-    /// The labels that a job asks for are not seen.
-    Anywhere,
-    /// All occurrences are caught up, whatever the job says.
-    Eager,
-    /// All runs may overlap, whatever the job says.
-    Crowded,
-    /// Numbers of runs are given twice.
-    Miscounting,
-    /// What is skipped is not written.
-    Careless,
-    /// A node that comes back starts the programs that it finds once more.
-    Restarting,
-    /// Programs start long after their commits.
-    Tardy,
-    /// Every node believes that all others drain, so that all try everything at once and nobody is given a run.
-    Lonely,
-    /// Nobody hears a hint. Watching and polling make up for it.
-    Hintless,
+    /// Pauses are ignored.
+    IgnoredPauses,
+    /// Draining is ignored.
+    IgnoredDrains,
+    /// The labels that a job selects are ignored.
+    IgnoredLabels,
+    /// All occurrences are caught up, whatever the policy is.
+    UnlimitedCatchUp,
+    /// All runs may overlap, whatever the policy is.
+    UnlimitedOverlap,
+    /// Run numbers are assigned twice.
+    DuplicateNumbers,
+    /// Skips are not recorded.
+    UnrecordedSkips,
+    /// A restarted node launches the programs that it recovers again.
+    RepeatedLaunches,
+    /// Programs are launched long after their commits.
+    LateLaunches,
+    /// Every node believes that all others drain, so that all nodes try everything at once and no node assigns a run to
+    /// another.
+    OthersDrain,
+    /// Hints never arrive. The watchdog and polling compensate for it.
+    NoHints,
 }
 
 impl DeliberateBug {
-    /// All that are wrong.
-    pub const WRONG: [Self; 21] = [
-        Self::Blind,
-        Self::Hasty,
-        Self::Forgetful,
-        Self::Asleep,
-        Self::Immortal,
-        Self::Grabby,
-        Self::FreesEarly,
-        Self::OneFence,
-        Self::Deaf,
-        Self::Late,
+    /// All bugs, which the checkers must detect.
+    pub const BUGS: [Self; 21] = [
+        Self::NoCompare,
+        Self::EffectsBeforeCommit,
+        Self::NoRecovery,
+        Self::NoWatchdog,
+        Self::IgnoredLeases,
+        Self::StolenLocks,
+        Self::EarlyLockRelease,
+        Self::ConstantFence,
+        Self::IgnoredHeartbeats,
+        Self::LateReports,
         Self::WrongTime,
-        Self::Restless,
-        Self::Undrained,
-        Self::Anywhere,
-        Self::Eager,
-        Self::Crowded,
-        Self::Miscounting,
-        Self::Careless,
-        Self::Restarting,
-        Self::Tardy,
-        Self::Lonely,
+        Self::IgnoredPauses,
+        Self::IgnoredDrains,
+        Self::IgnoredLabels,
+        Self::UnlimitedCatchUp,
+        Self::UnlimitedOverlap,
+        Self::DuplicateNumbers,
+        Self::UnrecordedSkips,
+        Self::RepeatedLaunches,
+        Self::LateLaunches,
+        Self::OthersDrain,
     ];
 
-    /// All that are no mistake.
-    pub const UNLUCKY: [Self; 1] = [Self::Hintless];
+    /// Permanent faults, which the checkers must not report.
+    pub const FAULTS: [Self; 1] = [Self::NoHints];
 
     /// Wraps the store itself, where units take effect.
-    pub(crate) fn before_the_store(self, store: Arc<dyn Store>, node: NodeId) -> Arc<dyn Store> {
+    pub(crate) fn wrap_store(self, store: Arc<dyn Store>, node: NodeId) -> Arc<dyn Store> {
         match self {
-            Self::Sound | Self::Hasty | Self::Immortal | Self::Restarting | Self::Tardy => store,
-            how => Arc::new(WrongStore { store, how, node, seen: Mutex::default() }),
+            Self::None
+            | Self::EffectsBeforeCommit
+            | Self::IgnoredLeases
+            | Self::RepeatedLaunches
+            | Self::LateLaunches => store,
+            bug => Arc::new(WrongStore { store, bug, node, first_beats: Mutex::default() }),
         }
     }
 
-    /// Wraps the line to the store, where units are sent.
-    pub(crate) fn before_the_line(
+    /// Wraps the connection to the store, where units are sent.
+    pub(crate) fn wrap_connection(
         self,
-        line: Arc<dyn Store>,
+        connection: Arc<dyn Store>,
         context: &SimContext,
-        whose: TaskOwner,
-        chance: &SimRandom,
+        owner: TaskOwner,
+        rng: &SimRandom,
     ) -> Arc<dyn Store> {
         match self {
-            Self::Hasty => {
-                Arc::new(EagerReplyStore { store: line, context: context.clone(), whose, chance: chance.fork() })
+            Self::EffectsBeforeCommit => {
+                Arc::new(EagerReplyStore { store: connection, context: context.clone(), owner, rng: rng.fork() })
             }
-            _ => line,
+            _ => connection,
         }
     }
 
-    /// Wraps whoever has programs.
-    pub(crate) fn before_the_programs(
+    /// Wraps the program runner.
+    pub(crate) fn wrap_programs(
         self,
-        outside: Arc<dyn ProgramRunner>,
+        runner: Arc<dyn ProgramRunner>,
         context: &SimContext,
-        whose: TaskOwner,
+        owner: TaskOwner,
     ) -> Arc<dyn ProgramRunner> {
         match self {
-            Self::Immortal | Self::Restarting | Self::Tardy => {
-                Arc::new(WrongOutside { outside, how: self, context: context.clone(), whose })
+            Self::IgnoredLeases | Self::RepeatedLaunches | Self::LateLaunches => {
+                Arc::new(WrongOutside { runner, bug: self, context: context.clone(), owner })
             }
-            _ => outside,
+            _ => runner,
         }
     }
 }

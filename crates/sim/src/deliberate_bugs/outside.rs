@@ -1,4 +1,4 @@
-//! Wrong worlds of programs: those who have them do not do what a task says.
+//! A program runner with a deliberate bug.
 
 use std::sync::Arc;
 
@@ -12,58 +12,58 @@ use super::DeliberateBug;
 use crate::context::SimContext;
 use crate::executor::TaskOwner;
 
-/// No program lives as long as this.
-const FOR_EVER: Span = Span::from_secs(1_000_000_000);
-/// Longer than a program may start after its commit.
-const TARDY: Span = Span::from_secs(15);
+/// Longer than any program lives.
+const NEVER: Span = Span::from_secs(1_000_000_000);
+/// Longer than the maximum delay between commit and launch.
+const LAUNCH_DELAY: Span = Span::from_secs(15);
 
-/// Whoever has programs, with a mistake.
+/// A program runner with a deliberate bug.
 #[derive(Debug)]
 pub(super) struct WrongOutside {
-    pub(super) outside: Arc<dyn ProgramRunner>,
-    pub(super) how: DeliberateBug,
+    pub(super) runner: Arc<dyn ProgramRunner>,
+    pub(super) bug: DeliberateBug,
     pub(super) context: SimContext,
-    pub(super) whose: TaskOwner,
+    pub(super) owner: TaskOwner,
 }
 
 impl ProgramRunner for WrongOutside {
     fn launch(&self, request: LaunchRequest) {
-        match self.how {
-            DeliberateBug::Immortal => {
-                self.outside.launch(LaunchRequest { kill_at: request.kill_at.map(|_| FOR_EVER), ..request });
+        match self.bug {
+            DeliberateBug::IgnoredLeases => {
+                self.runner.launch(LaunchRequest { kill_at: request.kill_at.map(|_| NEVER), ..request });
             }
-            DeliberateBug::Tardy => {
-                let (outside, time) = (Arc::clone(&self.outside), self.context.time.clone());
-                let kill_at = request.kill_at.map(|kill_at| kill_at.plus(TARDY));
-                self.context.executor.spawn(self.whose, async move {
-                    time.sleep(TARDY).await;
-                    outside.launch(LaunchRequest { launch_by: FOR_EVER, kill_at, ..request });
+            DeliberateBug::LateLaunches => {
+                let (runner, time) = (Arc::clone(&self.runner), self.context.time.clone());
+                let kill_at = request.kill_at.map(|kill_at| kill_at.plus(LAUNCH_DELAY));
+                self.context.executor.spawn(self.owner, async move {
+                    time.sleep(LAUNCH_DELAY).await;
+                    runner.launch(LaunchRequest { launch_by: NEVER, kill_at, ..request });
                 });
             }
-            _ => self.outside.launch(request),
+            _ => self.runner.launch(request),
         }
     }
 
     fn adopt(&self, run: Arc<Run>) {
-        match self.how {
-            DeliberateBug::Restarting => {
-                self.outside.launch(LaunchRequest { run, fence: None, launch_by: FOR_EVER, kill_at: Some(FOR_EVER) });
+        match self.bug {
+            DeliberateBug::RepeatedLaunches => {
+                self.runner.launch(LaunchRequest { run, fence: None, launch_by: NEVER, kill_at: Some(NEVER) });
             }
-            _ => self.outside.adopt(run),
+            _ => self.runner.adopt(run),
         }
     }
 
     fn extend(&self, leases: &[(RunId, Span)]) {
-        if !matches!(self.how, DeliberateBug::Immortal) {
-            self.outside.extend(leases);
+        if !matches!(self.bug, DeliberateBug::IgnoredLeases) {
+            self.runner.extend(leases);
         }
     }
 
     fn stop(&self, run: &Run) {
-        self.outside.stop(run);
+        self.runner.stop(run);
     }
 
     fn signal(&self, run: RunId, signal: Signal) {
-        self.outside.signal(run, signal);
+        self.runner.signal(run, signal);
     }
 }

@@ -1,4 +1,4 @@
-//! Wrong stores: what is asked of them is changed on the way there, and their answers on the way back.
+//! Stores with deliberate bugs, which change requests and replies.
 
 use std::future::pending;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,42 +10,44 @@ use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Hint, Obligation, Page, Pending, Query, Store, Unit, UnitReceipt, UnitRefusal, Wrapper};
 
 use super::DeliberateBug;
-use super::answers::{FirstBeats, seen};
-use crate::chance::SimRandom;
+use super::answers::{FirstBeats, falsify};
 use crate::context::SimContext;
 use crate::executor::TaskOwner;
+use crate::random::SimRandom;
 
-/// How wrong the time of every second node is.
+/// Clock error of every second node.
 const WRONG_TIME: Span = Span::from_secs(20);
 
-/// A store with a mistake.
+/// A store with a deliberate bug.
 #[derive(Debug)]
 pub(super) struct WrongStore {
     pub(super) store: Arc<dyn Store>,
-    pub(super) how: DeliberateBug,
-    /// Who asks.
+    pub(super) bug: DeliberateBug,
+    /// The node that uses it.
     pub(super) node: NodeId,
-    pub(super) seen: Mutex<FirstBeats>,
+    pub(super) first_beats: Mutex<FirstBeats>,
 }
 
-/// A line on which a commit is answered as done when it is sent.
+/// A connection on which a commit succeeds as soon as it is sent.
 #[derive(Debug)]
 pub(super) struct EagerReplyStore {
     pub(super) store: Arc<dyn Store>,
     pub(super) context: SimContext,
-    pub(super) whose: TaskOwner,
-    pub(super) chance: SimRandom,
+    pub(super) owner: TaskOwner,
+    pub(super) rng: SimRandom,
 }
 
 impl WrongStore {
-    /// A unit as it is done.
-    async fn spoilt(&self, mut unit: Unit) -> Unit {
-        match self.how {
-            DeliberateBug::Blind => self.blind(&mut unit, |_| true).await,
-            DeliberateBug::Late if is_report(&unit) => self.blind(&mut unit, |_| true).await,
-            DeliberateBug::Deaf => self.blind(&mut unit, |key| matches!(key, RecordKey::Node(_))).await,
-            DeliberateBug::Grabby => self.free_taken(&mut unit).await,
-            DeliberateBug::FreesEarly => {
+    /// The unit as it is committed.
+    async fn corrupt(&self, mut unit: Unit) -> Unit {
+        match self.bug {
+            DeliberateBug::NoCompare => self.skip_compare(&mut unit, |_| true).await,
+            DeliberateBug::LateReports if is_report(&unit) => self.skip_compare(&mut unit, |_| true).await,
+            DeliberateBug::IgnoredHeartbeats => {
+                self.skip_compare(&mut unit, |key| matches!(key, RecordKey::Node(_))).await;
+            }
+            DeliberateBug::StolenLocks => self.free_taken(&mut unit).await,
+            DeliberateBug::EarlyLockRelease => {
                 let is_there = |run: &&Run| run.state == State::Running && run.lock.is_some();
                 let freed: Vec<LockRelease> = written(&unit)
                     .filter(is_there)
@@ -53,7 +55,7 @@ impl WrongStore {
                     .collect();
                 unit.free.extend(freed);
             }
-            DeliberateBug::Careless => {
+            DeliberateBug::UnrecordedSkips => {
                 let compared = &unit.compare;
                 let is_new = |run: &Run| compared.contains(&(RecordKey::Run(run.id), None));
                 unit.changes.retain(|change| match change {
@@ -66,8 +68,8 @@ impl WrongStore {
         unit
     }
 
-    /// Lets a unit expect what is there, whatever that is.
-    async fn blind(&self, unit: &mut Unit, is_blind: impl Fn(&RecordKey) -> bool) {
+    /// Makes a unit expect the current versions of the records that `is_blind` selects.
+    async fn skip_compare(&self, unit: &mut Unit, is_blind: impl Fn(&RecordKey) -> bool) {
         let keys: Vec<RecordKey> = unit.compare.iter().map(|(key, _)| key.clone()).collect();
         let Ok(found) = self.store.load(&keys).await else { return };
         for ((key, expected), found) in unit.compare.iter_mut().zip(found).filter(|((key, _), _)| is_blind(key)) {
@@ -76,7 +78,7 @@ impl WrongStore {
         }
     }
 
-    /// Frees what others hold and the unit takes.
+    /// Releases the locks that the unit takes and other runs hold.
     async fn free_taken(&self, unit: &mut Unit) {
         let keys: Vec<RecordKey> = unit.take.iter().map(|take| RecordKey::Lock(take.lock.clone())).collect();
         let Ok(found) = self.store.load(&keys).await else { return };
@@ -87,16 +89,16 @@ impl WrongStore {
         }
     }
 
-    fn see(&self, stored: Option<StoredRecord>) -> Option<StoredRecord> {
-        let mut beats = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen(self.how, self.node, &mut beats, stored)
+    fn apply_bug(&self, stored: Option<StoredRecord>) -> Option<StoredRecord> {
+        let mut beats = self.first_beats.lock().unwrap_or_else(PoisonError::into_inner);
+        falsify(self.bug, self.node, &mut beats, stored)
     }
 
-    /// Whether a list is empty for those who make this mistake.
+    /// Whether the bug hides the results of a query.
     fn hides(&self, query: &Query) -> bool {
-        match self.how {
-            DeliberateBug::Forgetful => matches!(query, Query::Unfinished { .. } | Query::Backlogs { .. }),
-            DeliberateBug::Asleep => matches!(query, Query::Unfinished { node: Some(_), .. }),
+        match self.bug {
+            DeliberateBug::NoRecovery => matches!(query, Query::Unfinished { .. } | Query::Backlogs { .. }),
+            DeliberateBug::NoWatchdog => matches!(query, Query::Unfinished { node: Some(_), .. }),
             _ => false,
         }
     }
@@ -110,7 +112,7 @@ impl Wrapper for WrongStore {
     fn load<'a>(&'a self, keys: &'a [RecordKey]) -> Pending<'a, Result<Vec<Option<StoredRecord>>, Fault>> {
         Box::pin(async move {
             let found = self.store.load(keys).await?;
-            Ok(found.into_iter().map(|stored| self.see(stored)).collect())
+            Ok(found.into_iter().map(|stored| self.apply_bug(stored)).collect())
         })
     }
 
@@ -118,9 +120,9 @@ impl Wrapper for WrongStore {
         Box::pin(async move {
             let mut results = Vec::with_capacity(units.len());
             for unit in units {
-                results.extend(self.store.commit(vec![self.spoilt(unit).await]).await);
+                results.extend(self.store.commit(vec![self.corrupt(unit).await]).await);
             }
-            if self.how == DeliberateBug::OneFence {
+            if self.bug == DeliberateBug::ConstantFence {
                 let fences = results.iter_mut().flatten().flat_map(|committed| &mut committed.fences);
                 fences.for_each(|(_, fence)| *fence = 1);
             }
@@ -134,8 +136,8 @@ impl Wrapper for WrongStore {
         until: Instant,
         limit: usize,
     ) -> Pending<'a, Result<Vec<Obligation>, Fault>> {
-        match self.how {
-            DeliberateBug::Forgetful | DeliberateBug::Asleep => Box::pin(async { Ok(Vec::new()) }),
+        match self.bug {
+            DeliberateBug::NoRecovery | DeliberateBug::NoWatchdog => Box::pin(async { Ok(Vec::new()) }),
             _ => self.store.due(after, until, limit),
         }
     }
@@ -146,17 +148,17 @@ impl Wrapper for WrongStore {
                 return Ok(Page::default());
             }
             let Page { records, unreadable } = self.store.page(query, limit).await?;
-            let records = records.into_iter().filter_map(|stored| self.see(Some(stored))).collect();
+            let records = records.into_iter().filter_map(|stored| self.apply_bug(Some(stored))).collect();
             Ok(Page { records, unreadable })
         })
     }
 
     fn hints(&self) -> Pending<'_, Vec<Hint>> {
-        if self.how == DeliberateBug::Hintless { Box::pin(pending()) } else { self.store.hints() }
+        if self.bug == DeliberateBug::NoHints { Box::pin(pending()) } else { self.store.hints() }
     }
 
     fn time(&self) -> Pending<'_, Result<Instant, Fault>> {
-        let is_wrong = self.how == DeliberateBug::WrongTime && self.node.bits().is_multiple_of(2);
+        let is_wrong = self.bug == DeliberateBug::WrongTime && self.node.bits().is_multiple_of(2);
         Box::pin(async move {
             let now = self.store.time().await?;
             Ok(if is_wrong { now.plus(WRONG_TIME) } else { now })
@@ -170,13 +172,13 @@ impl Wrapper for EagerReplyStore {
     }
 
     fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<UnitReceipt, UnitRefusal>>> {
-        let answers = units.iter().map(|_| Ok(UnitReceipt::default())).collect();
-        let (store, time, wait) = (Arc::clone(&self.store), self.context.time.clone(), self.chance.micros(10, 50_000));
-        self.context.executor.spawn(self.whose, async move {
+        let replies = units.iter().map(|_| Ok(UnitReceipt::default())).collect();
+        let (store, time, wait) = (Arc::clone(&self.store), self.context.time.clone(), self.rng.micros(10, 50_000));
+        self.context.executor.spawn(self.owner, async move {
             time.sleep(wait).await;
             store.commit(units).await;
         });
-        Box::pin(async move { answers })
+        Box::pin(async move { replies })
     }
 }
 
@@ -188,7 +190,7 @@ fn written(unit: &Unit) -> impl Iterator<Item = &Run> {
     })
 }
 
-/// Whether a unit writes what a program has reported.
+/// Whether a unit writes the report of a program.
 fn is_report(unit: &Unit) -> bool {
     written(unit).any(|run| run.log.last().is_some_and(|last| last.actor == Actor::Program))
 }

@@ -1,5 +1,5 @@
-//! Each checker is shown one event that must not be, and has to say so. Here is what events are made of; beside it what
-//! commits must not do, what programs must not do, and what must not happen too early or too late.
+//! Each checker receives an invalid event and must report it. This file contains the fixtures; its submodules test
+//! invalid commits, invalid programs, and events that are too early or too late.
 
 mod commits;
 mod programs;
@@ -33,7 +33,7 @@ fn schedule_id() -> ScheduleId {
     ScheduleId::parse("s").expect("a letter")
 }
 
-/// A run that has been in these states.
+/// A run that has passed through these states.
 fn run(number: u64, states: &[State]) -> Run {
     let nominal = Instant::from_secs(1_000 + i64::try_from(number).expect("small"));
     let entry = |state: &State| Transition::entered(nominal, *state, Actor::Schedule);
@@ -59,15 +59,15 @@ fn job() -> Record {
     job_with(|_| {})
 }
 
-/// A job whose runs must not overlap, and what else it says.
-fn job_with(say: impl FnOnce(&mut Job)) -> Record {
+/// A job whose runs must not overlap, further configured by `configure`.
+fn job_with(configure: impl FnOnce(&mut Job)) -> Record {
     let mut job = Job::new(Program::Noop { duration: Span::ZERO });
     job.overlap = OverlapPolicy::Skip;
-    say(&mut job);
+    configure(&mut job);
     Record::Job(Arc::new(JobRecord::new(job_id(), UID, Arc::new(job), "UTC".into(), JobSource::Api)))
 }
 
-/// The set of runs that fits these runs.
+/// The job state that agrees with these runs.
 fn state(runs: &[&Run]) -> Record {
     let mut state = JobState::new(job_id());
     for run in runs {
@@ -89,7 +89,7 @@ fn unit(records: impl IntoIterator<Item = Record>) -> Unit {
     Unit { version: RecordVersion::new(1, 1), compare: Vec::new(), changes, take: Vec::new(), free: Vec::new() }
 }
 
-/// Checkers that are shown one event after the other.
+/// Passes events to checkers, one after the other.
 struct Bench {
     checkers: CheckerSet,
     model: StoreModel,
@@ -99,17 +99,17 @@ struct Bench {
 }
 
 impl Bench {
-    /// All checkers; a job was put on a store of one node.
+    /// All checkers, with a job on a local store.
     fn new() -> Self {
         Self::with(CheckerSet::default(), job(), false)
     }
 
-    /// One checker; a job was put on a store of one node.
+    /// One checker, with a job on a local store.
     fn of(checker: &str) -> Self {
         Self::with(CheckerSet::only(checker), job(), false)
     }
 
-    /// One checker; a job was put on a store that nodes share.
+    /// One checker, with a job on a shared store.
     fn shared(checker: &str, job: Record) -> Self {
         Self::with(CheckerSet::only(checker), job, true)
     }
@@ -121,10 +121,10 @@ impl Bench {
         bench
     }
 
-    fn show(&mut self, show: impl FnOnce(&mut CheckerSet, CheckerContext<'_>)) {
+    fn notify(&mut self, notify: impl FnOnce(&mut CheckerSet, CheckerContext<'_>)) {
         let now = Instant::EPOCH.plus(self.at);
         let Self { checkers, model, world, at, is_shared } = self;
-        show(checkers, CheckerContext { model, world, at: *at, now, is_shared: *is_shared });
+        notify(checkers, CheckerContext { model, world, at: *at, now, is_shared: *is_shared });
     }
 
     fn pass(&mut self, secs: u64) {
@@ -137,42 +137,42 @@ impl Bench {
     }
 
     fn commit_with(&mut self, unit: &Unit, fences: Vec<(LockName, u64)>) {
-        self.show(|checkers, scene| checkers.before(scene, unit));
+        self.notify(|checkers, context| checkers.before(context, unit));
         self.model.apply(unit, Instant::EPOCH.plus(self.at));
-        self.show(|checkers, scene| checkers.after(scene, unit, &UnitReceipt { fences }));
+        self.notify(|checkers, context| checkers.after(context, unit, &UnitReceipt { fences }));
     }
 
     fn beat(&mut self, node: &Arc<NodeRecord>) {
         self.model.beat(node, &[], Instant::EPOCH.plus(self.at));
-        self.show(|checkers, scene| checkers.beaten(scene, node));
+        self.notify(|checkers, context| checkers.heartbeat(context, node));
     }
 
     fn launch(&mut self, run: &Run, fence: Option<u64>, kill_at: Option<u64>) {
         let launch = ObservedLaunch { run, node: NODE, fence, kill_at: kill_at.map(Span::from_secs) };
-        self.show(|checkers, scene| checkers.launched(scene, &launch));
+        self.notify(|checkers, context| checkers.launched(context, &launch));
     }
 
     fn end(&mut self, run: &Run) {
-        self.show(|checkers, scene| checkers.ended(scene, run.id));
+        self.notify(|checkers, context| checkers.ended(context, run.id));
     }
 
     fn rest(&mut self) {
         self.pass(9_000);
-        self.show(|checkers, scene| checkers.rested(scene));
+        self.notify(|checkers, context| checkers.at_rest(context));
     }
 
-    fn said(&self) -> String {
+    fn finding(&self) -> String {
         self.checkers.finding().map(|finding| finding.to_string()).unwrap_or_default()
     }
 
     #[track_caller]
-    fn says(&self, expected: &str) {
-        let said = self.said();
-        assert!(said.contains(expected) && said.is_empty() == expected.is_empty(), "{said}\ninstead of\n{expected}");
+    fn expect(&self, expected: &str) {
+        let found = self.finding();
+        assert!(found.contains(expected) && found.is_empty() == expected.is_empty(), "{found}\ninstead of\n{expected}");
     }
 }
 
-/// A node that was heard of, with a label.
+/// A node with a label.
 fn node(label: &str, draining: bool) -> Arc<NodeRecord> {
     let at = Instant::EPOCH;
     Arc::new(NodeRecord {
@@ -188,7 +188,7 @@ fn node(label: &str, draining: bool) -> Arc<NodeRecord> {
     })
 }
 
-/// A run that is about to start under a lock, and the unit that takes it.
+/// A starting run with a lock, and the unit that takes the lock.
 fn locked(number: u64, lock: &LockName, lease: Option<Span>) -> (Run, Unit) {
     let mut run = run(number, &[State::Waiting, State::Starting]);
     run.lock = Some(lock.clone());

@@ -1,4 +1,4 @@
-//! What must not happen too early or too late.
+//! Events that are too early or too late.
 
 use cronhold_core::record::Cursor;
 
@@ -27,120 +27,120 @@ fn cursor(second: i64) -> Record {
     }))
 }
 
-/// A node that works, and lets so many seconds pass.
-fn lives(bench: &mut Bench, secs: u64) {
+/// Lets `secs` seconds pass with a heartbeat in each.
+fn run_node(bench: &mut Bench, secs: u64) {
     for _ in 0..secs {
         bench.pass(1);
         bench.beat(&node("any", false));
     }
 }
 
-fn turn(bench: &mut Bench, turn: DaemonChange) {
-    bench.show(|checkers, scene| checkers.turned(scene, Some(NODE), turn));
+fn change(bench: &mut Bench, change: DaemonChange) {
+    bench.notify(|checkers, context| checkers.daemon_changed(context, Some(NODE), change));
 }
 
-/// Second 1020, with a node that works and something that was due at second 1010.
+/// Second 1020, with a working node and an obligation that was due at second 1010.
 fn due() -> Bench {
     let mut bench = Bench::shared(OBLIGATIONS, job());
-    turn(&mut bench, DaemonChange::Up);
+    change(&mut bench, DaemonChange::Up);
     bench.commit(&unit([cursor(1_010)]));
-    lives(&mut bench, 20);
+    run_node(&mut bench, 20);
     bench
 }
 
 #[test]
-fn what_is_due_is_done_within_a_period() {
+fn obligation_not_met_within_a_period_is_reported() {
     let mut bench = due();
-    lives(&mut bench, 75);
-    bench.says("");
-    lives(&mut bench, 10);
-    bench.says("j s was due at 1970-01-01T00:16:50Z");
+    run_node(&mut bench, 75);
+    bench.expect("");
+    run_node(&mut bench, 10);
+    bench.expect("j s was due at 1970-01-01T00:16:50Z");
     let mut met = due();
     met.commit(&unit([cursor(5_000)]));
-    lives(&mut met, 200);
-    met.says("");
+    run_node(&mut met, 200);
+    met.expect("");
 }
 
-/// Only who was able to do it can be blamed.
+/// Only nodes that were able to work are responsible.
 #[test]
-fn who_cannot_work_is_not_blamed() {
+fn nodes_with_faults_are_not_responsible() {
     let mut down = due();
-    turn(&mut down, DaemonChange::Down);
-    lives(&mut down, 300);
-    down.says("");
-    turn(&mut down, DaemonChange::Up);
-    lives(&mut down, 85);
-    down.says("");
-    lives(&mut down, 100);
-    down.says("j s was due at");
+    change(&mut down, DaemonChange::Down);
+    run_node(&mut down, 300);
+    down.expect("");
+    change(&mut down, DaemonChange::Up);
+    run_node(&mut down, 85);
+    down.expect("");
+    run_node(&mut down, 100);
+    down.expect("j s was due at");
     let mut still = due();
     still.pass(300);
-    lives(&mut still, 85);
-    still.says("");
+    run_node(&mut still, 85);
+    still.expect("");
     let mut slow = due();
-    slow.show(|checkers, scene| checkers.turned(scene, None, DaemonChange::Storm));
-    lives(&mut slow, 300);
-    slow.show(|checkers, scene| checkers.turned(scene, None, DaemonChange::Lull));
-    lives(&mut slow, 85);
-    slow.says("");
+    slow.notify(|checkers, context| checkers.daemon_changed(context, None, DaemonChange::StoreFaultBegins));
+    run_node(&mut slow, 300);
+    slow.notify(|checkers, context| checkers.daemon_changed(context, None, DaemonChange::StoreFaultEnds));
+    run_node(&mut slow, 85);
+    slow.expect("");
     let mut disturbed = due();
     for _ in 0..10 {
-        turn(&mut disturbed, DaemonChange::Disturbed);
-        lives(&mut disturbed, 60);
+        change(&mut disturbed, DaemonChange::Disturbed);
+        run_node(&mut disturbed, 60);
     }
-    disturbed.says("");
+    disturbed.expect("");
 }
 
 #[test]
-fn runs_are_looked_at_when_they_are_due() {
+fn due_run_that_stays_waiting_is_reported() {
     let mut bench = Bench::shared(OBLIGATIONS, job());
-    turn(&mut bench, DaemonChange::Up);
+    change(&mut bench, DaemonChange::Up);
     let waiting = Run { due: Some(Instant::from_secs(1_060)), ..run(1, &[Waiting]) };
     bench.commit(&unit([put(&waiting)]));
-    lives(&mut bench, 300);
-    bench.says("j#1, which is waiting, was due at");
+    run_node(&mut bench, 300);
+    bench.expect("j#1, which is waiting, was due at");
 }
 
 #[test]
-fn a_run_on_each_node_is_on_each() {
+fn missing_run_on_a_node_is_reported() {
     let other = NodeId::from_bits(2);
     let job = job_with(|job| job.nodes = cronhold_core::job::NodeSelector::Each(BTreeSet::new()));
     let claim = unit([put(&Run { target: Some(other), ..run(1, &[Waiting]) })]);
-    let mut bench = Bench::shared("a run on each node is on each", job);
-    turn(&mut bench, DaemonChange::Up);
-    lives(&mut bench, 10);
+    let mut bench = Bench::shared("each node gets its run", job);
+    change(&mut bench, DaemonChange::Up);
+    run_node(&mut bench, 10);
     bench.commit(&claim);
-    bench.says("");
-    lives(&mut bench, 10);
+    bench.expect("");
+    run_node(&mut bench, 10);
     bench.commit(&unit([put(&Run { target: Some(other), ..run(2, &[Waiting]) })]));
-    bench.says("j has no run for 1970-01-01T00:16:42Z on n1, which is there");
+    bench.expect("j has no run for 1970-01-01T00:16:42Z on n1, which is up");
 }
 
 #[test]
-fn nothing_starts_before_it_is_due() {
+fn early_starts_are_reported() {
     let mut bench = Bench::shared("nothing starts before it is due", job());
     bench.commit(&unit([put(&run(1, &[Waiting, Starting]))]));
-    bench.says("nothing starts before it is due: j#1 starts at");
+    bench.expect("nothing starts before it is due: j#1 starts at");
     let mut bench = Bench::shared("nothing starts before it is due", job());
     let retry = Run { due: Some(Instant::from_secs(1_100)), ..run(1, &[Scheduled]) };
     bench.commit(&unit([put(&retry)]));
     bench.pass(50);
     bench.commit(&unit([put(&run(1, &[Scheduled, Waiting, Starting]))]));
-    bench.says("is due at 1970-01-01T00:18:20Z");
+    bench.expect("is due at 1970-01-01T00:18:20Z");
 }
 
 #[test]
-fn a_node_that_drains_starts_nothing() {
-    let mut bench = Bench::shared("a node that drains starts nothing", job());
+fn start_on_a_draining_node_is_reported() {
+    let mut bench = Bench::shared("a draining node starts nothing", job());
     bench.beat(&node("any", true));
-    let looks = |bench: &mut Bench| bench.show(|checkers, scene| checkers.saw_nodes(scene, NODE));
-    looks(&mut bench);
+    let read_nodes = |bench: &mut Bench| bench.notify(|checkers, context| checkers.received_nodes(context, NODE));
+    read_nodes(&mut bench);
     bench.commit(&unit([put(&run(50, &[Waiting, Starting]))]));
-    bench.says("");
-    looks(&mut bench);
-    // It is said to have started at second 1001.
+    bench.expect("");
+    read_nodes(&mut bench);
+    // Its start is recorded at second 1001.
     bench.commit(&unit([put(&run(1, &[Waiting, Starting]))]));
-    bench.says("");
+    bench.expect("");
     bench.commit(&unit([put(&run(60, &[Waiting, Starting]))]));
-    bench.says("j#60 starts at 1970-01-01T00:17:40Z on a node that knows since");
+    bench.expect("j#60 starts at 1970-01-01T00:17:40Z on a node that knows since");
 }

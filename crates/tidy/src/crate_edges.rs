@@ -1,21 +1,21 @@
-//! Which of our crates may use which. Arrows point down; any other edge is a finding. Rooms that are
-//! planned stand here already, so that they are built into their place.
+//! Allowed dependency edges between the crates of the workspace. Dependencies point down the list; any other edge is a
+//! finding. Planned crates are listed already.
 
 use crate::{CargoMetadata, DependencyKind, Finding};
 
-const RULE: &str = "rooms";
+const RULE: &str = "crate edges";
 
-/// A crate and those of ours that it may use.
+/// A crate and the workspace crates that it may depend on.
 #[derive(Debug)]
 pub struct CrateEdges {
     /// Folder below `crates/`.
     pub name: &'static str,
-    /// Folders of the rooms it may use.
+    /// Folders of the crates that it may depend on.
     pub may_use: &'static [&'static str],
 }
 
-/// All rooms, from the ground up. A room's tests may use any room that stands above it in this list.
-pub const ROOMS: &[CrateEdges] = &[
+/// All crates, in dependency order. The tests of a crate may use any crate that comes before it in this list.
+pub const CRATES: &[CrateEdges] = &[
     CrateEdges { name: "schedule", may_use: &[] },
     CrateEdges { name: "core", may_use: &["schedule"] },
     CrateEdges { name: "jobfile", may_use: &["schedule", "core"] },
@@ -38,11 +38,11 @@ pub const ROOMS: &[CrateEdges] = &[
     },
     CrateEdges { name: "sim", may_use: &["schedule", "core", "store", "engine"] },
     CrateEdges { name: "tidy", may_use: &[] },
-    CrateEdges { name: "cronhold", may_use: &EVERY_ROOM_BELOW_THE_BINARY },
+    CrateEdges { name: "cronhold", may_use: &BELOW_THE_BINARY },
 ];
 
-/// The binary puts everything together.
-const EVERY_ROOM_BELOW_THE_BINARY: [&str; 17] = [
+/// The binary may depend on every other crate of the product.
+const BELOW_THE_BINARY: [&str; 17] = [
     "schedule",
     "core",
     "jobfile",
@@ -62,22 +62,22 @@ const EVERY_ROOM_BELOW_THE_BINARY: [&str; 17] = [
     "wiring",
 ];
 
-/// Edges between our crates that the list does not allow.
+/// Reports dependency edges that `CRATES` does not allow.
 pub fn check(metadata: &CargoMetadata) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in metadata.ours() {
         let Some(position) = position(&package.name) else {
-            let message = "is no room; add it to ROOMS in crates/tidy/src/rooms.rs and to ARCHITECTURE.md";
+            let message = "is not listed; add it to CRATES in crates/tidy/src/crate_edges.rs and to ARCHITECTURE.md";
             findings.push(Finding::whole(&package.name, RULE, message));
             continue;
         };
         for used in &package.uses {
-            // A use of somebody else's package is no edge of the house.
+            // Dependencies outside of the workspace are not edges.
             let Some(below) = metadata.packages.get(&used.id).filter(|_| metadata.members.contains(&used.id)) else {
                 continue;
             };
             if !is_allowed(position, &below.name, used.kind) {
-                let message = format!("may not use {}; move what is shared to a room that both may use", below.name);
+                let message = format!("may not use {}; move the shared code to a crate that both may use", below.name);
                 findings.push(Finding::whole(&package.name, RULE, message));
             }
         }
@@ -86,19 +86,19 @@ pub fn check(metadata: &CargoMetadata) -> Vec<Finding> {
 }
 
 fn is_allowed(position: usize, below: &str, kind: DependencyKind) -> bool {
-    let allowed = ROOMS[position].may_use.contains(&room_name(below));
+    let allowed = CRATES[position].may_use.contains(&folder_name(below));
     let is_above = self::position(below).is_some_and(|other| other < position);
-    // A room whose tests need one of its own features names itself.
+    // A crate whose tests need one of its own features depends on itself.
     let is_itself = self::position(below) == Some(position);
     allowed || (kind == DependencyKind::Dev && (is_above || is_itself))
 }
 
 fn position(package: &str) -> Option<usize> {
-    ROOMS.iter().position(|room| room.name == room_name(package))
+    CRATES.iter().position(|edges| edges.name == folder_name(package))
 }
 
-/// Packages are called `cronhold-<folder>`, but for the binary and `sim`.
-fn room_name(package: &str) -> &str {
+/// Packages are named `cronhold-<folder>`, except for the binary and `sim`.
+fn folder_name(package: &str) -> &str {
     package.strip_prefix("cronhold-").unwrap_or(package)
 }
 
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn arrows_point_down() {
+    fn upward_edges_are_findings() {
         for (from, to, kind, is_fine) in [
             ("cronhold-core", "cronhold-schedule", DependencyKind::Normal, true),
             ("cronhold-schedule", "cronhold-core", DependencyKind::Normal, false),
@@ -143,11 +143,11 @@ mod tests {
     }
 
     #[test]
-    fn the_list_itself_points_down() {
-        for (index, room) in ROOMS.iter().enumerate() {
-            for below in room.may_use {
-                let place = ROOMS.iter().position(|other| other.name == *below);
-                assert!(place.is_some_and(|place| place < index), "{} uses {below}", room.name);
+    fn the_list_is_in_dependency_order() {
+        for (index, edges) in CRATES.iter().enumerate() {
+            for below in edges.may_use {
+                let place = CRATES.iter().position(|other| other.name == *below);
+                assert!(place.is_some_and(|place| place < index), "{} uses {below}", edges.name);
             }
         }
     }

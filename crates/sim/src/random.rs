@@ -1,23 +1,23 @@
-//! Chance that can be repeated: all that a simulation draws comes from one seed through here.
+//! Reproducible random numbers. Everything that a simulation draws comes from one seed through this module.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cronhold_schedule::Span;
 
-/// A stream of numbers that follows from its seed alone (xoshiro256**, seeded by splitmix64). Clones share the stream.
+/// A deterministic stream of random numbers (xoshiro256**, seeded by splitmix64). Clones share the stream.
 #[derive(Debug, Clone)]
 pub(crate) struct SimRandom(Arc<Mutex<[u64; 4]>>);
 
 impl SimRandom {
-    /// The stream of a seed.
     pub(crate) fn new(seed: u64) -> Self {
         let mut state = seed;
         let words = [0; 4].map(|_: u64| split_mix(&mut state));
         Self(Arc::new(Mutex::new(words)))
     }
 
-    /// The stream that one concern of a seed has to itself, with a number where there are several of a kind. It does not
-    /// depend on what others draw, so leaving out one thing does not change the others.
+    /// The stream of one concern of a seed; `number` distinguishes several of a kind. It does not depend on other
+    /// streams, so that leaving out one event does not change the others. The name is part of the seed: a changed name
+    /// changes every simulation, and seeds in tests lose their meaning.
     pub(crate) fn of(seed: u64, concern: &str, number: u64) -> Self {
         let named = concern.bytes().fold(seed ^ 0x517c_c1b7_2722_0a95, |hash, byte| {
             let mut state = hash ^ u64::from(byte);
@@ -26,7 +26,7 @@ impl SimRandom {
         Self::new(named.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
     }
 
-    /// A stream of its own, so that what one part of the simulation draws does not move what the others draw.
+    /// An independent stream, so that later draws from it do not affect this one.
     pub(crate) fn fork(&self) -> Self {
         Self::new(self.bits())
     }
@@ -45,32 +45,32 @@ impl SimRandom {
         result
     }
 
-    /// A number from one to another, both included. The tiny bias of the remainder does not matter here.
+    /// A number between `least` and `most`, both included. The small bias of the remainder does not matter here.
     pub(crate) fn between(&self, least: u64, most: u64) -> u64 {
-        assert!(least <= most, "from {least} to {most} there is nothing to draw");
+        assert!(least <= most, "the range from {least} to {most} is empty");
         match most - least {
             u64::MAX => self.bits(),
             width => least + self.bits() % (width + 1),
         }
     }
 
-    /// A position in a list of that length, which is not empty.
+    /// An index into a list of `length` elements, at least one.
     pub(crate) fn index(&self, length: usize) -> usize {
-        assert!(length > 0, "there is nothing to draw from an empty list");
+        assert!(length > 0, "cannot draw from an empty list");
         usize::try_from(self.bits() % length as u64).expect("it is below a length")
     }
 
-    /// One of a list that is not empty.
+    /// An element of a list, which must not be empty.
     pub(crate) fn pick<'a, T>(&self, list: &'a [T]) -> &'a T {
         &list[self.index(list.len())]
     }
 
-    /// True once in so many draws; never, when that is zero.
+    /// True with probability 1/`draws`; never if `draws` is 0.
     pub(crate) fn one_in(&self, draws: u64) -> bool {
         draws > 0 && self.bits().is_multiple_of(draws)
     }
 
-    /// True in so many of a thousand draws.
+    /// True with a probability of `share` in a thousand.
     pub(crate) fn per_mille(&self, share: u64) -> bool {
         self.bits() % 1_000 < share
     }
@@ -80,7 +80,8 @@ impl SimRandom {
         Span::from_secs(self.between(least, most))
     }
 
-    /// A span of any length between two, short ones as often as long ones: first how many digits it has is drawn.
+    /// A span between `least` and `most` whose order of magnitude is uniform, so that short spans are as likely as long
+    /// ones.
     pub(crate) fn span(&self, least: Span, most: Span) -> Span {
         let doublings = (most.micros().max(1) / least.micros().max(1)).max(1).ilog2();
         let floor = least.micros() << self.between(0, u64::from(doublings));
@@ -105,39 +106,39 @@ fn split_mix(state: &mut u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// A seed in a note of a failure must mean the same film for ever.
+    /// A seed in a bug report must always mean the same simulation.
     #[test]
-    fn a_seed_means_the_same_numbers_for_ever() {
-        let chance = SimRandom::new(1);
-        let drawn: Vec<u64> = (0..3).map(|_| chance.bits()).collect();
+    fn seed_always_gives_the_same_numbers() {
+        let rng = SimRandom::new(1);
+        let drawn: Vec<u64> = (0..3).map(|_| rng.bits()).collect();
         assert_eq!(drawn, [0xb3f2_af6d_0fc7_10c5, 0x853b_5596_4736_4cea, 0x92f8_9756_082a_4514]);
     }
 
     #[test]
     fn draws_stay_within_their_bounds() {
-        let chance = SimRandom::new(7);
+        let rng = SimRandom::new(7);
         let mut seen = [0; 4];
         for _ in 0..1_000 {
-            let drawn = chance.between(10, 13);
+            let drawn = rng.between(10, 13);
             seen[usize::try_from(drawn - 10).expect("small")] += 1;
         }
         assert!(seen.iter().all(|count| *count > 150), "{seen:?}");
-        assert_eq!(chance.between(5, 5), 5);
-        assert!(!chance.one_in(0) && chance.one_in(1));
-        assert!(!chance.per_mille(0) && chance.per_mille(1_000));
+        assert_eq!(rng.between(5, 5), 5);
+        assert!(!rng.one_in(0) && rng.one_in(1));
+        assert!(!rng.per_mille(0) && rng.per_mille(1_000));
     }
 
     #[test]
-    fn spans_are_short_and_long() {
-        let (chance, least, most) = (SimRandom::new(9), Span::from_millis(10), Span::from_secs(600));
-        let drawn: Vec<Span> = (0..1_000).map(|_| chance.span(least, most)).collect();
+    fn spans_cover_all_magnitudes() {
+        let (rng, least, most) = (SimRandom::new(9), Span::from_millis(10), Span::from_secs(600));
+        let drawn: Vec<Span> = (0..1_000).map(|_| rng.span(least, most)).collect();
         assert!(drawn.iter().all(|span| least <= *span && *span <= most));
         let below = |secs| drawn.iter().filter(|span| span.secs() < secs).count();
         assert!(below(1) > 300 && below(60) < 900, "{} and {}", below(1), below(60));
     }
 
     #[test]
-    fn concerns_are_apart() {
+    fn concerns_have_independent_streams() {
         let bits = |seed, concern, number| SimRandom::of(seed, concern, number).bits();
         assert_eq!(bits(1, "crashes", 2), bits(1, "crashes", 2));
         assert_ne!(bits(1, "crashes", 2), bits(1, "crashes", 3));
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn forks_are_apart() {
+    fn forks_are_independent() {
         let (first, second) = (SimRandom::new(3), SimRandom::new(3));
         let fork = first.fork();
         let _ = second.bits();

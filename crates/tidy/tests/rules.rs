@@ -1,8 +1,8 @@
-//! Applies every rule of the house to this workspace. A failure lists each place with what to do.
+//! Applies every rule to this workspace. A failure lists each finding with its place and what to do.
 
 use cronhold_tidy::{
-    CargoMetadata, Finding, RustFile, SourceTree, TextFile, calls, dependencies, documents, lengths, licences, names,
-    opening, promises, report, rooms, texts,
+    CargoMetadata, Finding, RustFile, SourceTree, TextFile, calls, crate_edges, dependencies, documents, lengths,
+    licences, names, opening, promises, report, texts,
 };
 
 fn tree() -> SourceTree {
@@ -13,9 +13,9 @@ fn rust_files() -> Vec<RustFile> {
     tree().ending(".rs").map(RustFile::new).collect()
 }
 
-/// Files below `crates/`: what is shipped, its tests, benchmarks and examples.
+/// Files below `crates/`: the product, its tests, benchmarks and examples.
 fn crate_files() -> Vec<RustFile> {
-    rust_files().into_iter().filter(|file| file.room().is_some()).collect()
+    rust_files().into_iter().filter(|file| file.crate_folder().is_some()).collect()
 }
 
 fn metadata() -> CargoMetadata {
@@ -29,8 +29,8 @@ fn assert_none(findings: impl IntoIterator<Item = Finding>) {
 }
 
 #[test]
-fn crates_use_only_what_is_below_them() {
-    assert_none(rooms::check(&metadata()));
+fn crates_depend_only_on_allowed_crates() {
+    assert_none(crate_edges::check(&metadata()));
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn banned_crates_are_absent() {
 }
 
 #[test]
-fn large_crates_are_there_once() {
+fn large_crates_have_one_version() {
     assert_none(dependencies::check_twice(&metadata()));
 }
 
@@ -64,32 +64,32 @@ fn functions_are_short() {
 }
 
 #[test]
-fn files_say_what_they_are() {
+fn files_start_with_a_description() {
     assert_none(rust_files().iter().filter_map(opening::check));
 }
 
 #[test]
-fn rooms_make_no_banned_calls() {
+fn crates_make_no_banned_calls() {
     assert_none(crate_files().iter().flat_map(calls::check));
 }
 
 #[test]
-fn names_say_something() {
+fn names_carry_meaning() {
     assert_none(rust_files().iter().flat_map(names::check));
 }
 
 #[test]
-fn a_type_name_exists_once() {
+fn type_names_are_unique() {
     assert_none(names::check_types(&crate_files()));
 }
 
 #[test]
-fn texts_name_no_machine() {
+fn texts_contain_no_machine_paths() {
     assert_none(tree().files.iter().flat_map(texts::check));
 }
 
 #[test]
-fn nothing_is_put_off() {
+fn no_work_is_postponed() {
     assert_none(rust_files().iter().flat_map(texts::check_comments));
     let tree = tree();
     let is_prose = |file: &&TextFile| [".md", ".toml", ".yaml", ".yml"].iter().any(|end| file.path.ends_with(end));
@@ -97,23 +97,23 @@ fn nothing_is_put_off() {
 }
 
 #[test]
-fn links_lead_somewhere() {
+fn links_have_targets() {
     assert_none(documents::check_links(&tree().files));
 }
 
 #[test]
-fn documents_can_be_reached() {
+fn documents_are_reachable() {
     assert_none(documents::check_reach(&tree().files));
 }
 
 #[test]
-fn the_change_log_has_a_place_for_what_comes() {
+fn change_log_has_an_unreleased_section() {
     assert_none(documents::check_changelog(&tree().files));
 }
 
 #[test]
-fn promises_about_failures_are_shown_by_tests() {
+fn guarantees_about_failures_cite_tests() {
     let tree = tree();
-    let document = tree.files.iter().find(|file| file.path == promises::DOCUMENT).expect("the promises");
+    let document = tree.files.iter().find(|file| file.path == promises::DOCUMENT).expect("docs/guarantees.md exists");
     assert_none(promises::check(document, &crate_files()));
 }
