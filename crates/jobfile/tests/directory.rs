@@ -1,5 +1,5 @@
-//! Small directories, each one text in `directories/`, and their mistakes as people see them. The pictures are in
-//! `snapshots/`.
+//! Small directories, each defined by one text in `directories/`, and their mistakes as users see them. The expected
+//! texts are in `snapshots/`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use cronhold_jobfile::directory::{Directory, Options, load};
 use cronhold_jobfile::{Style, render, render_line};
 use cronhold_schedule::{Instant, Zone, ZoneRegistry};
 
-/// A directory on disk that vanishes at the end of its test.
+/// A directory on disk that is removed at the end of its test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -26,7 +26,7 @@ impl Folder {
         fs::write(path, text).expect("a file");
     }
 
-    /// Files of a text in which each file begins with a line `=== path`.
+    /// Writes the files of a text in which each file begins with a line `=== path`.
     fn put_all(&self, text: &str) {
         for part in text.split("=== ").skip(1) {
             let (file, text) = part.split_once('\n').expect("a line with a path");
@@ -34,7 +34,7 @@ impl Folder {
         }
     }
 
-    /// Everything that loading found.
+    /// The whole result of loading.
     fn shown(&self) -> String {
         let directory = loaded(&self.0);
         let mistakes = directory.mistakes.iter();

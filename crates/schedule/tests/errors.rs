@@ -1,5 +1,5 @@
-//! What mistakes say: the place, the message and the hint, word for word. People fix their schedules by these texts, so
-//! that a change of one is a change to look at. Also that no text, however long or strange, gets a long answer.
+//! The exact position, message and hint of every parse error. Users fix their schedules by these texts, so every change
+//! to one needs review. Also checks that long or strange input gets a short message.
 
 use std::ops::Range;
 
@@ -8,15 +8,15 @@ use cronhold_schedule::{
     CalendarExpr, Day, FoldPolicy, GapPolicy, Instant, ScheduleSpec, Span, TextError, TimeBound, TimeOfDay,
 };
 
-/// No message is longer, whatever was pasted.
+/// Maximum length of a message for any input.
 const MESSAGE_MAX: usize = 300;
 
-/// A text, the place of its mistake, the message and the hint.
+/// Input, position of the error, message, hint.
 type Row = (&'static str, Range<usize>, &'static str, &'static str);
-/// The same after the name of a field or the kind of a text.
+/// Name of a field or kind of text, then a row.
 type NamedRow = (&'static str, &'static str, Range<usize>, &'static str, &'static str);
 
-/// Cron expressions with values, ranges and steps that are wrong.
+/// Cron expressions with invalid values, ranges and steps.
 const VALUES: &[Row] = &[
     ("", 0..0, "expected a schedule", "such as `0 18 * * Mon-Fri`, `@every 15m` or `with 10m interval`"),
     ("   ", 0..3, "expected a schedule", "such as `0 18 * * Mon-Fri`, `@every 15m` or `with 10m interval`"),
@@ -78,7 +78,7 @@ const VALUES: &[Row] = &[
     ("   61 * * * *", 3..5, "minute must be 0–59, not 61", ""),
 ];
 
-/// Cron expressions with `L`, `W`, `#` and `H` where or how they cannot be.
+/// Cron expressions with misplaced or malformed `L`, `W`, `#` and `H`.
 const MARKS: &[Row] = &[
     ("* * W * *", 4..5, "`W` is not a value for day of month", "write 15W for the working day nearest to the 15th"),
     ("* * 32W * *", 4..6, "day of month must be 1–31, not 32", ""),
@@ -316,14 +316,14 @@ fn check(text: &str, error: &TextError, at: &Range<usize>, message: &str, hint: 
 }
 
 #[test]
-fn schedules() {
+fn schedule_errors() {
     for (text, at, message, hint) in VALUES.iter().chain(MARKS).chain(PHRASES) {
         check(text, &ScheduleSpec::parse(text).expect_err(text), at, message, hint);
     }
 }
 
 #[test]
-fn named_fields() {
+fn named_field_errors() {
     for (name, text, at, message, hint) in FIELDS {
         let (index, error) = FieldsExpr::parse(&[(name, text)]).expect_err(text);
         assert_eq!(index, 0);
@@ -342,14 +342,14 @@ fn named_fields() {
 }
 
 #[test]
-fn spans() {
+fn span_errors() {
     for (text, at, message, hint) in SPANS {
         check(text, &Span::parse(text).expect_err(text), at, message, hint);
     }
 }
 
 #[test]
-fn times() {
+fn time_errors() {
     for (kind, text, at, message, hint) in TIMES {
         let error = match *kind {
             "time" => TimeOfDay::parse(text).err(),
@@ -391,7 +391,7 @@ fn long_texts() -> impl Iterator<Item = String> {
     PIECES.iter().map(|piece| piece.repeat((1 << 20) / piece.len()))
 }
 
-/// A mistake in a long text is short and points into it.
+/// Checks that an error in a long text is short and points into the text.
 #[track_caller]
 fn check_short(text: &str, error: &TextError) {
     let start: String = text.chars().take(20).collect();
@@ -412,7 +412,7 @@ fn long_schedules_get_short_messages() {
         for text in texts {
             match ScheduleSpec::parse(&text) {
                 Err(error) => check_short(&text, &error),
-                // Blanks around a good schedule are no mistake.
+                // Blanks around a valid schedule are allowed.
                 Ok(spec) => assert!(spec.to_string().len() <= MESSAGE_MAX, "{spec} is taken"),
             }
         }
@@ -422,7 +422,7 @@ fn long_schedules_get_short_messages() {
 #[test]
 fn other_long_texts_get_short_messages() {
     for text in long_texts() {
-        // Seconds upon seconds are a good span.
+        // A long series of seconds is a valid span.
         if let Err(error) = Span::parse(&text) {
             check_short(&text, &error);
         }
@@ -440,7 +440,7 @@ fn other_long_texts_get_short_messages() {
     }
 }
 
-/// Cuts and single changes of good texts: an error or a schedule, and the error points into the text.
+/// Truncations and single changes of valid texts yield a schedule or an error that points into the text.
 #[test]
 fn damaged_texts_never_panic() {
     let good = [

@@ -10,7 +10,6 @@ use crate::yaml::FILE_BYTES_MAX;
 /// A file that cannot be read as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableFile {
-    /// The reason.
     pub mistake: Mistake,
     /// The text that the mistake points into: the file with a mark for each invalid byte; empty if nothing could be read.
     pub text: String,

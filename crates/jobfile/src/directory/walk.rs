@@ -28,7 +28,6 @@ pub(super) enum FileKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FoundFile {
     pub(super) kind: FileKind,
-    /// Path of the file.
     pub(super) path: PathBuf,
     /// Name that mistakes use.
     pub(super) file: String,
@@ -83,9 +82,9 @@ pub(super) struct WalkResult {
 /// A folder that is still to be read.
 struct OpenFolder {
     path: PathBuf,
-    /// Its path below the root with `/` behind each part.
+    /// Its path below the root with `/` after each part.
     name: String,
-    /// Itself and the folders that lead to it, links resolved.
+    /// The folder itself and its ancestors, with links resolved.
     way: Vec<PathBuf>,
 }
 

@@ -33,10 +33,10 @@ pub struct FormNote {
 pub struct WrittenForm {
     /// The form.
     pub form: ForeignForm,
-    /// Keys of our job file that the form cannot say, in order. While there are any, the form says that the job must not
-    /// be run from it.
+    /// Keys of a job file that the form cannot express, in order. If there are any, the form marks the job as not
+    /// runnable.
     ///
-    /// Invariant: when there are none, the form reads back to the same job.
+    /// Invariant: if there are none, the form reads back to the same job.
     pub unexpressed: Vec<String>,
 }
 

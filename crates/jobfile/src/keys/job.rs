@@ -13,7 +13,7 @@ record! {
         "A job: what to run, when, and under which conditions. Its id is the file's path below the jobs directory.";
     value description = codec::TEXT => key("description", "Description in Markdown.");
     value labels = codec::LABELS => key("labels", "Words to find the job by.");
-    // Params come before everything that may hold templates, which use their names.
+    // Params come first, because templates in the other keys use their names.
     value params = codec::PARAMS => key(
         "params",
         "Parameters of the job's runs. A list of names makes all of them required.",

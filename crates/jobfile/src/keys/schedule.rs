@@ -2,7 +2,7 @@
 
 use super::{IDENTIFIER, KeySpec, KeyTable, ValueShape};
 
-/// What `schedule` can be.
+/// The values of `schedule`.
 pub const WHEN: ValueShape = ValueShape::Either(&[
     ValueShape::Text,
     ValueShape::Map(&SCHEDULE),

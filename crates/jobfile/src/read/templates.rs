@@ -1,5 +1,5 @@
-//! Reads templates and expressions, and checks that every name in them will be bound. `cronhold_core::job::TemplateScope`
-//! says which names are bound in which key.
+//! Reads templates and expressions, and checks that every name in them will be bound.
+//! `cronhold_core::job::TemplateScope` defines which names are bound in which key.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

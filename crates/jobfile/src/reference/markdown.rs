@@ -32,7 +32,7 @@ pub fn markdown() -> String {
     text
 }
 
-/// Names of the tables that a job can use without being refused.
+/// Names of the tables that a job can use without being rejected.
 fn collect_accepted(table: &KeyTable, accepted: &mut BTreeSet<&'static str>) {
     if accepted.insert(table.name) {
         for key in table.keys.iter().filter(|key| key.unsupported().is_none()) {

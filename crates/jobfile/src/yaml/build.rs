@@ -22,7 +22,7 @@ pub(crate) fn parse(file: &str, text: &str) -> (Option<YamlNode>, Vec<Mistake>) 
     parse_any_size(file, text)
 }
 
-/// The same without a limit of the size, for a text that was accepted before and may be longer in its stored form.
+/// Like `parse` without a size limit, for a text that was accepted before and may be longer in its stored form.
 pub(crate) fn parse_any_size(file: &str, text: &str) -> (Option<YamlNode>, Vec<Mistake>) {
     let mut builder = TreeBuilder::new(file, text);
     let options = granit_parser::options! { emit_unresolved_aliases: true, emit_comments: false };
@@ -152,7 +152,7 @@ impl<'t> TreeBuilder<'t> {
         Ok(())
     }
 
-    /// Reports tags that ask for more than plain values, which are not supported.
+    /// Reports tags, which are not supported except for plain values.
     fn tagged(&mut self, tag: Option<&Tag>, at: &Range<usize>) {
         let plain = ["str", "int", "float", "bool", "null", "seq", "map"];
         if tag.is_some_and(|tag| !plain.iter().any(|known| tag.is_yaml_core_schema_tag(known))) {
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn exponential_aliases_are_refused() {
+    fn exponential_aliases_are_rejected() {
         let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..12 {
             let items = vec![format!("*a{}", level - 1); 10].join(", ");

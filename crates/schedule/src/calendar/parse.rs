@@ -1,5 +1,5 @@
-//! The grammar of calendar expressions: words and signs first, then operators by recursive descent.
-//! It stands apart from the expression itself because it is mostly about mistakes.
+//! The grammar of calendar expressions: tokens first, then operators by recursive descent. Separate from the expression
+//! type because most of it is error reporting.
 
 use std::ops::Range;
 
@@ -9,16 +9,16 @@ use super::weekdays::{WEEK, weekday, weekday_range, weekdays_text};
 use crate::civil::WEEKDAYS;
 use crate::text::{TextError, did_you_mean, shortened};
 
-/// No expression is longer, in bytes, neither as written nor as printed.
+/// Maximum length of an expression in bytes, both as written and as printed.
 const LEN_MAX: usize = 4 * 1024;
-/// Parentheses and complements inside each other.
+/// Maximum nesting of parentheses and complements.
 const DEPTH_MAX: usize = 32;
-/// Weekdays and names in one expression.
+/// Maximum number of weekdays and names in one expression.
 const OPERANDS_MAX: usize = 256;
 
 const OPERATORS_HINT: &str = "join calendars with `+`, `-` or `&` between blanks, weekdays with commas";
 
-/// Reads an expression.
+/// Parses an expression.
 pub(super) fn expression(text: &str) -> Result<ExprNode, TextError> {
     let too_long = || TextError::new(0..text.len(), format!("a calendar has at most {LEN_MAX} characters"));
     if text.len() > LEN_MAX {
@@ -33,7 +33,7 @@ pub(super) fn expression(text: &str) -> Result<ExprNode, TextError> {
             _ => TextError::new(at, "expected an operator before this").hint(OPERATORS_HINT),
         });
     }
-    // Printing puts blanks around operators; the printed text has to be readable as well.
+    // Printing adds blanks around operators, and the printed text must be parseable as well.
     let printed = super::CalendarExpr { root };
     if printed.to_string().len() > LEN_MAX {
         return Err(too_long());
@@ -81,7 +81,7 @@ enum CalendarToken<'a> {
 struct CalendarParser<'a> {
     tokens: Vec<(CalendarToken<'a>, Range<usize>)>,
     next: usize,
-    /// Length of the text: where something is missing at the end.
+    /// Length of the text, the position of errors about a missing operand at the end.
     end: usize,
     depth: usize,
     operands: usize,
@@ -92,7 +92,7 @@ impl<'a> CalendarParser<'a> {
         self.tokens.get(self.next).cloned()
     }
 
-    /// Operands joined by `+` and `-`, grouped to the left.
+    /// Operands joined by `+` and `-`, left-associative.
     fn sum(&mut self) -> Result<ExprNode, TextError> {
         let mut left = self.product()?;
         while let Some((CalendarToken::Operator(operator @ (SetOperator::Or | SetOperator::Minus)), at)) = self.peek() {
@@ -106,7 +106,7 @@ impl<'a> CalendarParser<'a> {
         Ok(left)
     }
 
-    /// Operands joined by `&`, grouped to the left.
+    /// Operands joined by `&`, left-associative.
     fn product(&mut self) -> Result<ExprNode, TextError> {
         let mut left = self.operand()?;
         while let Some((CalendarToken::Operator(operator @ SetOperator::And), _)) = self.peek() {
@@ -158,7 +158,7 @@ impl<'a> CalendarParser<'a> {
         Ok(())
     }
 
-    /// A word that is no operator: `all`, `none`, weekdays with what is listed after them, or a name.
+    /// A word that is not an operator: `all`, `none`, weekdays including a list after them, or a name.
     fn word(&mut self, word: &str, at: Range<usize>) -> Result<ExprNode, TextError> {
         self.operands += 1;
         if self.operands > OPERANDS_MAX {
@@ -234,7 +234,7 @@ fn word_token(word: &str, at: usize) -> Result<CalendarToken<'_>, TextError> {
     })
 }
 
-/// `Mon - Fri` takes Friday from Monday, which nobody means.
+/// Rejects `Mon - Fri`, Monday without Friday: the range `Mon-Fri` is almost certainly intended.
 fn check_minus(left: &ExprNode, right: &ExprNode, at: Range<usize>) -> Result<(), TextError> {
     match (left, right) {
         (ExprNode::Weekdays(a), ExprNode::Weekdays(b)) if a.count_ones() == 1 && b.count_ones() == 1 => {
@@ -277,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn says_what_is_wrong() {
+    fn reports_errors_with_positions() {
         for (text, at, message) in [
             ("", 0..0, "expected a calendar here"),
             ("  ", 2..2, "expected a calendar here"),
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_cannot_be_referred_to() {
+    fn reserved_and_malformed_names_are_rejected() {
         for name in ["", "Mon", "mon-fri", "ALL", "or", "a b", "a,b", "-a", "a-", "ü", "a/.b"] {
             assert!(check_name(name).is_err(), "{name}");
         }
