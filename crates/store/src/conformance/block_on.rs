@@ -1,12 +1,12 @@
-//! The smallest executor: polls a future on this thread and parks in between. The suite needs no other, and a store
-//! that needs one brings it along.
+//! A minimal executor: polls a future on this thread and parks in between. The suite needs no other; a store that needs
+//! a runtime provides it.
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-/// Waits for a future on this thread.
+/// Blocks this thread until a future completes.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));

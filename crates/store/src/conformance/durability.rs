@@ -1,4 +1,4 @@
-//! Cases about what stays: what was answered is there after everything was closed and opened again, and time goes on.
+//! Cases about durability: confirmed data survives closing and opening the store, and the store's clock advances.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{Subject, block_on};
 use crate::{Obligation, Query, RunQuery, Store, UnitRefusal};
 
 /// Records, locks, outputs and lists are the same after a restart.
-pub fn everything_is_there_after_a_restart(subject: &dyn Subject) {
+pub fn everything_survives_a_restart(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let mut all = records();
     all.extend(jobs().into_iter().map(|job| Record::Job(Arc::new(job))));
@@ -47,8 +47,8 @@ pub fn everything_is_there_after_a_restart(subject: &dyn Subject) {
     assert_eq!(writer.load(&gone.key()), None, "what was deleted stays deleted");
 }
 
-/// Versions, locks and outputs go on from where they were.
-pub fn work_goes_on_after_a_restart(subject: &dyn Subject) {
+/// Versions, locks and outputs continue after a restart.
+pub fn work_continues_after_a_restart(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let (lock, mine, theirs) = (lock_name("l"), run_id(0, 1), run_id(0, 2));
     writer.put(&run_in(mine, "a", State::Running, Some(1)));
@@ -71,8 +71,8 @@ pub fn work_goes_on_after_a_restart(subject: &dyn Subject) {
     }
 }
 
-/// The store's time goes on, for all of its handles, and never back.
-pub fn time_goes_on(subject: &dyn Subject) {
+/// The store's clock advances for all handles and never goes back.
+pub fn clock_advances(subject: &dyn Subject) {
     let (one, other) = (subject.store(), subject.store());
     let time = |store: &dyn Store| block_on(store.time()).expect("it has a time");
     let mut last = time(&*one);
@@ -87,8 +87,8 @@ pub fn time_goes_on(subject: &dyn Subject) {
     }
 }
 
-/// A store that works says so, and counts.
-pub fn a_healthy_store_says_so(subject: &dyn Subject) {
+/// A working store reports no trouble, and counts commits.
+pub fn healthy_store_reports_no_trouble(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let before = block_on(writer.store.health());
     assert_eq!(before.trouble, None);
@@ -101,7 +101,7 @@ pub fn a_healthy_store_says_so(subject: &dyn Subject) {
     assert!(after.commits > before.commits, "{} is more than {}", after.commits, before.commits);
 }
 
-/// What a store shows.
+/// The observable content of a store.
 #[derive(Debug, PartialEq)]
 struct StoreSnapshot {
     records: Vec<Option<StoredRecord>>,

@@ -8,13 +8,13 @@ use super::test_writer::TestWriter;
 use super::{Subject, block_on};
 use crate::{UnitReceipt, UnitRefusal};
 
-/// Long enough that a store with a real clock has room on both sides of it.
+/// Long enough for a store with a real clock to act before and after expiry.
 const TTL: Span = Span::from_millis(1_500);
-/// Less than the time to live; twice this is more.
+/// Less than the TTL; twice this is more.
 const PART: Span = Span::from_millis(1_000);
 
-/// A lock has one holder until that frees it.
-pub fn a_lock_has_one_holder(subject: &dyn Subject) {
+/// A lock has one holder until the holder releases it.
+pub fn lock_has_one_holder(subject: &dyn Subject) {
     let (mut writer, mut other) = (TestWriter::of(subject), TestWriter::of(subject));
     let (lock, mine, theirs) = (lock_name("größe '\"%_"), run_id(0, 1), run_id(0, 2));
     assert_eq!(writer.lock(&lock), None);
@@ -33,8 +33,8 @@ pub fn a_lock_has_one_holder(subject: &dyn Subject) {
     writer.free(&lock_name("never taken"), mine);
 }
 
-/// A run that takes its lock again still has it.
-pub fn a_holder_can_take_its_lock_again(subject: &dyn Subject) {
+/// A run that takes a lock it already holds keeps it.
+pub fn holder_can_take_its_lock_again(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let (lock, mine, theirs) = (lock_name("l"), run_id(0, 1), run_id(0, 2));
     let first = writer.take(&lock, mine, Some(TTL)).expect("nobody holds it");
@@ -51,8 +51,8 @@ pub fn a_holder_can_take_its_lock_again(subject: &dyn Subject) {
     assert_eq!(writer.holder(&lock), Some(mine), "it has no end any more");
 }
 
-/// Locks are freed before others are taken: one unit can hand a lock over.
-pub fn a_unit_can_hand_a_lock_over(subject: &dyn Subject) {
+/// Locks are released before others are taken, so one unit can hand a lock over.
+pub fn unit_can_hand_a_lock_over(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let (lock, free, mine, theirs) = (lock_name("l"), lock_name("m"), run_id(0, 1), run_id(0, 2));
     let first = writer.take(&lock, mine, None).expect("nobody holds it");
@@ -69,8 +69,8 @@ pub fn a_unit_can_hand_a_lock_over(subject: &dyn Subject) {
     assert!(first < second.fence && fences.contains(&(lock, second.fence)), "{first}, {second:?}, {fences:?}");
 }
 
-/// A lock with a time to live is free after it, and only then.
-pub fn a_lock_runs_out(subject: &dyn Subject) {
+/// A lock with a TTL expires after it, and not before.
+pub fn lock_expires_after_its_ttl(subject: &dyn Subject) {
     let (mut writer, other) = (TestWriter::of(subject), TestWriter::of(subject));
     let (lock, mine, theirs) = (lock_name("l"), run_id(0, 1), run_id(0, 2));
     let before = block_on(writer.store.time()).expect("it has a time");
@@ -89,8 +89,8 @@ pub fn a_lock_runs_out(subject: &dyn Subject) {
     assert_eq!(writer.holder(&lock), Some(theirs), "it is not the old holder's to free");
 }
 
-/// A beat renews locks for the time that they were taken for.
-pub fn beats_renew_locks(subject: &dyn Subject) {
+/// A heartbeat renews locks for the TTL with which they were taken.
+pub fn heartbeats_renew_locks(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let (lock, other, mine) = (lock_name("l"), lock_name("other"), run_id(0, 1));
     let fence = writer.take(&lock, mine, Some(TTL)).expect("nobody holds it");
@@ -109,8 +109,8 @@ pub fn beats_renew_locks(subject: &dyn Subject) {
     assert_eq!(writer.lock(&lock), None, "nobody renewed it");
 }
 
-/// A beat says which locks are lost, and does not get them back.
-pub fn beats_tell_of_lost_locks(subject: &dyn Subject) {
+/// A heartbeat returns the locks that are lost, and does not take them again.
+pub fn heartbeats_report_lost_locks(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let (mine, theirs, node) = (run_id(0, 1), run_id(0, 2), node(1, "n"));
     let [kept, forever, ran_out, taken, never] = ["kept", "forever", "ran out", "taken", "never"].map(lock_name);
@@ -129,7 +129,7 @@ pub fn beats_tell_of_lost_locks(subject: &dyn Subject) {
     assert_eq!(holders, [Some(mine), Some(mine), None, Some(theirs)]);
 }
 
-/// A lock without a time to live is held until it is freed.
+/// A lock without a TTL is held until it is released.
 pub fn a_lock_without_end_stays(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let (lock, mine) = (lock_name("l"), run_id(0, 1));
