@@ -1,5 +1,5 @@
-//! Any text as a schedule: a mistake at its place, or a schedule whose canonical text means the same and that keeps its
-//! promises from any instant.
+//! Arbitrary text as a schedule: either an error with a position, or a schedule whose canonical text is equivalent and
+//! that keeps its guarantees from any instant.
 
 #![no_main]
 
@@ -21,7 +21,7 @@ fuzz_target!(|input: (i64, &str)| {
         1 => zones().get("Australia/Lord_Howe").expect("known"),
         _ => Zone::utc(),
     };
-    // Within the years that people schedule in, and a little beyond.
+    // The years that schedules cover, and some beyond.
     let at = Instant::from_micros(at % (150 * 366 * 86_400 * 1_000_000));
     match compile(&spec, &zone) {
         Ok(schedule) => check_schedule(&schedule, at),

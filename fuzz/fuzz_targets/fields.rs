@@ -1,4 +1,4 @@
-//! Any texts as named cron fields.
+//! Arbitrary texts as named cron fields.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Schedules of every kind with any parts, in any zone, under any policy, from any instant.
+//! Schedules of every kind with arbitrary parts, in any zone, under any policy, from any instant.
 
 #![no_main]
 
@@ -141,7 +141,7 @@ fuzz_target!(|input: Input| {
     spec.calendar = calendar.map(|text| CalendarExpr::parse(text).expect("a good expression"));
     if let Ok(schedule) = compile(&spec, &zone) {
         check_schedule(&schedule, Instant::from_secs(i64::from(input.from)));
-        // The changes of a zone's offset are where mistakes hide: go to the next one and around it.
+        // Bugs are most likely near offset changes, so start around the next one.
         if let Some(change) = zone.changes(i64::from(input.from), i64::MAX).next() {
             for near in [-3600, -1, 0, 1, 3600] {
                 check_schedule(&schedule, Instant::from_secs(change.at + near));

@@ -1,4 +1,5 @@
-//! The small parsers: spans, times of day, dates, bounds, instants and policies. What they read, they print and read again.
+//! The small parsers: spans, times of day, dates, bounds, instants and policies. What they parse, they print and parse
+//! again.
 
 #![no_main]
 

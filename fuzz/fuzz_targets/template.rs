@@ -1,4 +1,5 @@
-//! Any text as a template, bound to a few values: a mistake at its place, or a text of bounded length, in bounded time.
+//! Arbitrary text as a template, bound to a few values: either an error with a position, or a text of bounded length,
+//! in bounded time.
 
 #![no_main]
 
@@ -28,7 +29,7 @@ fuzz_target!(|text: &str| {
     assert!(template.required_names().is_subset(&template.names()));
     match template.bind(bindings()) {
         Ok(bound) if template.is_literal() => assert_eq!(bound, text),
-        // The same values give the same text.
+        // The same values yield the same text.
         Ok(bound) => assert_eq!(template.bind(bindings()).as_ref(), Ok(&bound)),
         Err(error) => check_mistake(text, &error),
     }

@@ -159,8 +159,8 @@ impl Agenda {
         self.plan.reschedule(due, at);
     }
 
-    /// Counts a run of a backlog, if no more than `rate` have started in this second. Otherwise returns how long the
-    /// next second is away.
+    /// Counts a run of a backlog, if fewer than `rate` have started in this second. Otherwise returns the time until
+    /// the next second.
     pub(crate) fn take_catch_up(&mut self, uptime: Span, rate: u32) -> Result<(), Span> {
         if self.catch_up.take(uptime, rate) {
             return Ok(());

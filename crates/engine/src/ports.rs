@@ -67,7 +67,6 @@ pub trait ProgramRunner: Send + Sync + fmt::Debug {
 /// A program to be started.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LaunchRequest {
-    /// The run.
     pub run: Arc<Run>,
     /// The fence of its lock.
     pub fence: Option<u64>,
@@ -170,7 +169,6 @@ pub enum EngineEvent<'a> {
     },
     /// A command that no request waits for was not carried out, because it was rejected or the store refused it for good.
     CommandDropped {
-        /// The command.
         command: &'a Command,
         /// Why it was not carried out.
         reason: &'a str,

@@ -147,7 +147,7 @@ fn unreadable_folder_keeps_its_jobs() {
     assert!(refresh(&mut live));
     let found = directory(&mut live);
     assert_eq!(ids(&found), "a in/b", "an empty one is more likely one that is not mounted");
-    assert!(folder.lines(&found)[0].contains("there is no job file in it any more"));
+    assert!(folder.lines(&found)[0].contains("it contains no job files any more"));
     fs::remove_dir(folder.0.join("jobs")).expect("empty");
     symlink("away", folder.0.join("jobs")).expect("a link");
     assert!(refresh(&mut live));

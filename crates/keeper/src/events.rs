@@ -19,8 +19,8 @@ use crate::clock;
 const EVENTS_MAX: usize = 256;
 /// Tokens from here on stand for processes; those below for the single sources.
 const PROCESSES: u64 = 1 << 32;
-/// Signals that are blocked and read here. The last two are ignored: the keeper does not end because a terminal closes
-/// or a file may not grow.
+/// Signals that are blocked and read here. The last two are ignored: the keeper does not end if a terminal closes or a
+/// file reaches its size limit.
 const SIGNALS: [Signal; 5] = [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGXFSZ];
 
 /// Where something happened.
@@ -30,9 +30,8 @@ pub(crate) enum Source {
     Signals,
     /// A connection to be accepted.
     Listener,
-    /// The connection that has not said hello yet.
+    /// The connection that has not sent a hello yet.
     Pending,
-    /// The daemon.
     Daemon,
     /// The pipe of the second stage with this pid.
     StageReport(i32),

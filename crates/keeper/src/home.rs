@@ -147,7 +147,7 @@ pub(crate) fn close_inherited() -> io::Result<()> {
     Ok(())
 }
 
-/// Which start of the machine this is.
+/// The id of the current boot of the machine.
 pub(crate) fn boot_id() -> Result<String, KeeperError> {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").map_err(KeeperError::io("read the boot id"))?;
     Ok(text.trim().to_owned())

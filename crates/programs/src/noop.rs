@@ -53,8 +53,8 @@ impl Noops {
         }
     }
 
-    /// Continues with a run's program that an earlier daemon started. There is no process that could have been lost, so
-    /// it ends when it would have ended. One that was asked to stop has ended in the meantime.
+    /// Adopts a run's program that an earlier daemon started. There is no process that could have been lost, so it ends
+    /// when it would have ended. A program with a requested stop has ended in the meantime.
     pub fn adopt(&mut self, run: &Run, now: Instant, uptime: Span) {
         let Some(ResolvedProgram::Noop(duration)) = run.work else {
             return self.report(run.id, unsupported(run));
@@ -86,7 +86,7 @@ impl Noops {
         }
     }
 
-    /// Asks a run's program to end, as its job says.
+    /// Requests the end of a run's program, as its job defines it.
     pub fn stop(&mut self, run: &Run) {
         self.signal(run.id, run.terms.signal);
     }
@@ -97,7 +97,7 @@ impl Noops {
         self.report(run, report);
     }
 
-    /// Takes up to `most` reports that there are by now.
+    /// Takes up to `most` available reports.
     pub fn take(&mut self, uptime: Span, most: usize) -> Vec<(RunId, ProgramReport)> {
         while self.reports.len() < most
             && let Some((_, run)) = self.ends.first().copied().filter(|(end, _)| *end <= uptime)

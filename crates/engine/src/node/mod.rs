@@ -87,7 +87,6 @@ pub enum EngineError {
     /// Another live node has the same name.
     #[error("another running node has the name `{name}` ({other})")]
     NameTaken {
-        /// The name.
         name: String,
         /// The other node.
         other: NodeId,

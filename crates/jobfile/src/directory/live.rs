@@ -162,8 +162,8 @@ impl RootFiles {
         self.is_absent = !has_root || self.has_jobs() && !found.iter().any(|found| found.kind == FileKind::Job);
         if self.is_absent {
             if has_root {
-                let message = "there is no job file in it any more, so all its jobs stay as they are";
-                let hint = "is it mounted? once one job file is in it, jobs without a file go";
+                let message = "it contains no job files any more, so all its jobs are kept";
+                let hint = "check whether it is mounted; once it contains a job file, jobs without a file are removed";
                 mistakes.push(Mistake::new(self.root.path.to_string_lossy(), 0..0, message).hint(hint));
             }
             let is_changed = self.mistakes != mistakes;

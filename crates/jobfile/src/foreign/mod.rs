@@ -31,7 +31,6 @@ pub struct FormNote {
 /// A job in a foreign form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WrittenForm {
-    /// The form.
     pub form: ForeignForm,
     /// Keys of a job file that the form cannot express, in order. If there are any, the form marks the job as not
     /// runnable.

@@ -89,12 +89,10 @@ impl KeyTable {
     }
 }
 
-/// One key.
 #[derive(Debug)]
 pub struct KeySpec {
     /// Canonical name.
     pub name: &'static str,
-    /// Accepted aliases.
     pub aliases: &'static [&'static str],
     /// The values that it accepts.
     pub shape: ValueShape,
@@ -175,7 +173,6 @@ pub enum ValueShape {
         /// Maximum.
         most: i64,
     },
-    /// A number.
     Number {
         /// Minimum.
         least: f64,
@@ -199,7 +196,6 @@ pub enum ValueShape {
     },
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A list.
     List(&'static ValueShape),
     /// A list with at least one item.
     Some(&'static ValueShape),
@@ -235,7 +231,7 @@ mod tests {
             let mut seen = BTreeSet::new();
             assert!(table.doc.ends_with('.'), "{}", table.name);
             for name in table.names() {
-                assert!(seen.insert(name), "{}: {name} stands twice", table.name);
+                assert!(seen.insert(name), "{}: duplicate {name}", table.name);
             }
             for key in table.keys {
                 assert!(key.doc.ends_with('.'), "{}.{}", table.name, key.name);

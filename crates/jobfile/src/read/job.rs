@@ -74,7 +74,7 @@ impl JobReader<'_> {
         match mask {
             Some(mask) if !is_decimal => Some(mask),
             Some(_) => {
-                let message = format!("`umask` is the number {digits}, and it is unclear whether octal is meant");
+                let message = format!("`umask` is the number {digits}, which may be decimal or octal");
                 self.refuse(item, message, format!("write `\"0{digits}\"` or `0o{digits}`"))
             }
             None => self.wrong(item, "a mask in octal digits, at most 777", "\"022\""),

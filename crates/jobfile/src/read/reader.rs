@@ -149,7 +149,7 @@ impl<'t> JobReader<'t> {
                 ScalarKind::Bool(value) => self.refuse(
                     item,
                     format!("`{}` must be a text, but is `{value}`", item.name),
-                    format!("quote it if the word is meant: \"{value}\""),
+                    format!("quote it if a text is intended: \"{value}\""),
                 ),
                 _ => self.not_empty(item, scalar),
             },

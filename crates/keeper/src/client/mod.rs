@@ -37,7 +37,7 @@ pub struct ClientOptions {
     pub data: PathBuf,
     /// The program that becomes a keeper when it is called as `PROGRAM keeper --data DIR`.
     pub program: PathBuf,
-    /// The daemon's version, for people.
+    /// The daemon's version, for messages.
     pub version: String,
     /// Further arguments with which a keeper is started, so that it logs as the daemon does.
     pub log_args: Vec<String>,
@@ -62,7 +62,7 @@ pub enum KeeperEvent {
         version: String,
         /// The keeper's process.
         pid: u32,
-        /// What the keeper cannot do on this machine, in words.
+        /// What the keeper cannot do on this machine, as messages.
         warnings: Vec<String>,
     },
     /// The keeper sent a message.

@@ -73,7 +73,7 @@ impl Journal {
         Ok(Self { file, size, end, first_end: end, open_runs, max, pending: Vec::new(), is_urgent: false })
     }
 
-    /// How many more runs there is room for.
+    /// The number of further runs that fit into the journal.
     fn room(&self) -> u64 {
         let used = self.end + self.pending.len() as u64 + self.open_runs * RUN_MAX;
         self.size.saturating_sub(used) / RUN_MAX

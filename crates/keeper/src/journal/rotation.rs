@@ -17,7 +17,7 @@ pub(crate) struct RotatingJournal {
     journal: Journal,
     /// The keeper's directory.
     folder: OwnedFd,
-    /// Which start of the machine this is.
+    /// The id of the current boot.
     boot: String,
     /// How large a journal may become.
     max: u64,
@@ -33,7 +33,7 @@ impl RotatingJournal {
         Ok(Self { journal, folder, boot, max, not_before: 0 })
     }
 
-    /// How many more runs there is room for.
+    /// The number of further runs that fit into the journal.
     pub(crate) fn room(&self) -> u64 {
         self.journal.room()
     }

@@ -126,7 +126,7 @@ fn carry_out(
 pub(super) fn signal_group(pid: Option<i32>, signal: i32) {
     let Some(pid) = pid.and_then(Pid::from_raw) else { return };
     match Signal::from_named_raw(signal) {
-        // The group may be dead already, which SIGCHLD tells.
+        // The group may be dead already, which SIGCHLD reports.
         Some(signal) => drop(kill_process_group(pid, signal)),
         None => log::line(&format!("signal {signal} cannot be sent")),
     }

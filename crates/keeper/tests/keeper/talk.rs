@@ -1,4 +1,4 @@
-//! How the keeper answers daemons that are new, old, invalid, slow or not daemons at all.
+//! How the keeper responds to daemons that are new, old, invalid or slow, and to other clients.
 
 use std::io::{Read, Write};
 

@@ -14,7 +14,7 @@ use cronhold_core::RunId;
 
 /// The folder in the data directory. It exists once a program has truncated its output.
 const FOLDER: &str = "output-restarts";
-/// What a file is called until it is complete.
+/// Suffix of a file until it is complete.
 const PARTIAL: &str = "new";
 
 /// The recorded offsets of all runs whose programs truncated their output.

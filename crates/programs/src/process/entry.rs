@@ -41,7 +41,6 @@ pub(super) enum ProcessState {
     Uncertain,
     /// An earlier daemon may have started it. The keeper's list decides.
     Sought,
-    /// It runs.
     Running,
     /// It has ended, and its output is being stored.
     Ended(ProgramEnd),

@@ -43,7 +43,7 @@ impl Default for KeeperLink {
 }
 
 impl KeeperLink {
-    /// There is a connection. The list comes next.
+    /// There is a connection. The list follows.
     pub(super) fn connected(&mut self, is_other_version: bool) {
         self.state = LinkState::Listing(Vec::new());
         if self.replacement != Replacement::Done {
@@ -80,7 +80,7 @@ impl KeeperLink {
         matches!(self.state, LinkState::Up)
     }
 
-    /// Whether the keeper is to be asked to retire as soon as it has nothing to do.
+    /// Whether the keeper is to be asked to retire as soon as it is idle.
     pub(super) fn is_replacement_pending(&self) -> bool {
         self.is_up() && self.replacement == Replacement::Pending
     }

@@ -60,7 +60,7 @@ impl DateFile {
         };
         match dated(date, at + date_at) {
             Ok(_) if bound.is_some() => {
-                self.mistakes.push(TextError::new(keyword, format!("`{word}` stands in this file twice")));
+                self.mistakes.push(TextError::new(keyword, format!("duplicate `{word}`")));
             }
             Ok(date) => *bound = Some(date),
             Err(mistake) => self.mistakes.push(mistake),

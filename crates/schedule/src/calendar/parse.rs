@@ -28,7 +28,7 @@ pub(super) fn expression(text: &str) -> Result<ExprNode, TextError> {
     let root = parser.sum()?;
     if let Some((token, at)) = parser.peek() {
         return Err(match token {
-            CalendarToken::Close => TextError::new(at, "this parenthesis closes nothing"),
+            CalendarToken::Close => TextError::new(at, "unmatched closing parenthesis"),
             CalendarToken::Comma => TextError::new(at, "only weekdays are listed with commas").hint(OPERATORS_HINT),
             _ => TextError::new(at, "expected an operator before this").hint(OPERATORS_HINT),
         });
@@ -50,7 +50,7 @@ pub fn check_name(name: &str) -> Result<(), TextError> {
     if let Some((at, c)) = name.char_indices().find(|(_, c)| !is_word(*c)) {
         return Err(TextError::new(
             at..at + c.len_utf8(),
-            format!("`{}` cannot stand in a calendar's name", printable(c)),
+            format!("`{}` is not allowed in a calendar's name", printable(c)),
         ));
     }
     if name.split('/').any(|part| part.is_empty() || part.starts_with('.')) {
@@ -63,7 +63,7 @@ pub fn check_name(name: &str) -> Result<(), TextError> {
         return wrong(format!("`{}` is not a calendar's name: it begins or ends with a dash", shortened(name)));
     }
     if weekday_range(name).is_some() || is_reserved(name) {
-        return wrong(format!("`{}` has a meaning of its own and cannot be a calendar's name", shortened(name)));
+        return wrong(format!("`{}` is a reserved word and cannot be a calendar's name", shortened(name)));
     }
     Ok(())
 }
@@ -208,7 +208,7 @@ fn tokens(text: &str) -> Result<Vec<(CalendarToken<'_>, Range<usize>)>, TextErro
                 word_token(word, at)?
             }
             _ => {
-                let message = format!("`{}` means nothing in a calendar", printable(c));
+                let message = format!("`{}` is not allowed in a calendar expression", printable(c));
                 return Err(TextError::new(at..at + len, message).hint(OPERATORS_HINT));
             }
         };
@@ -239,7 +239,7 @@ fn check_minus(left: &ExprNode, right: &ExprNode, at: Range<usize>) -> Result<()
     match (left, right) {
         (ExprNode::Weekdays(a), ExprNode::Weekdays(b)) if a.count_ones() == 1 && b.count_ones() == 1 => {
             let (a, b) = (weekdays_text(*a), weekdays_text(*b));
-            Err(TextError::new(at, format!("`{a} - {b}` takes {b} away from {a}"))
+            Err(TextError::new(at, format!("`{a} - {b}` means {a} without {b}"))
                 .hint(format!("a range of weekdays has no blanks: `{a}-{b}`")))
         }
         _ => Ok(()),
@@ -288,14 +288,14 @@ mod tests {
             ("Mon Fri", 4..7, "expected an operator before this"),
             ("(a b)", 3..4, "expected an operator or `)`"),
             ("(a + b", 0..1, "never closed"),
-            ("a + b)", 5..6, "closes nothing"),
+            ("a + b)", 5..6, "unmatched closing parenthesis"),
             ("a,b", 1..2, "only weekdays are listed"),
             ("Mon,", 3..4, "expected a weekday after the comma"),
             ("Mon,Fryday", 4..10, "`Fryday` is not a weekday (did you mean `Friday`?)"),
             ("Mon,holidays", 4..12, "join calendars with `+`"),
             ("a -b", 2..3, "a minus needs a blank on both sides"),
             ("a- b", 1..2, "a minus needs a blank on both sides"),
-            ("Mon - Fri", 4..5, "`Mon - Fri` takes Fri away from Mon (a range of weekdays has no blanks: `Mon-Fri`)"),
+            ("Mon - Fri", 4..5, "`Mon - Fri` means Mon without Fri (a range of weekdays has no blanks: `Mon-Fri`)"),
             ("a – b", 2..5, "`–` means nothing"),
             ("a\u{0}", 1..2, "`\\u{0}` means nothing"),
             ("../secret", 0..9, "begins with a dot"),

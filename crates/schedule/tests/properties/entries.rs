@@ -39,7 +39,6 @@ impl Values {
         Self { text: "*".to_owned(), values: (shape.min..=shape.max).collect(), free: true, star: true }
     }
 
-    /// One value.
     pub(crate) fn only(value: u32) -> Self {
         Self { text: value.to_string(), values: [value].into(), free: false, star: false }
     }

@@ -14,7 +14,7 @@ use crate::url::RedisUrl;
 
 static ECHO: LazyLock<Script> = LazyLock::new(|| Script::new(&["local answer = ARGV[1]", "return {answer, #KEYS}"]));
 
-/// Calls that a script is asked for in one go.
+/// Number of script calls in one batch.
 const CALLS: usize = 20;
 
 struct ManagerFixture {
@@ -37,7 +37,7 @@ impl ManagerFixture {
         self.runtime.block_on(self.connections.request_one(command(words)))
     }
 
-    /// Asks until it is answered. What is said meanwhile must be passing.
+    /// Retries a command until it gets a reply. All faults meanwhile must be transient.
     fn ask_until_answered(&self, words: &[&str]) -> Value {
         until("an answer", || match self.ask(words) {
             Ok(answer) => Some(answer),

@@ -1,4 +1,4 @@
-//! What stands behind the question mark: how Cronken's keys are kept, and how long answers are waited for.
+//! The query parameters of the URL: how Cronken's keys are kept, and timeouts.
 
 use std::time::Duration;
 

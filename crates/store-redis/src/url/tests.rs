@@ -1,4 +1,4 @@
-//! URLs as tables of text: what is read and printed back, and what is said about mistakes.
+//! URLs in tables: what is parsed and printed back, and the error messages.
 
 use super::RedisUrl;
 

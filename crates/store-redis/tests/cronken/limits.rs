@@ -1,4 +1,4 @@
-//! Results are kept up to a limit, and keys of a wrong type are left alone.
+//! Results are limited in number, and keys of the wrong type are left alone.
 
 use cronhold_core::State;
 use cronhold_core::record::RecordKey;

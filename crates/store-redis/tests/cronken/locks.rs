@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::place::{NS, Place, lock_name};
 
-/// Where the lock `backup` is.
+/// The key of the lock `backup`.
 const BACKUP: &str = "locks:89121dc99c7db9ce2553a093a2ab29e07f7df34f";
 
 fn run(number: u8) -> RunId {
@@ -101,11 +101,11 @@ fn expired_lock_can_be_taken() {
 fn released_lock_stays_for_peers_until_its_occurrence_is_old() {
     let place = Place::with("peers=cronken");
     let lock = lock_name("backup");
-    // Long ago: nobody's clock is so late.
+    // An old occurrence: no clock is that late.
     place.take(&lock, run(1), Some(Span::from_secs(10))).expect("it is free");
     place.free(&lock, run(1));
     assert_eq!(place.kind(BACKUP), "none");
-    // Now.
+    // A current occurrence.
     let now = place.run("backup").id;
     place.take(&lock, now, Some(Span::from_secs(10))).expect("it is free");
     place.free(&lock, now);

@@ -1,4 +1,4 @@
-//! That nodes of Cronken run the same jobs is a fact of the namespace, whatever the URL of whoever comes says.
+//! Whether nodes of Cronken run the same jobs is stored in the namespace, regardless of the URLs of other nodes.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::place::{Place, lock_name, open};
 
-/// Where the lock `backup` is.
+/// The key of the lock `backup`.
 const BACKUP: &str = "locks:89121dc99c7db9ce2553a093a2ab29e07f7df34f";
 
 fn knows_peers(store: &RedisStore) -> bool {
@@ -22,12 +22,12 @@ fn warnings(store: &RedisStore) -> String {
     block_on(store.health()).warnings.join("\n")
 }
 
-/// What the namespace says.
+/// The stored `peers` word.
 fn said(place: &Place) -> serde_json::Value {
     place.at("HGET", "cronhold:meta", &["peers"])
 }
 
-/// Frees a lock of a run that is due now. Answers whether it stays a while for nodes of another kind.
+/// Releases a lock of a run that is due now. Returns whether the key stays for a while for foreign nodes.
 fn stays(place: &Place) -> bool {
     let (lock, now) = (lock_name("backup"), place.run("backup").id);
     place.take(&lock, now, Some(Span::from_secs(10))).expect("it is free");

@@ -53,7 +53,7 @@ fn definitions_are_settled_only_if_unchanged() {
     let [ours, theirs] = [DefinitionRules::Ours, DefinitionRules::Theirs].map(DefinitionStatus::Settled);
     assert_eq!(standing(), [new.clone(), named("b", ours), named("c", theirs)]);
 
-    // Somebody else changes one and removes another.
+    // Another client changes one and removes another.
     place.at("HSET", "jobs", &["b", "{\"b\":2}"]);
     place.at("HDEL", "jobs", &["c"]);
     assert_eq!(standing(), [new.clone(), named("b", DefinitionStatus::Changed), named("c", DefinitionStatus::Changed)]);
@@ -124,7 +124,7 @@ fn event_subscription_reconnects() {
     listener.join().expect("the listener ends");
 }
 
-/// What is read next has to be read by the rules that hold then.
+/// Definitions that are read next must be read by the rules that apply then.
 #[test]
 fn reading_definitions_reveals_peers() {
     let place = Place::new();
@@ -134,7 +134,7 @@ fn reading_definitions_reveals_peers() {
     assert!(!shared.has_foreign_nodes(), "nothing was asked");
     block_on(shared.forms(None)).expect("forms are read");
     assert!(shared.has_foreign_nodes());
-    // A store that went back may have forgotten it. Whether it is so is for beats to know, which notice that.
+    // A store that was rolled back may have lost it. Heartbeats detect that.
     place.at("HDEL", "cronhold:meta", &["peers"]);
     block_on(shared.forms(None)).expect("forms are read");
     assert!(shared.has_foreign_nodes());

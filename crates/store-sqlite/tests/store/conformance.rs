@@ -1,4 +1,4 @@
-//! The suite of the port, on files.
+//! The conformance suite on files.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! What the store says when its disk is full or somebody else is in its way, and that it goes on by itself afterwards.
+//! Faults of a full disk and of locks by other processes, and that the store recovers without a restart.
 
 use cronhold_core::record::{Record, RecordKey};
 use cronhold_store::conformance::block_on;
@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use crate::places::Place;
 use crate::samples::{delete, options, run, run_id, unit};
 
-/// Units of a commit that needs more room than there is.
+/// Units of a commit that exceeds the size limit.
 const TOO_MANY: u64 = 2_000;
 
 #[test]
@@ -31,7 +31,7 @@ fn full_disk_rejects_writes_and_loses_nothing() {
     assert!(matches!(append, Err(Fault::ReadOnly(_))), "{append:?}");
     assert_eq!(there(&store, 0..TOO_MANY), 200, "what was done is there, and nothing else");
 
-    // Somebody makes room.
+    // Free some space.
     let gone = (0..100).map(|number| delete(TOO_MANY + number, number, RecordKey::Run(run_id(number)))).collect();
     assert!(block_on(store.commit(gone)).iter().all(Result::is_ok));
     let again = (200..250).map(|number| unit(number, run(number))).collect();
@@ -73,7 +73,7 @@ fn unreadable_rows_are_named() {
     }
 }
 
-/// How many of these runs are there.
+/// Number of these runs that are stored.
 fn there(store: &SqliteStore, numbers: std::ops::Range<u64>) -> usize {
     let keys: Vec<RecordKey> = numbers.map(|number| RecordKey::Run(run_id(number))).collect();
     let found = block_on(store.load(&keys)).expect("it can be read");

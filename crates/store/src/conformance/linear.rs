@@ -34,9 +34,7 @@ pub struct HistoryEvent<C, A> {
     pub began: u64,
     /// The position of its end.
     pub ended: u64,
-    /// The request.
     pub call: C,
-    /// The reply.
     pub answer: A,
 }
 

@@ -130,7 +130,7 @@ pub fn heartbeats_report_lost_locks(subject: &dyn Subject) {
 }
 
 /// A lock without a TTL is held until it is released.
-pub fn a_lock_without_end_stays(subject: &dyn Subject) {
+pub fn lock_without_ttl_stays_held(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let (lock, mine) = (lock_name("l"), run_id(0, 1));
     writer.take(&lock, mine, None).expect("nobody holds it");

@@ -104,7 +104,7 @@ macro_rules! conformance_cases {
             locks::lock_expires_after_its_ttl
             locks::heartbeats_renew_locks
             locks::heartbeats_report_lost_locks
-            locks::a_lock_without_end_stays
+            locks::lock_without_ttl_stays_held
             locks::fences_only_grow
             due::due_records_are_ordered
             due::due_records_are_paged

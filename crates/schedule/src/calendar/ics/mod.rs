@@ -106,7 +106,7 @@ impl IcsFile {
             }
             Some((open, begin)) => {
                 self.open.push((open.clone(), begin));
-                let message = format!("END:{} ends nothing, END:{} was expected", shortened(name), shortened(&open));
+                let message = format!("unexpected END:{}, expected END:{}", shortened(name), shortened(&open));
                 self.broken(line.at(), message)
             }
             None => self.not_a_calendar(line),
@@ -144,7 +144,7 @@ impl IcsFile {
             match expand(event, others, &mut days, &mut steps, &mut self.mistakes) {
                 Ok(until) => last = last.max(until),
                 Err(TooManySteps) => {
-                    let message = format!("the rules up to here take more than {STEPS_MAX} steps to work out");
+                    let message = format!("the rules up to here take more than {STEPS_MAX} steps to expand");
                     self.mistakes.push(TextError::new(event.at.clone(), message).hint("split the file"));
                     break;
                 }
@@ -307,7 +307,7 @@ mod tests {
             ("DTSTART:20260101\nDTEND:20251231", "20251231", "ends before it begins"),
             ("DTSTART:20260101\nDTEND:20260101T100000", "20260101T100000", "both be dates"),
             ("DTSTART:20260101\nDURATION:PT1H", "PT1H", "lasts whole days"),
-            ("DTSTART:20260101\nDURATION:-P1D", "-P1D", "less than no time"),
+            ("DTSTART:20260101\nDURATION:-P1D", "-P1D", "cannot be negative"),
             ("DTSTART:20260101\nDTEND:20260102\nDURATION:P1D", "P1D", "both DTEND and DURATION"),
             ("DTSTART:20260101\nRRULE:FREQ=MONTHLY;BYSETPOS=1", "BYSETPOS=1", "BYSETPOS is not supported"),
             ("DTSTART:20260101\nRRULE:FREQ=DAILY\nRRULE:FREQ=DAILY", "RRULE:FREQ=DAILY\r\nEND", "RRULE twice"),
@@ -348,7 +348,7 @@ mod tests {
             ("\nBEGIN:VEVENT", 1..13, "expected BEGIN:VCALENDAR"),
             ("BEGIN:VCALENDAR", 0..15, "VCALENDAR never ends (the file may have been cut off)"),
             ("BEGIN:VCALENDAR\nBEGIN:VEVENT\n", 16..28, "VEVENT never ends"),
-            ("BEGIN:VCALENDAR\nBEGIN:VEVENT\nEND:VCALENDAR", 29..42, "END:VCALENDAR ends nothing, END:VEVENT"),
+            ("BEGIN:VCALENDAR\nBEGIN:VEVENT\nEND:VCALENDAR", 29..42, "unexpected END:VCALENDAR, expected END:VEVENT"),
             ("BEGIN:VCALENDAR\nEND:VCALENDAR\nEND:VCALENDAR", 30..43, "expected BEGIN:VCALENDAR"),
         ] {
             let found = Calendar::from_ics(text).expect_err(text);
@@ -366,7 +366,7 @@ mod tests {
         let endless = file(&["DTSTART:00000101\nRRULE:FREQ=DAILY"; 1_000]);
         let found = Calendar::from_ics(&endless).expect_err("too much work");
         assert_eq!(found.len(), 1);
-        assert!(found[0].message.contains("steps to work out"), "{}", found[0]);
+        assert!(found[0].message.contains("steps to expand"), "{}", found[0]);
         assert!(Calendar::from_ics(&"x".repeat(5 << 20)).expect_err("too long")[0].message.contains("at most 4 MiB"));
         let parts = file(&[&format!("DTSTART:20260101\nRRULE:{}", "x;".repeat(100_000))]);
         assert_eq!(Calendar::from_ics(&parts).expect_err("garbage").len(), 100);

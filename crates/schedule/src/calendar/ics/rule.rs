@@ -116,7 +116,7 @@ impl RuleParser {
         };
         let name = PARTS[index];
         if self.seen >> index & 1 == 1 {
-            return Err(TextError::new(0..part.len(), format!("{name} stands in this rule twice")));
+            return Err(TextError::new(0..part.len(), format!("duplicate {name} in this rule")));
         }
         self.seen |= 1 << index;
         let read = match name {
@@ -267,7 +267,7 @@ mod tests {
             ("FREQ=DAILY;COUNT=+5", vec![(17..19, "at least 1 for COUNT")]),
             ("FREQ=DAILY;COUNT=9999999999", vec![(17..27, "at least 1 for COUNT")]),
             ("FREQ=DAILY;COUNT=2;UNTIL=20260101", vec![(0..33, "both COUNT and UNTIL")]),
-            ("FREQ=DAILY;FREQ=DAILY", vec![(11..21, "FREQ stands in this rule twice")]),
+            ("FREQ=DAILY;FREQ=DAILY", vec![(11..21, "duplicate FREQ in this rule")]),
             ("FREQ=DAILY;UNTIL=tomorrow", vec![(17..25, "`tomorrow` is not a date")]),
             ("FREQ=YEARLY;BYMONTH=1,13", vec![(22..24, "a month from 1 to 12")]),
             ("FREQ=MONTHLY;BYMONTHDAY=0", vec![(24..25, "a day of the month")]),

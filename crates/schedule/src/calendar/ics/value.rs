@@ -18,7 +18,6 @@ pub(super) enum TimeFrame {
     Date,
     /// Local time in whatever zone the reader is in.
     Floating,
-    /// UTC.
     Utc,
     /// Local time in a zone, named as in the file.
     Zone(String),
@@ -122,7 +121,7 @@ impl IcsDuration {
                 .hint("such as P1D, P2W or PT8H30M")
         };
         if text.starts_with('-') {
-            return Err(TextError::new(0..text.len(), "an event cannot last less than no time"));
+            return Err(TextError::new(0..text.len(), "a duration cannot be negative"));
         }
         let mut rest = text.strip_prefix('+').unwrap_or(text).strip_prefix('P').ok_or_else(wrong)?;
         let mut duration = Self { secs: 0, whole_days: true };
