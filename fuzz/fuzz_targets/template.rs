@@ -8,13 +8,13 @@ use std::sync::{Arc, OnceLock};
 use cronhold_core::Template;
 use cronhold_core::template::Bindings;
 use cronhold_fuzz::{calendars, check_mistake};
-use cronhold_schedule::Zones;
+use cronhold_schedule::ZoneRegistry;
 use libfuzzer_sys::fuzz_target;
 
 fn bindings() -> &'static Bindings {
     static BINDINGS: OnceLock<Bindings> = OnceLock::new();
     BINDINGS.get_or_init(|| {
-        let world = Bindings::new(Arc::new(Zones::bundled()), Arc::new(calendars().clone()));
+        let world = Bindings::new(Arc::new(ZoneRegistry::bundled()), Arc::new(calendars().clone()));
         let named = world.with("region", "us".to_owned()).with("date", "2026-03-29".to_owned());
         named.with("time", "2026-03-29T01:00:00Z".to_owned()).with("a", "{{ region }}".to_owned())
     })

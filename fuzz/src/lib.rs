@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-use cronhold_schedule::calendar::{Calendar, Calendars};
-use cronhold_schedule::{CompileError, Instant, Schedule, Spec, Surroundings, TextError, Zone, Zones};
+use cronhold_schedule::calendar::{Calendar, CalendarSet};
+use cronhold_schedule::{CompileContext, CompileError, Instant, Schedule, ScheduleSpec, TextError, Zone, ZoneRegistry};
 
 /// Maximum length of a message for any input.
 const MESSAGE_MAX: usize = 600;
@@ -11,9 +11,9 @@ const MESSAGE_MAX: usize = 600;
 const STEPS: usize = 4;
 
 /// The zones, built once.
-pub fn zones() -> &'static Zones {
-    static ZONES: OnceLock<Zones> = OnceLock::new();
-    ZONES.get_or_init(Zones::bundled)
+pub fn zones() -> &'static ZoneRegistry {
+    static ZONES: OnceLock<ZoneRegistry> = OnceLock::new();
+    ZONES.get_or_init(ZoneRegistry::bundled)
 }
 
 /// A zone by index into all names.
@@ -24,10 +24,10 @@ pub fn zone(index: u16) -> Zone {
 }
 
 /// Calendars that expressions can name.
-pub fn calendars() -> &'static Calendars {
-    static CALENDARS: OnceLock<Calendars> = OnceLock::new();
+pub fn calendars() -> &'static CalendarSet {
+    static CALENDARS: OnceLock<CalendarSet> = OnceLock::new();
     CALENDARS.get_or_init(|| {
-        let mut calendars = Calendars::new();
+        let mut calendars = CalendarSet::new();
         let dates = "STOP 2030-01-01\n2026-01-01\n2026-05-01\n2026-12-25\n2028-02-29\n";
         calendars.insert("holidays", Calendar::from_dates(dates).expect("a good file"));
         calendars.insert("business", Calendar::weekdays(0b011_1110));
@@ -37,8 +37,8 @@ pub fn calendars() -> &'static Calendars {
 }
 
 /// A schedule in a zone.
-pub fn compile(spec: &Spec, zone: &Zone) -> Result<Schedule, CompileError> {
-    Schedule::compile(spec, Surroundings { zones: zones(), zone, calendars: calendars(), job: "fuzz/job" })
+pub fn compile(spec: &ScheduleSpec, zone: &Zone) -> Result<Schedule, CompileError> {
+    Schedule::compile(spec, CompileContext { zones: zones(), zone, calendars: calendars(), job: "fuzz/job" })
 }
 
 /// Checks that an error points into its text at character boundaries and has a short message.

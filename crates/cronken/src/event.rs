@@ -247,7 +247,7 @@ mod tests {
             assert_eq!(CronkenEvent::parse(&text), Ok(None), "{text}");
             let value: Value = serde_json::from_str(&text).expect("JSON");
             let (action, args) = (value["action"].as_str().expect("a text"), &value["args"]);
-            assert!(CronkenEvent::from_action(action, args).is_ok(), "others understand it");
+            assert!(CronkenEvent::from_action(action, args).is_ok(), "foreign nodes understand it");
         }
     }
 }

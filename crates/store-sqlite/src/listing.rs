@@ -250,7 +250,7 @@ pub(crate) mod testing {
     }
 
     pub(crate) fn plan(connection: &Connection, sql: &str) -> String {
-        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("it can be asked");
+        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("a valid query");
         // Unbound parameters are NULL, which is sufficient for a plan.
         let steps = statement.raw_query().mapped(|row| row.get::<_, String>(3));
         steps.map(|step| step.expect("a step")).collect::<Vec<_>>().join(", ")

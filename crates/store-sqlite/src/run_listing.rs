@@ -166,7 +166,7 @@ mod tests {
                  SEARCH runs USING COVERING INDEX runs_ended (state=?), SEARCH runs USING COVERING INDEX runs_ended (state=?)",
             ),
         ] {
-            let listing = Listing::of_runs(&query, 50, &connection).expect("it can be asked");
+            let listing = Listing::of_runs(&query, 50, &connection).expect("a valid query");
             let plan = plan(&connection, &listing.sql);
             assert!(!plan.contains("TEMP B-TREE"), "{query:?}: {plan}");
             let steps: Vec<&str> = plan.split(", ").filter(|step| step.contains(" runs ")).collect();

@@ -60,7 +60,7 @@ fn requests_complete_at_the_first_poll() {
     assert!(poll(store.time()));
     assert!(poll(store.health()));
     let other = store.clone();
-    assert!(!poll(other.hints()), "nobody has changed anything");
+    assert!(!poll(other.hints()), "there are no changes");
     assert!(poll(store.beat(&node, &[])));
     assert!(poll(other.hints()), "there is a new node");
     assert!(poll(store.beat(&node, &[])));

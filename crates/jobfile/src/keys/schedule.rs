@@ -75,7 +75,7 @@ pub static SCHEDULE: KeyTable = KeyTable {
         KeySpec::new("daily_interval", ValueShape::Map(&DAILY_INTERVAL), "At steps inside a window on each day.")
             .also(&["daily-interval"]),
         KeySpec::new("at", MOMENTS, "At these instants."),
-        KeySpec::new("triggered", ValueShape::True, "Never by time: only when someone starts a run."),
+        KeySpec::new("triggered", ValueShape::True, "Never by time, only when a run is started by hand, by an action or by a message."),
         KeySpec::new("never", ValueShape::True, "Never."),
         KeySpec::new("reboot", ValueShape::True, "Once when a node starts."),
         KeySpec::new("year", ValueShape::Value, "Years, such as `2026` or `*/2`."),
@@ -190,8 +190,12 @@ pub static APSIS_TYPED: KeyTable = KeyTable {
     doc: "A schedule as Apsis writes it.",
     one_of: &[],
     keys: &[
-        KeySpec::new("type", ValueShape::Word(&["interval", "daily", "daily-interval", "explicit"]), "Its kind.")
-            .required(),
+        KeySpec::new(
+            "type",
+            ValueShape::Word(&["interval", "daily", "daily-interval", "explicit"]),
+            "Kind of the schedule.",
+        )
+        .required(),
         KeySpec::new("tz", ValueShape::Text, "IANA zone.").also(&["timezone"]),
         KeySpec::new("daytime", TIMES, "Times of day, for `daily`."),
         CALENDAR,
@@ -236,7 +240,7 @@ pub static APSIS_STOP: KeyTable = KeyTable {
     doc: "When runs are stopped, as Apsis writes it.",
     one_of: &[],
     keys: &[
-        KeySpec::new("type", ValueShape::Word(&["duration", "daytime"]), "Its kind.").required(),
+        KeySpec::new("type", ValueShape::Word(&["duration", "daytime"]), "Kind of the stop.").required(),
         KeySpec::new("duration", ValueShape::Span, "Time from the nominal time to the stop, for `duration`."),
         KeySpec::new("daytime", ValueShape::Time, "At the next such time of day, for `daytime`."),
         KeySpec::new("tz", ValueShape::Text, "Must be the schedule's zone.").also(&["timezone"]),

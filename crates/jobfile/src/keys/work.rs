@@ -264,7 +264,7 @@ pub static ACTION: KeyTable = KeyTable {
         KeySpec::new(
             "publish",
             ValueShape::Either(&[CHANNEL, ValueShape::Map(&PUBLISH)]),
-            "A message goes to a channel.",
+            "Publishes a message to a channel.",
         )
         .needs(Feature::PublishAction),
     ],
@@ -311,7 +311,7 @@ const ADDRESS: ValueShape =
 pub static PUBLISH: KeyTable = KeyTable {
     name: "publish",
     noun: "`publish`",
-    doc: "A message goes to a channel.",
+    doc: "Publishes a message to a channel.",
     one_of: &[],
     keys: &[
         KeySpec::new("channel", CHANNEL, "The channel.").required(),

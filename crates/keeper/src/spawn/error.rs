@@ -63,7 +63,7 @@ pub(crate) enum ExecFailure {
     Format,
     #[error("its arguments and environment are too long")]
     TooLong,
-    #[error("the machine has no room for another process ({0})")]
+    #[error("the machine cannot run another process ({0})")]
     NoRoom(OsError),
     #[error("{0}")]
     Other(OsError),

@@ -145,7 +145,7 @@ fn full_journal_refuses_launches_and_records_ends() {
         }) {
             Ok(()) => running.push(run),
             Err(why) => {
-                assert!(why.contains("no room"), "{why}");
+                assert!(why.contains("journal is full"), "{why}");
                 refused += 1;
             }
         }

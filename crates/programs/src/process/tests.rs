@@ -99,7 +99,7 @@ fn step(processes: &mut Processes, uptime: u64, line: &str) {
         }
         ["stored", number] => processes.output_stored(id(number), OutputSummary { bytes: 5, tail: Vec::new() }),
         ["wait"] => {}
-        _ => panic!("what is `{line}`?"),
+        _ => panic!("unknown event `{line}`"),
     }
 }
 

@@ -220,7 +220,7 @@ fn fields_of(text: &str) -> Vec<CronToken<'_>> {
         .collect()
 }
 
-const COMMAND_HINT: &str = "give the schedule alone: what to run stands in the job's `program`";
+const COMMAND_HINT: &str = "write only the schedule; the command belongs in the job's `program`";
 
 /// Whether a field looks like the rest of a crontab line: a command, a user or a comment.
 fn is_command(piece: &CronToken<'_>) -> bool {
@@ -259,7 +259,7 @@ fn misplaced(text: &str, kind: FieldKind) -> Option<&'static str> {
     let number = upper.trim_end_matches(['L', 'W']).parse::<u8>().is_ok();
     match kind.name {
         "year" if upper.starts_with('H') => Some("the year cannot be given as H"),
-        _ if upper.starts_with('H') => Some("H stands alone in its field"),
+        _ if upper.starts_with('H') => Some("H must be the only entry of its field"),
         "day of month" if number && upper.ends_with('L') => {
             Some("5L, the last Friday, belongs in the day-of-week field")
         }

@@ -78,7 +78,7 @@ pub(super) fn reversed(piece: CronToken<'_>, kind: FieldKind, item: CronItem) ->
         lower if item.last == kind.min => lower,
         lower => format!("{lower}-{last}"),
     };
-    let error = piece.error(format!("the range {} goes down", shortened(range)));
+    let error = piece.error(format!("the range {} is reversed", shortened(range)));
     error.hint(format!("write {first}-{upper},{lower} to go over the end"))
 }
 

@@ -148,25 +148,25 @@ fn gap_warning(hit: ClockChangeHit, dates: &str, zone: &str, gap: GapPolicy) -> 
 fn fold_warning(hit: ClockChangeHit, dates: &str, zone: &str, fold: FoldPolicy) -> LintWarning {
     let (outcome, hint) = match (hit.what, fold) {
         (ClockChangeKind::Run, FoldPolicy::First) => {
-            ("it runs the first time only", "`fold: second` or `fold: both` say otherwise")
+            ("it runs the first time only", "write `fold: second` or `fold: both` to change that")
         }
         (ClockChangeKind::Run, FoldPolicy::Second) => {
-            ("it runs the second time only", "`fold: first` or `fold: both` say otherwise")
+            ("it runs the second time only", "write `fold: first` or `fold: both` to change that")
         }
         (ClockChangeKind::Run, FoldPolicy::Both) => {
             ("it runs both times", "`fold: first` or `fold: second` run it once")
         }
         (ClockChangeKind::WindowBegins, FoldPolicy::First | FoldPolicy::Both) => {
-            ("it begins the first time", "`fold: second` says otherwise")
+            ("it begins the first time", "write `fold: second` to change that")
         }
         (ClockChangeKind::WindowBegins, FoldPolicy::Second) => {
-            ("it begins the second time", "`fold: first` says otherwise")
+            ("it begins the second time", "write `fold: first` to change that")
         }
         (ClockChangeKind::WindowEnds, FoldPolicy::First) => {
             ("it ends the first time", "`fold: both` ends it the second time")
         }
         (ClockChangeKind::WindowEnds, FoldPolicy::Second | FoldPolicy::Both) => {
-            ("it ends the second time", "`fold: first` says otherwise")
+            ("it ends the second time", "write `fold: first` to change that")
         }
     };
     let subject = subject(hit, "comes twice");

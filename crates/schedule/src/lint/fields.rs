@@ -145,7 +145,7 @@ fn uneven_days(cron: &CronBits, schedule: &Schedule, now: Instant) -> Option<Lin
     Some(LintWarning {
         lint: LintKind::UnevenStep,
         message: format!(
-            "every {step} days begins anew with each month: after {last} comes {first}, {distance} day{plural} later"
+            "every {step} days restarts each month: after {last} comes {first}, {distance} day{plural} later"
         ),
         hint: if free {
             format!("for a steady rhythm write `@every {step}d`, which counts from 1970-01-01 in UTC")
@@ -181,11 +181,11 @@ fn short_months(cron: &CronBits, schedule: &Schedule, now: Instant) -> Option<Li
     let leap_only = cron.months_without_its_days(LEAP_YEAR).is_empty();
     let the = ordinal(day);
     let message = if leap_only {
-        format!("February has a {the} in leap years only and is left out in others, next on {next}")
+        format!("February has a {the} in leap years only and is skipped in others, next on {next}")
     } else {
         let names: Vec<String> = without.iter().map(|month| MONTHS[*month as usize - 1].to_owned()).collect();
         let (have, are) = if names.len() == 1 { ("has", "is") } else { ("have", "are") };
-        format!("{} {have} no {the} and {are} left out, next on {next}", joined(&names, "and"))
+        format!("{} {have} no {the} and {are} skipped, next on {next}", joined(&names, "and"))
     };
     let hint = "for the last day of a month write `L` as its day".to_owned();
     Some(LintWarning { lint: LintKind::ShortMonths, message, hint })

@@ -16,7 +16,7 @@ fn all(spec: &ScheduleSpec, past: JobHistory) -> Vec<LintWarning> {
     lint(spec, &schedule, "job", now, past)
 }
 
-fn told(spec: &ScheduleSpec) -> Vec<String> {
+fn warnings(spec: &ScheduleSpec) -> Vec<String> {
     let line = |warning: LintWarning| format!("{}: {}", warning.lint.name(), warning.message);
     all(spec, JobHistory::default()).into_iter().map(line).collect()
 }
@@ -61,9 +61,7 @@ fn warns_of_days_and_steps() {
         ("0 0,9,18 * * *", vec![]),
         (
             "0 0 */2 * *",
-            vec![
-                "uneven-step: every 2 days begins anew with each month: after 2026-01-31 comes 2026-02-01, 1 day later",
-            ],
+            vec!["uneven-step: every 2 days restarts each month: after 2026-01-31 comes 2026-02-01, 1 day later"],
         ),
         // Even except in leap years, and no leap year is near.
         ("0 0 */2 2,3 *", vec![]),
@@ -76,20 +74,20 @@ fn warns_of_days_and_steps() {
         (
             "0 0 31 * *",
             vec![
-                "short-months: February, April, June, September and November have no 31st and are left out, next on 2026-01-31",
+                "short-months: February, April, June, September and November have no 31st and are skipped, next on 2026-01-31",
             ],
         ),
         ("0 0 31 12 *", vec![]),
         ("0 0 31 1,3 *", vec![]),
-        ("0 0 31 2,12 *", vec!["short-months: February has no 31st and is left out, next on 2026-12-31"]),
+        ("0 0 31 2,12 *", vec!["short-months: February has no 31st and is skipped, next on 2026-12-31"]),
         ("0 0 15,31 * *", vec![]),
         (
             "0 0 29 2 *",
-            vec!["short-months: February has a 29th in leap years only and is left out in others, next on 2028-02-29"],
+            vec!["short-months: February has a 29th in leap years only and is skipped in others, next on 2028-02-29"],
         ),
         ("triggered", vec![]),
     ] {
-        assert_eq!(told(&parsed(text)), expected, "{text}");
+        assert_eq!(warnings(&parsed(text)), expected, "{text}");
     }
 }
 
@@ -136,7 +134,7 @@ fn warns_of_clock_changes() {
             &[gap.replace(" and 2027-03-28", "").replace("runs once at 03:00 instead", "does not run then")],
         ),
     ] {
-        assert_eq!(told(&spec), expected, "{spec}");
+        assert_eq!(warnings(&spec), expected, "{spec}");
     }
 }
 
@@ -170,7 +168,7 @@ fn warns_of_windows_at_clock_changes() {
             ],
         ),
     ] {
-        assert_eq!(told(&spec), expected, "{spec}");
+        assert_eq!(warnings(&spec), expected, "{spec}");
     }
 }
 
@@ -188,7 +186,7 @@ fn warns_of_schedules_that_have_ended() {
             "never: never fires before 2101: no date matches".to_owned(),
         ),
     ] {
-        assert_eq!(told(&spec), [expected], "{spec}");
+        assert_eq!(warnings(&spec), [expected], "{spec}");
     }
 }
 
@@ -200,7 +198,7 @@ fn warns_of_misleading_zones() {
         ("America/New_York", &[]),
         ("EST5EDT", &[]),
     ] {
-        assert_eq!(told(&parsed(&format!("CRON_TZ={zone} 0 12 * * *"))), expected, "{zone}");
+        assert_eq!(warnings(&parsed(&format!("CRON_TZ={zone} 0 12 * * *"))), expected, "{zone}");
     }
 }
 
@@ -218,5 +216,5 @@ fn hashed_fields_are_resolved_for_the_given_job() {
     let spec = parsed("H 3 * * * *");
     let message = all(&spec, JobHistory::default()).remove(0).message;
     assert!(message.ends_with(&spec.words("job")), "{message}");
-    assert_ne!(spec.words("job"), spec.words(""), "the test needs an expression that tells jobs apart");
+    assert_ne!(spec.words("job"), spec.words(""), "the expression depends on the job");
 }

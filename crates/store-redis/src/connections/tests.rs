@@ -28,7 +28,7 @@ impl ManagerFixture {
             .worker_threads(1)
             .enable_all()
             .build()
-            .expect("there is room for a thread");
+            .expect("a thread can be started");
         let connections = ConnectionManager::new(&RedisUrl::parse(url).expect("a URL"), runtime.handle().clone());
         Self { runtime, connections }
     }
@@ -49,7 +49,7 @@ impl ManagerFixture {
     }
 
     fn hear(&self, heard: &mut Receiver<ChannelEvent>) -> ChannelEvent {
-        self.runtime.block_on(heard.recv()).expect("a link listens for ever")
+        self.runtime.block_on(heard.recv()).expect("the subscription does not end")
     }
 }
 
@@ -163,7 +163,7 @@ fn wrong_credentials_and_databases_are_permanent_faults() {
         let fault = ManagerFixture::new(&url).ask(&["PING"]).unwrap_err();
         let said = fault.to_string();
         assert!(said.contains("rejects the user or the password") && !said.contains("wrong"), "{url}: {said}");
-        assert!(!fault.is_transient(), "nobody waits for another password: {url}: {said}");
+        assert!(!fault.is_transient(), "a wrong password is permanent: {url}: {said}");
     }
     let fault = ManagerFixture::new(&format!("redis://:other@{at}/99")).ask(&["PING"]).unwrap_err();
     assert!(matches!(&fault, Fault::Corrupt(why) if why.contains("DB") && why.contains("number")), "{fault}");

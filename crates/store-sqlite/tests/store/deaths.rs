@@ -24,7 +24,7 @@ const FAILED: &str = "failed ";
 
 #[test]
 fn confirmed_commits_survive_a_kill() {
-    write_if_told();
+    run_writer_if_requested();
     let place = Place::new();
     let mut done = Vec::new();
     for round in 1..=4 {
@@ -44,7 +44,7 @@ fn confirmed_commits_survive_a_kill() {
 
 #[test]
 fn failed_disk_write_has_no_effect() {
-    write_if_told();
+    run_writer_if_requested();
     let place = Place::new();
     // No file may grow beyond half a megabyte, and the writer is not killed for trying.
     let mut shell = Command::new("sh");
@@ -68,7 +68,7 @@ fn failed_disk_write_has_no_effect() {
 
 /// Runs the writer if the environment variable is set: it commits one run after the other and prints each, until it is
 /// killed or the store has failed three times.
-fn write_if_told() {
+fn run_writer_if_requested() {
     #[expect(clippy::disallowed_methods, reason = "a test tells its own child by the environment what it is")]
     let Some(path) = std::env::var_os(WRITER).map(PathBuf::from) else { return };
     let store = SqliteStore::open(&path, options()).expect("nobody else has it");

@@ -245,7 +245,7 @@ fn queries_of_the_reference_work() {
     assert!(queries.len() > 5);
     for query in queries {
         let mut statement = file.prepare(&query).unwrap_or_else(|error| panic!("{query}: {error}"));
-        statement.query_map([], |_| Ok(())).expect("it can be asked").for_each(|row| row.expect("a row"));
+        statement.query_map([], |_| Ok(())).expect("a valid query").for_each(|row| row.expect("a row"));
     }
     let row = "SELECT run, state, nominal, started FROM runs_view";
     let row: [String; 4] =

@@ -93,7 +93,7 @@ pub fn completed_records_are_not_due(subject: &dyn Subject) {
 }
 
 fn due(writer: &TestWriter, until: Instant, limit: usize) -> Vec<Obligation> {
-    block_on(writer.store.due(None, until, limit)).expect("what is due can be asked")
+    block_on(writer.store.due(None, until, limit)).expect("due records can be read")
 }
 
 /// The expected obligations of these records.
@@ -113,7 +113,7 @@ fn walk(
 ) -> Vec<Obligation> {
     let mut found: Vec<Obligation> = Vec::new();
     for _ in 0..PAGES_MAX {
-        let page = block_on(writer.store.due(found.last(), until, limit)).expect("what is due can be asked");
+        let page = block_on(writer.store.due(found.last(), until, limit)).expect("due records can be read");
         assert!(page.len() <= limit, "{} are more than {limit}", page.len());
         let is_last = page.len() < limit;
         found.extend(page);
@@ -122,5 +122,5 @@ fn walk(
         }
         between(writer);
     }
-    panic!("what is due has an end, and not more than {PAGES_MAX} pages");
+    panic!("more than {PAGES_MAX} pages of due records");
 }

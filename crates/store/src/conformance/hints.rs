@@ -26,7 +26,7 @@ pub fn other_handles_receive_hints(subject: &dyn Subject) {
             thread::yield_now();
             hear(&*other).contains(&key)
         });
-        assert!(heard, "nothing was heard of {key} in {TRIES} changes");
+        assert!(heard, "no hint for {key} after {TRIES} changes");
     }
 }
 
@@ -37,13 +37,13 @@ pub fn waiting_handle_is_woken(subject: &dyn Subject) {
     let waker = Waker::from(Arc::clone(&bell));
     let mut context = Context::from_waker(&waker);
     let mut hints = other.hints();
-    assert_eq!(hints.as_mut().poll(&mut context), Poll::Pending, "nobody has changed anything");
+    assert_eq!(hints.as_mut().poll(&mut context), Poll::Pending, "there are no changes");
     let heard = (0..TRIES).any(|number| {
         writer.put(&job_state("a", number));
         thread::yield_now();
         bell.0.swap(false, Ordering::SeqCst) && hints.as_mut().poll(&mut context).is_ready()
     });
-    assert!(heard, "nobody was woken by {TRIES} changes");
+    assert!(heard, "the waker was not called after {TRIES} changes");
 }
 
 /// A waker that records whether it was called.

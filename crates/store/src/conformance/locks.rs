@@ -18,10 +18,10 @@ pub fn lock_has_one_holder(subject: &dyn Subject) {
     let (mut writer, mut other) = (TestWriter::of(subject), TestWriter::of(subject));
     let (lock, mine, theirs) = (lock_name("größe '\"%_"), run_id(0, 1), run_id(0, 2));
     assert_eq!(writer.lock(&lock), None);
-    let first = writer.take(&lock, mine, None).expect("nobody holds it");
+    let first = writer.take(&lock, mine, None).expect("the lock is free");
     let held = writer.lock(&lock).expect("it was taken");
     assert_eq!((&held.name, held.holder, held.fence, held.until), (&lock, mine, first, None));
-    assert_eq!(other.lock(&lock), Some(held), "others see the same");
+    assert_eq!(other.lock(&lock), Some(held), "another handle sees the same");
 
     assert_eq!(other.take(&lock, theirs, None), Err(UnitRefusal::Held { lock: lock.clone(), holder: mine }));
     other.free(&lock, theirs);
@@ -37,7 +37,7 @@ pub fn lock_has_one_holder(subject: &dyn Subject) {
 pub fn holder_can_take_its_lock_again(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let (lock, mine, theirs) = (lock_name("l"), run_id(0, 1), run_id(0, 2));
-    let first = writer.take(&lock, mine, Some(TTL)).expect("nobody holds it");
+    let first = writer.take(&lock, mine, Some(TTL)).expect("the lock is free");
     subject.pass(PART);
     let again = writer.take(&lock, mine, Some(TTL)).expect("it is its own");
     assert!(first <= again, "fences never shrink: {first}, {again}");
@@ -55,7 +55,7 @@ pub fn holder_can_take_its_lock_again(subject: &dyn Subject) {
 pub fn unit_can_hand_a_lock_over(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let (lock, free, mine, theirs) = (lock_name("l"), lock_name("m"), run_id(0, 1), run_id(0, 2));
-    let first = writer.take(&lock, mine, None).expect("nobody holds it");
+    let first = writer.take(&lock, mine, None).expect("the lock is free");
     let not_its_own = writer.unit().free(&lock, theirs).take(&lock, theirs, None).take(&free, theirs, None);
     assert_eq!(writer.commit(not_its_own), Err(UnitRefusal::Held { lock: lock.clone(), holder: mine }));
     assert_eq!(writer.lock(&free), None);
@@ -74,7 +74,7 @@ pub fn lock_expires_after_its_ttl(subject: &dyn Subject) {
     let (mut writer, other) = (TestWriter::of(subject), TestWriter::of(subject));
     let (lock, mine, theirs) = (lock_name("l"), run_id(0, 1), run_id(0, 2));
     let before = block_on(writer.store.time()).expect("it has a time");
-    let first = writer.take(&lock, mine, Some(TTL)).expect("nobody holds it");
+    let first = writer.take(&lock, mine, Some(TTL)).expect("the lock is free");
     let until = writer.lock(&lock).and_then(|lock| lock.until).expect("it has an end");
     assert!(until >= before.plus(TTL), "{until} is {TTL} after {before} or later");
     subject.pass(PART);
@@ -93,8 +93,8 @@ pub fn lock_expires_after_its_ttl(subject: &dyn Subject) {
 pub fn heartbeats_renew_locks(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let (lock, other, mine) = (lock_name("l"), lock_name("other"), run_id(0, 1));
-    let fence = writer.take(&lock, mine, Some(TTL)).expect("nobody holds it");
-    writer.take(&other, mine, Some(TTL)).expect("nobody holds it");
+    let fence = writer.take(&lock, mine, Some(TTL)).expect("the lock is free");
+    writer.take(&other, mine, Some(TTL)).expect("the lock is free");
     let node = node(1, "n");
     for _ in 0..3 {
         subject.pass(PART);
@@ -106,7 +106,7 @@ pub fn heartbeats_renew_locks(subject: &dyn Subject) {
     subject.pass(PART);
     assert_eq!(writer.holder(&lock), Some(mine));
     subject.pass(PART);
-    assert_eq!(writer.lock(&lock), None, "nobody renewed it");
+    assert_eq!(writer.lock(&lock), None, "the lock was not renewed");
 }
 
 /// A heartbeat returns the locks that are lost, and does not take them again.
@@ -115,12 +115,12 @@ pub fn heartbeats_report_lost_locks(subject: &dyn Subject) {
     let (mine, theirs, node) = (run_id(0, 1), run_id(0, 2), node(1, "n"));
     let [kept, forever, ran_out, taken, never] = ["kept", "forever", "ran out", "taken", "never"].map(lock_name);
     for lock in [&ran_out, &taken] {
-        writer.take(lock, mine, Some(PART)).expect("nobody holds it");
+        writer.take(lock, mine, Some(PART)).expect("the lock is free");
     }
-    writer.take(&forever, mine, None).expect("nobody holds it");
+    writer.take(&forever, mine, None).expect("the lock is free");
     subject.pass(TTL);
     writer.take(&taken, theirs, None).expect("it has run out");
-    writer.take(&kept, mine, Some(TTL)).expect("nobody holds it");
+    writer.take(&kept, mine, Some(TTL)).expect("the lock is free");
     let named = [&kept, &ran_out, &forever, &taken, &never].map(|lock| (lock.clone(), mine));
     let mut lost = writer.beat(&node, &named);
     lost.sort();
@@ -133,7 +133,7 @@ pub fn heartbeats_report_lost_locks(subject: &dyn Subject) {
 pub fn lock_without_ttl_stays_held(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let (lock, mine) = (lock_name("l"), run_id(0, 1));
-    writer.take(&lock, mine, None).expect("nobody holds it");
+    writer.take(&lock, mine, None).expect("the lock is free");
     for _ in 0..3 {
         subject.pass(TTL);
         assert_eq!(writer.beat(&node(1, "n"), &[(lock.clone(), mine)]), []);

@@ -180,6 +180,6 @@ mod tests {
         let name = |line: &'static str| line.strip_prefix("pub fn ")?.strip_suffix("(subject: &dyn Subject) {");
         let written: Vec<&str> = FILES.iter().flat_map(|file| file.lines().filter_map(name)).collect();
         let listed: Vec<&str> = CASES.iter().map(|(name, _)| *name).collect();
-        assert_eq!(written, listed, "those that are written, and those that are run");
+        assert_eq!(written, listed, "cases in the files, and cases in the list");
     }
 }

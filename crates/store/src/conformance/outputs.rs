@@ -32,7 +32,7 @@ pub fn output_is_read_by_range(subject: &dyn Subject) {
         }
     }
     assert_eq!(read(&*store, run, u64::MAX, usize::MAX), Chunk { bytes: Vec::new(), length });
-    assert_eq!(read(&*subject.store(), run, 0, 2).bytes, text[..2], "others read the same");
+    assert_eq!(read(&*subject.store(), run, 0, 2).bytes, text[..2], "another handle reads the same");
 }
 
 /// The output of a run without any bytes is empty.
@@ -98,7 +98,7 @@ pub fn output_can_be_large(subject: &dyn Subject) {
         assert_eq!((chunk.bytes.len(), chunk.length), (70_001.min(LARGE - found.len()), LARGE as u64));
         found.extend(chunk.bytes);
     }
-    assert!(found == bytes, "what was read is what was appended");
+    assert!(found == bytes, "the output is read as it was appended");
     assert!(read(&*store, run, 0, usize::MAX).bytes == bytes, "also in one piece");
 }
 
@@ -126,7 +126,7 @@ pub fn outputs_are_listed_in_pages(subject: &dyn Subject) {
             assert_eq!(append(&*store, run, from, b"x"), Ok(from + 1));
         }
     }
-    assert_eq!(append(&*store, run_id(0, 9), 0, b""), Ok(0), "nothing is no output");
+    assert_eq!(append(&*store, run_id(0, 9), 0, b""), Ok(0), "an empty append does not create an output");
     for limit in [1, 2, 3, 7, 99] {
         let mut found = outputs(&*store, None, limit);
         while let Some(last) = found.last().copied() {
@@ -207,7 +207,7 @@ pub fn outputs_expire_after_retention(subject: &dyn Subject) {
     let left = |is_kept: &dyn Fn(&str, State) -> bool| -> Vec<RunId> {
         all.iter().filter(|(_, job, state)| is_kept(job, *state)).map(|(id, ..)| *id).collect()
     };
-    assert_eq!(expire(at(0)), left(&|_, _| true), "only what is nobody's goes at once");
+    assert_eq!(expire(at(0)), left(&|_, _| true), "only outputs without a run expire at once");
     assert_eq!(expire(at(70)), left(&|job, state| job == "gone" || state == State::Running));
     assert_eq!(expire(at(10).plus(day)), left(&|_, state| state == State::Running));
 }

@@ -134,7 +134,7 @@ pub fn pages_are_stable_under_writes(subject: &dyn Subject) {
         }
         // The first round deleted 117 and wrote 119 long before the pages reached them.
         let is_found = |number: usize| keys.contains(&record(&name(number)).key());
-        assert!(!is_found(117) && is_found(119), "a page shows what is there then");
+        assert!(!is_found(117) && is_found(119), "a page shows the current records");
     }
 }
 

@@ -17,7 +17,7 @@ const MANY: usize = 500;
 pub fn one_conflict_rejects_the_unit(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let (held, free, holder) = (lock_name("held"), lock_name("free"), run_id(0, 1));
-    writer.take(&held, holder, None).expect("nobody holds it");
+    writer.take(&held, holder, None).expect("the lock is free");
     let kinds = each_kind();
     for (wrong, (record, _)) in kinds.iter().enumerate() {
         let before: Vec<Option<RecordVersion>> =
@@ -42,7 +42,7 @@ pub fn one_held_lock_rejects_the_unit(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let locks = ["a", "b", "c"].map(lock_name);
     let (mine, other) = (run_id(0, 1), run_id(0, 2));
-    writer.take(&locks[1], other, None).expect("nobody holds it");
+    writer.take(&locks[1], other, None).expect("the lock is free");
     let old = writer.put(&job("x", "old"));
     let mut draft = writer.unit().put(job("x", "new"), Some(old)).delete(job("y", "").key(), None);
     for lock in &locks {
@@ -95,7 +95,7 @@ pub fn units_of_a_commit_fail_independently(subject: &dyn Subject) {
     let keys = ["a", "new", "b", "c"].map(|name| job_state(name, 0).key());
     let numbers = writer.load_all(&keys).into_iter().map(|stored| stored.map(|stored| stored.record));
     let expected = [Some(job_state("a", 1)), None, Some(job_state("b", 2)), None];
-    assert!(numbers.eq(expected), "only what was done is there");
+    assert!(numbers.eq(expected), "only committed units are visible");
     assert_eq!(writer.holder(&lock), Some(other));
 }
 

@@ -77,7 +77,7 @@ pub fn load_is_a_snapshot(subject: &dyn Subject) {
                 (numbers[0], numbers[1]) = (numbers[0] - moved, numbers[1] + moved);
             });
             let seen: u64 = writer.load_all(&keys).iter().flatten().map(|stored| counter(&stored.record)).sum();
-            assert_eq!(seen, SUM, "nothing comes or goes");
+            assert_eq!(seen, SUM, "the sum is constant");
         }
     });
 }
@@ -100,7 +100,7 @@ fn add(writer: &mut TestWriter, keys: &[&RecordKey], change: impl Fn(&mut [u64])
             Err(other) => panic!("nothing else is in the way: {other}"),
         }
     }
-    panic!("someone else came in between {TRIES} times");
+    panic!("{TRIES} conflicts in a row");
 }
 
 /// Runs `act` on one thread per item, all at the same time.
