@@ -6,8 +6,8 @@ use arbitrary::Arbitrary;
 use cronhold_fuzz::{check_schedule, compile, zone};
 use cronhold_schedule::cron::{CronExpr, FieldsExpr};
 use cronhold_schedule::{
-    CalendarExpr, DailyInterval, DailyTiming, Day, DayShift, FoldPolicy, GapPolicy, Instant, ScheduleSpec, Span, TimeBound,
-    TimeOfDay, Timing, WallTime, WindowEdge,
+    CalendarExpr, DailyInterval, DailyTiming, Day, DayShift, FoldPolicy, GapPolicy, Instant, ScheduleSpec, Span,
+    TimeBound, TimeOfDay, Timing, WallTime, WindowEdge,
 };
 use libfuzzer_sys::fuzz_target;
 

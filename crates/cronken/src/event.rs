@@ -24,7 +24,7 @@ const PAGE: usize = 1_000;
 /// The field and value that mark an event as sent by Cronhold, so that Cronhold's nodes ignore it.
 const FROM: (&str, &str) = ("from", "cronhold");
 
-/// An event, which asks for one action.
+/// An event, which requests one action.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CronkenEvent {
     /// Pause a job, or all jobs.

@@ -39,7 +39,7 @@ pub enum ReportLevel {
     Debug,
     /// A normal event.
     Info,
-    /// An operator should look at it.
+    /// An operator should check it.
     Warn,
 }
 
@@ -78,7 +78,7 @@ pub enum SharedJobReport {
     },
     /// A definition was changed although its job comes from a job file. The file wins.
     Overruled { job: JobId },
-    /// The node refused the change that a definition asks for.
+    /// The node refused the change in a definition.
     JobRefused { job: JobId, reason: String },
     /// Other cron rules apply than before, and the unchanged text of a definition means different times by them.
     ScheduleReread {
@@ -97,30 +97,30 @@ pub enum SharedJobReport {
     AllJobsLost,
     /// The definitions could not be read.
     Unreadable { reason: String },
-    /// Definitions were validated because an event asked for it.
+    /// Definitions were validated because an event requested it.
     Validated {
         /// How many were marked as invalid for the first time.
         newly_invalid: usize,
     },
-    /// Definitions were not validated although an event asked for it.
+    /// Definitions were not validated although an event requested it.
     NotValidated { reason: String },
     /// An event was received.
     Event {
         /// The text of the event.
         text: String,
-        /// What came of it.
+        /// The outcome of the event.
         outcome: EventOutcome,
     },
 }
 
-/// What came of an event.
+/// The outcome of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventOutcome {
-    /// This node did what the event asks for.
+    /// This node carried out the event.
     Applied,
-    /// Another node has done it, or it was so already.
+    /// Another node has carried it out, or its effect already held.
     AlreadyApplied,
-    /// It was not done.
+    /// The event was not carried out.
     Ignored { reason: String },
 }
 

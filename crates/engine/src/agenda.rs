@@ -168,7 +168,7 @@ impl Agenda {
         Err(Span::from_micros(1_000_000 - uptime.micros() % 1_000_000))
     }
 
-    /// Plans what the watchdog found missing. `is_repair` says whether the watchdog is recorded as the actor.
+    /// Plans what the watchdog found missing. `is_repair` is whether the watchdog is recorded as the actor.
     pub(crate) fn put_missed(&mut self, item: PlanItem, now: Instant, nominal: Instant, is_repair: bool) {
         if is_repair {
             self.repairs.insert(item.clone());

@@ -1,4 +1,4 @@
-//! Sizes in bytes as people write them: `512MiB`, `2G`, `1.5GB` or a number of bytes. Separate from the reader, because
+//! Sizes in bytes as users write them: `512MiB`, `2G`, `1.5GB` or a number of bytes. Separate from the reader, because
 //! the writer prints them in the same form.
 
 use cronhold_schedule::TextError;

@@ -51,7 +51,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(self.0.parent().expect("it was made in one"));
+        let _ = fs::remove_dir_all(self.0.parent().expect("it has a parent"));
     }
 }
 
@@ -187,11 +187,11 @@ fn several_directories_keep_their_prefixes() {
 
 #[test]
 fn watch_wakes_up_when_a_file_changes() {
-    let folder = Folder::new("bell");
+    let folder = Folder::new("watch");
     folder.put("in/a.yaml", "program: x\n");
     let mut live = folder.live(&[("", None)]);
     refresh(&mut live);
-    let mut watch = DirectoryWatch::new().expect("a bell");
+    let mut watch = DirectoryWatch::new().expect("a watch");
     assert!(watch.cover(live.places()).has_new && !watch.cover(live.places()).has_new);
     assert!(!watch.take());
     refresh(&mut live);

@@ -54,7 +54,7 @@ impl DaemonConnection {
         &self.socket
     }
 
-    /// Reads what came, up to a limit.
+    /// Reads available bytes, up to a limit.
     pub(crate) fn receive(&mut self) -> Result<(), ConnectionClosed> {
         for _ in 0..READS_MAX {
             match rustix::net::recv(&self.socket, &mut *self.chunk, RecvFlags::DONTWAIT) {

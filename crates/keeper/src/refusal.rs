@@ -20,9 +20,9 @@ pub(crate) enum Refusal {
     KeeperEnding,
     #[error("the command does not name a program")]
     NoProgram,
-    #[error("the launch came {millis} ms too late")]
+    #[error("the launch is {millis} ms too late")]
     Late { millis: u64 },
-    #[error("the launch came too late: its lease is about to end")]
+    #[error("the launch is too late: its lease is about to end")]
     LeaseEnding,
     #[error("the keeper's journal is full")]
     JournalFull,

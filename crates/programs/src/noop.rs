@@ -11,7 +11,7 @@ use cronhold_core::{RunId, State};
 use cronhold_schedule::{Instant, Span};
 
 /// The reason of a program that is not started because its lease has ended.
-const LATE: &str = "the launch came too late: its lease has ended";
+const LATE: &str = "the launch is too late: its lease has ended";
 
 /// All programs of a node that do nothing.
 ///

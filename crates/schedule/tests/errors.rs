@@ -358,7 +358,7 @@ fn time_errors() {
             "instant" => Instant::parse(text).err(),
             "gap" => GapPolicy::parse(text).err(),
             "fold" => FoldPolicy::parse(text).err(),
-            _ => panic!("{kind} is no kind of text"),
+            _ => panic!("unknown kind {kind}"),
         };
         check(text, &error.expect(text), at, message, hint);
     }
@@ -397,7 +397,7 @@ fn check_short(text: &str, error: &TextError) {
     let start: String = text.chars().take(20).collect();
     let length = error.to_string().chars().count();
     assert!(length <= MESSAGE_MAX, "{start:?}…: {length} characters");
-    assert!(text.get(error.at.clone()).is_some(), "{start:?}…: {:?} is no part of the text", error.at);
+    assert!(text.get(error.at.clone()).is_some(), "{start:?}…: {:?} is not inside the text", error.at);
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn plain_cron_schedule_is_one_small_value() {
             schedule.prev(at);
         }
         let asked = ALLOCATIONS.load(Ordering::Relaxed) - before;
-        assert_eq!(asked, 0, "{text} allocates when asked");
+        assert_eq!(asked, 0, "{text} allocates in a search");
     }
     // Verify that the counter itself works.
     let before = ALLOCATIONS.load(Ordering::Relaxed);

@@ -37,7 +37,7 @@ fn main() {
     for _ in 0..TIMES {
         block_on(store.time()).expect("a time");
     }
-    println!("a round trip that asks for nothing     {:>9.1} µs", micros(begun.elapsed()) / f64::from(TIMES));
+    println!("an empty round trip                    {:>9.1} µs", micros(begun.elapsed()) / f64::from(TIMES));
 
     let mut load = Load::new(writer);
     check(&block_on(store.commit((0..JOBS).map(|index| load.put_job(index)).collect())));

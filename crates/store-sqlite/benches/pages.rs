@@ -43,7 +43,7 @@ fn main() {
         println!("{name:<40} {:>9.2} ms, {found} runs", took[ROUNDS / 2].as_secs_f64() * 1e3);
     }
     drop(store);
-    fs::remove_dir_all(&folder).expect("the folder goes");
+    fs::remove_dir_all(&folder).expect("the directory is removed");
 }
 
 fn questions(runs: usize, jobs: usize) -> Vec<(&'static str, RunQuery, usize)> {

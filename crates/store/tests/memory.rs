@@ -64,5 +64,5 @@ fn requests_complete_at_the_first_poll() {
     assert!(poll(store.beat(&node, &[])));
     assert!(poll(other.hints()), "there is a new node");
     assert!(poll(store.beat(&node, &[])));
-    assert!(!poll(other.hints()), "nobody has to hear of a beat that says nothing new");
+    assert!(!poll(other.hints()), "a heartbeat without changes is not published");
 }

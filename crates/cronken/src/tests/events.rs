@@ -175,7 +175,7 @@ fn invalid_events_are_ignored() {
     });
 }
 
-/// Cronken's nodes read definitions only when an event tells them to. They have received the events of other programs.
+/// Cronken's nodes read definitions only when an event requests it. They have received the events of other programs.
 #[test]
 fn cronken_nodes_are_notified_of_changes_made_here() {
     in_executor(async || {

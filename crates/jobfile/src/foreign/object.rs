@@ -47,7 +47,7 @@ impl ForeignForm {
         if !value.is_object() {
             *value = Value::Object(Map::new());
         }
-        value.as_object_mut().expect("it was made an object just now")
+        value.as_object_mut().expect("it is an object")
     }
 }
 

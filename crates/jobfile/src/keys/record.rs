@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 use super::{KeySpec, KeyTable, ValueShape};
 use crate::read::{JobReader, NamedNode};
 
-/// How the value of a key is read and written, and what it may look like.
+/// How the value of a key is read and written, and its accepted form.
 pub(crate) struct Codec<V: 'static> {
     /// The accepted values, for the schema and the reference.
     pub(crate) shape: ValueShape,

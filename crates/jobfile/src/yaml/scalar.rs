@@ -1,4 +1,4 @@
-//! Which plain texts are numbers. The rules are stricter than YAML's, whose result often surprises people.
+//! Which plain texts are numbers. The rules are stricter than YAML's, whose result often surprises users.
 
 /// The integer value of a plain text: decimal without leading zeros, `0o17` or `0x1f`.
 ///

@@ -60,7 +60,7 @@ fn after_2000_runs_no_files_and_processes_are_left() {
         }
         let message = daemon.receive().expect("the connection stays");
         if let Some(run) = over(&mut daemon, &message) {
-            assert!(flying.remove(&run), "told twice: {message:?}");
+            assert!(flying.remove(&run), "reported twice: {message:?}");
         }
     }
     until("no child is left", || (children_of(keeper.pid()) == 0).then_some(()));

@@ -189,7 +189,7 @@ impl Daemon {
                 Ok(0) => return None,
                 Ok(length) => self.inbox.push(&bytes[..length]),
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return None,
-                Err(error) => panic!("nothing came: {error}"),
+                Err(error) => panic!("no message: {error}"),
             }
         }
     }

@@ -108,7 +108,7 @@ fn daemon_that_does_not_read_is_disconnected_and_delays_nothing() {
     while told < 200_000 && deaf.stream.write_all(&bytes).is_ok() {
         told += 1;
     }
-    assert!(told < 200_000, "the keeper never hung up");
+    assert!(told < 200_000, "the keeper did not close the connection");
     let mut daemon = keeper.daemon();
     let (run, _) = daemon.start("exit 2");
     assert_eq!(daemon.ended(run).exit, ProcessExit::Code(2));

@@ -12,21 +12,21 @@ use cronhold_schedule::Span;
 /// A process that the node asked for, or that the keeper has of a run that is over.
 #[derive(Debug)]
 pub(super) struct ProcessEntry {
-    /// `None` if this daemon was not asked for it.
+    /// `None` if the node has not requested it from this daemon.
     pub(super) run: Option<Arc<Run>>,
-    /// Whether this daemon was the first to ask for it, so that no earlier one can have stored output of it.
+    /// Whether this daemon was the first to request it, so that no earlier one can have stored output of it.
     pub(super) is_new: bool,
     pub(super) fence: Option<u64>,
     /// The uptime after which it must not be started.
     pub(super) launch_by: Span,
-    /// The uptime by which it must be dead, as the node last said.
+    /// The uptime by which it must be dead, as the node last requested.
     pub(super) kill_at: Option<Span>,
     pub(super) state: ProcessState,
-    /// The signal that asks it to end and the grace period, once it was asked to.
+    /// The stop signal and the grace period, once a stop was requested.
     pub(super) stop: Option<(Signal, Span)>,
     /// Whether the run is final in the store, so that the node does not wait for a report.
     pub(super) is_settled: bool,
-    /// The last report, for a node that asks again.
+    /// The last report, for a node that requests it again.
     pub(super) last_report: Option<ProgramReport>,
 }
 

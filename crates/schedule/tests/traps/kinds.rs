@@ -42,7 +42,7 @@ fn intervals_are_aligned_to_the_epoch() {
     );
     // Seven hours do not divide a day, and the interval continues over midnight.
     let seven = compile(&parse("@every 7h"), "UTC");
-    let first = seven.next(instant("2026-01-01T00:00:00Z")).expect("goes on");
+    let first = seven.next(instant("2026-01-01T00:00:00Z")).expect("there is a next occurrence");
     assert_eq!(first.secs() % (7 * 3600), 0);
     assert_eq!(seven.next(first), Some(first.plus(Span::from_secs(7 * 3600))));
     let late = Timing::Every { interval: Span::from_secs(3600), phase: Span::from_secs(600) };

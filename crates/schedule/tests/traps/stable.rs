@@ -85,7 +85,7 @@ fn jitter_stays_below_the_next_occurrence() {
             let schedule = for_job(&spec, job);
             let mut at = Instant::EPOCH;
             for _ in 0..200 {
-                at = schedule.next(at).expect("goes on");
+                at = schedule.next(at).expect("there is a next occurrence");
                 let later = schedule.jitter(at);
                 assert!(later < spec.jitter, "{later} for {text}");
                 assert!(schedule.next(at).is_some_and(|next| at.plus(later) < next), "{later} for {text}");

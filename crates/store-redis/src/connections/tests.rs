@@ -121,7 +121,7 @@ fn silent_server_leaves_the_outcome_unknown_and_is_reconnected() {
     let fault = bench.ask(&["SET", "a", "2"]).unwrap_err();
     assert!(matches!(fault, Fault::OutcomeUnknown(_)), "it was sent: {fault}");
     let fault = bench.ask(&["SET", "a", "3"]).unwrap_err();
-    assert!(matches!(fault, Fault::Unavailable(_)), "no connection comes about any more: {fault}");
+    assert!(matches!(fault, Fault::Unavailable(_)), "the server is unreachable: {fault}");
     assert!(!fault.to_string().contains("TLS"), "plain lines have worked: {fault}");
     let newcomer = ManagerFixture::new(&server.url_with("timeout=200ms"));
     until("a hint", || {

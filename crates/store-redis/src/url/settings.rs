@@ -42,7 +42,7 @@ pub(crate) struct UrlSettings {
     /// The prefix of every key, including braces.
     pub(crate) namespace: String,
     pub(crate) output: OutputKeyType,
-    /// Whether Cronken's nodes run the same jobs; `None` to use what the namespace says.
+    /// Whether Cronken's nodes run the same jobs; `None` to use the value stored in the namespace.
     pub(crate) peers: Option<bool>,
     /// How often the heartbeats of runs in Cronken's format are refreshed.
     pub(crate) heartbeat: Duration,

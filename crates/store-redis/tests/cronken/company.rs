@@ -44,7 +44,7 @@ fn nodes_are_listed_as_instances() {
     for _ in 0..3 {
         place.beat(&[]);
     }
-    assert_eq!(place.scores("instances"), instances, "not every beat is told to others");
+    assert_eq!(place.scores("instances"), instances, "not every heartbeat refreshes the instance");
 }
 
 #[test]
@@ -52,12 +52,12 @@ fn heartbeats_refresh_runs_and_instances() {
     let place = Place::with(SHORT);
     let run = place.running("backup");
     let first = (place.scores("rundata:active"), place.scores("instances"));
-    until("both are heard of", || {
+    until("both are listed", || {
         place.beat(&[]);
         let (runs, nodes) = (place.scores("rundata:active"), place.scores("instances"));
         (runs[0].0 == run.id.to_string() && runs[0].1 > first.0[0].1 && nodes[0].1 > first.1[0].1).then_some(())
     });
-    assert_eq!(place.kind("locks:__reaper__"), "none", "nobody is left to wait for it");
+    assert_eq!(place.kind("locks:__reaper__"), "none", "the reaper lock is released");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn stale_foreign_runs_are_frozen() {
     active.sort();
     let mut alive = vec![ours.id.to_string(), "bbbb".to_owned()];
     alive.sort();
-    assert_eq!(active, alive, "what nobody knows anything of is gone");
+    assert_eq!(active, alive, "runs without metadata are removed");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn latest_foreign_run_is_read_and_compared() {
     let found = || match place.load(&key) {
         Some((version, Record::Foreign(run))) => Some((version, (*run).clone())),
         None => None,
-        Some(other) => panic!("{other:?} is no foreign run"),
+        Some(other) => panic!("{other:?} is not a foreign run"),
     };
     let compare = |version| {
         let mut unit = place.unit();

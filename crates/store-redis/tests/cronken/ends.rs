@@ -233,5 +233,5 @@ fn pruned_run_leaves_no_keys() {
     for key in ["results:fail", "results:backup:fail", "rundata:active"] {
         assert_eq!(place.kind(key), "none", "{key}");
     }
-    assert!(place.rundata(kept.id).is_some(), "no other goes");
+    assert!(place.rundata(kept.id).is_some(), "other runs are kept");
 }

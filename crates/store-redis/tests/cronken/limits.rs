@@ -29,7 +29,7 @@ fn results_of_a_job_are_limited() {
     let mut found: Vec<String> = serde_json::from_value(found).expect("names");
     left.sort();
     found.sort();
-    assert_eq!(found, left, "metadata goes with the results");
+    assert_eq!(found, left, "metadata are removed with the results");
 }
 
 #[test]
@@ -70,5 +70,5 @@ fn shared_keys_of_wrong_type_do_not_block_commits() {
     }
     let health = block_on(place.store.health());
     let said = health.trouble.iter().chain(&health.warnings).any(|text| text.contains("wrong type"));
-    assert!(said, "whoever runs it is told: {health:?}");
+    assert!(said, "the health report has a warning: {health:?}");
 }

@@ -44,7 +44,7 @@ fn global_pause_shows_every_job_as_paused() {
     assert_eq!(paused(&place), ["a", "b", "c"]);
     place.put(&[job("d")]);
     place.put(&[state("b", false), state("d", false)]);
-    assert_eq!(paused(&place), ["a", "b", "c", "d"], "also one that has come since, and one whose run has ended");
+    assert_eq!(paused(&place), ["a", "b", "c", "d"], "also a job that was added since, and one whose run has ended");
     place.put(&[state("a", false), state("b", true)]);
     assert_eq!(paused(&place), ["a", "b", "c", "d"]);
     place.delete(RecordKey::Job(job_id("c")));

@@ -42,9 +42,9 @@ fn later_node_takes_over_peers_from_the_namespace() {
     let place = Place::with("peers=cronken");
     assert_eq!((said(&place), knows_peers(&place.store)), (json!("cronken"), true));
     let looks = open(&place.server, "output=zset");
-    assert!(!knows_peers(&looks), "nothing was asked yet");
+    assert!(!knows_peers(&looks), "no request was sent yet");
     block_on(looks.time()).expect("it answers");
-    assert!(knows_peers(&looks), "whoever only looks knows it too");
+    assert!(knows_peers(&looks), "a reader knows it too");
     block_on(looks.enroll()).expect("it enrolls");
     assert!(
         knows_peers(&looks) && warnings(&looks).contains("although the URL does not have it"),
@@ -60,7 +60,7 @@ fn running_node_learns_peers_by_its_next_heartbeat() {
     let place = Place::new();
     assert!(!stays(&place) && !knows_peers(&place.store));
     block_on(open(&place.server, "peers=cronken").enroll()).expect("it enrolls");
-    assert!(stays(&place), "locks are kept before the node has heard of it");
+    assert!(stays(&place), "locks are kept before the next heartbeat");
     let run = place.running("backup");
     place.beat(&[]);
     assert!(knows_peers(&place.store));
@@ -78,7 +78,7 @@ fn url_with_none_clears_peers() {
     assert_eq!((said(&place), knows_peers(&last), warnings(&last).contains("Cronken")), (json!(null), false, false));
     assert!(!stays(&place));
     place.beat(&[]);
-    assert!(!knows_peers(&place.store), "who runs hears of it");
+    assert!(!knows_peers(&place.store), "a running node notices the change");
     let next = open(&place.server, "");
     block_on(next.enroll()).expect("it enrolls");
     assert!(!knows_peers(&next));

@@ -94,7 +94,7 @@ impl Place {
 
     /// A waiting run of a job.
     pub(crate) fn run(&self, job: &str) -> Run {
-        let now = block_on(self.store.time()).expect("the store tells the time");
+        let now = block_on(self.store.time()).expect("the store returns its time");
         let number = self.runs.get() + 1;
         self.runs.set(number);
         let [high, low] = number.to_be_bytes();
@@ -120,7 +120,7 @@ impl Place {
 
     /// Moves a run to a state without storing it.
     pub(crate) fn move_on(&self, run: &mut Run, state: State) {
-        let now = block_on(self.store.time()).expect("the store tells the time");
+        let now = block_on(self.store.time()).expect("the store returns its time");
         if state.has_program() {
             run.owner = Some(RunOwner { node: NODE, incarnation: 1 });
         }
@@ -176,7 +176,7 @@ impl Place {
 
     /// Sends a heartbeat of the node. Returns the locks that it has lost.
     pub(crate) fn beat(&self, locks: &[(LockName, RunId)]) -> Vec<LockName> {
-        let now = block_on(self.store.time()).expect("the store tells the time");
+        let now = block_on(self.store.time()).expect("the store returns its time");
         let node = NodeRecord { gone: now.plus(Span::from_secs(6)), ..NodeRecord::new(NODE, HOST, 1, now) };
         block_on(self.store.beat(&node, locks)).expect("a node beats")
     }

@@ -88,7 +88,7 @@ fn events_arrive_in_order() {
                 if event == "end" {
                     return;
                 }
-                tell.send(event).expect("somebody waits");
+                tell.send(event).expect("the receiver waits");
             }
         }
     });
@@ -100,7 +100,7 @@ fn events_arrive_in_order() {
     assert_eq!(block_on(shared(&*place.store).send("from ourselves")), Ok(()));
     let expected = std::iter::once("first".to_owned()).chain((0..100).map(|number| format!("{{\"n\":{number}}}")));
     let expected: Vec<String> = expected.chain(["from us".to_owned(), "from ourselves".to_owned()]).collect();
-    let heard: Vec<String> = (0..expected.len()).map(|_| told.recv().expect("events come")).collect();
+    let heard: Vec<String> = (0..expected.len()).map(|_| told.recv().expect("an event")).collect();
     assert_eq!(heard, expected);
     place.ask(&["PUBLISH", &channel, "end"]);
     listener.join().expect("the listener ends");
@@ -117,7 +117,7 @@ fn event_subscription_reconnects() {
     until("it listens", heard);
     place.ask(&["CLIENT", "KILL", "TYPE", "pubsub"]);
     until("it listens again", heard);
-    until("it has heard", || {
+    until("it has received the event", || {
         place.ask(&["PUBLISH", &channel, "again"]);
         listener.is_finished().then_some(())
     });
@@ -131,7 +131,7 @@ fn reading_definitions_reveals_peers() {
     let shared = shared(&*place.store);
     place.at("HSET", "jobs", &["a", "{}"]);
     block_on(open(&place.server, "peers=cronken").enroll()).expect("it enrolls");
-    assert!(!shared.has_foreign_nodes(), "nothing was asked");
+    assert!(!shared.has_foreign_nodes(), "no request was sent");
     block_on(shared.forms(None)).expect("forms are read");
     assert!(shared.has_foreign_nodes());
     // A store that was rolled back may have lost it. Heartbeats detect that.

@@ -78,7 +78,7 @@ fn is_empty_again(forget: impl FnOnce(&mut RedisServer)) {
     assert!(matches!(&held, Some(Record::Lock(held)) if held.holder == id), "{held:?}");
     assert_gone_back(&hand.fault());
     let left = wait_left(&server);
-    assert!(left > 200_000, "the longest lock could be held for so long: {left} ms are left");
+    assert!(left > 200_000, "commits are rejected for the longest lease: {left} ms are left");
     let_pass(&server);
     hand.put(counter("a", 2)).expect("the server takes it");
     let due = block_on(hand.store.due(None, Instant::from_secs(1_900_000_000), 10)).expect("the server takes it");
@@ -136,7 +136,7 @@ fn each_process_restores_its_last_writes() {
     });
     let gone = RecordKey::Job(job_id("deleted by two"));
     two.write(RecordChange::Delete(gone.clone()), Vec::new()).unwrap();
-    until("one hears of it", || hints.try_recv().ok()?.iter().any(|hint| hint.key == gone).then_some(()));
+    until("one receives the hint", || hints.try_recv().ok()?.iter().any(|hint| hint.key == gone).then_some(()));
 
     server.cli(&["FLUSHALL"]);
     beat_until_noticed(&one);
@@ -204,13 +204,13 @@ fn store_reinitialized_by_a_newcomer_is_restored_and_keeps_later_writes() {
     let epoch = server.cli(&["HGET", META, "epoch"]);
 
     assert_gone_back(&old.fault());
-    assert_ne!(server.cli(&["HGET", META, "epoch"]), epoch, "the newcomer has to hear of it");
+    assert_ne!(server.cli(&["HGET", META, "epoch"]), epoch, "the new process must notice it");
     assert!(number_in_meta(&server, "seq") > before, "commits are counted on");
     assert_eq!(old.get(&job("lost").key()), Some(job("lost")));
     assert_eq!(old.get(&counter("b", 7).key()), Some(counter("b", 7)), "it was written after the loss");
     let_pass(&server);
     assert_gone_back(&new.fault());
-    new.put(counter("c", 1)).expect("it has lost nothing, so that nobody has to wait once more");
+    new.put(counter("c", 1)).expect("it has lost nothing, so commits are not rejected again");
 
     // Commits from now on replace those before the loss in the journal.
     let ended = in_state(&run, State::Success);
@@ -258,15 +258,15 @@ fn is_not_brought_back(look: impl FnOnce(&Hand)) {
     drop(other);
     let reached = number_in_meta(&server, "seq");
     look(&hand);
-    until("it has looked", || (number_in_meta(&server, &own) >= reached).then_some(()));
+    until("it has verified its journal", || (number_in_meta(&server, &own) >= reached).then_some(()));
     // The reply is in flight when the change is visible. The next one follows it.
     beat(&hand).expect("nothing is wrong");
 
     server.cli(&["FLUSHALL"]);
     beat_until_noticed(&hand);
     assert_eq!(hand.get(&RecordKey::Job(job_id("kept"))), Some(job("kept")));
-    assert_eq!(hand.get(&RecordKey::Job(job_id("gone"))), None, "others have deleted it");
-    assert_eq!(hand.get(&RecordKey::Run(id)), None, "it had ended; that is up to whoever ended it");
+    assert_eq!(hand.get(&RecordKey::Job(job_id("gone"))), None, "another process has deleted it");
+    assert_eq!(hand.get(&RecordKey::Run(id)), None, "the run has ended; the process that ended it restores it");
 }
 
 #[test]
@@ -337,7 +337,7 @@ fn restarted_process_detects_rollback_by_its_seq_file() {
     server.restart_empty();
     assert_gone_back(&open(&server).err().expect("the store has forgotten"));
     let_pass(&server);
-    until("work goes on", || open(&server).ok());
+    until("commits are accepted", || open(&server).ok());
 }
 
 /// A file that is removed at the end.

@@ -34,7 +34,7 @@ fn failover_with_loss_is_restored() {
     set.servers[before].cli(&["-a", "closed", "--no-auth-warning", "CLIENT", "KILL", "TYPE", "replica"]);
     hand.put(counter("lost", 1)).unwrap();
     let warnings = hand.health().warnings;
-    assert!(warnings.iter().any(|warning| warning.contains("no replica")), "nobody else has it: {warnings:?}");
+    assert!(warnings.iter().any(|warning| warning.contains("no replica")), "no replica has it: {warnings:?}");
     set.servers[before].kill();
     let after = set.wait_for_other_than(before);
     let fault = until("it is noticed", || Some(hand.fault()).filter(|fault| matches!(fault, Fault::Recovering(_))));

@@ -23,6 +23,6 @@ fn user_logs_in_over_tls() {
     let fault = block_on(store.enroll()).unwrap_err();
     assert!(
         matches!(&fault, Fault::Unavailable(why) if why.contains("certificate")),
-        "nobody trusts this authority: {fault}"
+        "the authority is not trusted: {fault}"
     );
 }

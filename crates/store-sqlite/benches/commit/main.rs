@@ -33,7 +33,7 @@ fn main() {
     let bare = bare_syncs(&folder.join("bare"));
     println!("bare write of 512 bytes and fdatasync  {:>9.1} µs", micros(bare) / f64::from(SYNCS));
     commits(&folder.join("bench.db"), batches, depth);
-    fs::remove_dir_all(&folder).expect("the folder goes");
+    fs::remove_dir_all(&folder).expect("the directory is removed");
 }
 
 fn commits(path: &Path, batches: usize, depth: usize) {

@@ -1,4 +1,4 @@
-//! Runs: a column for everything that people query, and JSON for the rest.
+//! Runs: a column for everything that users query, and JSON for the rest.
 
 use std::sync::Arc;
 

@@ -63,15 +63,15 @@ fn failed_disk_write_has_no_effect() {
     let after = *done.last().expect("there is one") + 1;
     assert_eq!(missing(&place.database(), &[after]), [after], "what failed has not happened");
     let store = SqliteStore::open(place.database(), options()).expect("a store");
-    assert!(block_on(store.commit(vec![unit(after, run(after))]))[0].is_ok(), "with more room it goes on");
+    assert!(block_on(store.commit(vec![unit(after, run(after))]))[0].is_ok(), "with more space the store works again");
 }
 
 /// Runs the writer if the environment variable is set: it commits one run after the other and prints each, until it is
 /// killed or the store has failed three times.
 fn run_writer_if_requested() {
-    #[expect(clippy::disallowed_methods, reason = "a test tells its own child by the environment what it is")]
+    #[expect(clippy::disallowed_methods, reason = "the environment makes a child process of the test a writer")]
     let Some(path) = std::env::var_os(WRITER).map(PathBuf::from) else { return };
-    let store = SqliteStore::open(&path, options()).expect("nobody else has it");
+    let store = SqliteStore::open(&path, options()).expect("no other process has it");
     let mut number = 0;
     while block_on(store.load(&[RecordKey::Run(run_id(number))])).expect("it can be read")[0].is_some() {
         number += 1;

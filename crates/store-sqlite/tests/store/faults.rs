@@ -25,7 +25,7 @@ fn full_disk_rejects_writes_and_loses_nothing() {
         let Err(UnitRefusal::Fault(Fault::ReadOnly(message))) = result else { panic!("{result:?}") };
         assert!(message.contains("cronhold.db: the disk is full"), "{message}");
     }
-    let trouble = block_on(store.health()).trouble.expect("it says so");
+    let trouble = block_on(store.health()).trouble.expect("the health report has a trouble");
     assert!(trouble.contains("the disk is full"), "{trouble}");
     let append = block_on(store.append(run_id(1), 0, &[7; 2 << 20]));
     assert!(matches!(append, Err(Fault::ReadOnly(_))), "{append:?}");
@@ -35,7 +35,7 @@ fn full_disk_rejects_writes_and_loses_nothing() {
     let gone = (0..100).map(|number| delete(TOO_MANY + number, number, RecordKey::Run(run_id(number)))).collect();
     assert!(block_on(store.commit(gone)).iter().all(Result::is_ok));
     let again = (200..250).map(|number| unit(number, run(number))).collect();
-    assert!(block_on(store.commit(again)).iter().all(Result::is_ok), "it goes on by itself");
+    assert!(block_on(store.commit(again)).iter().all(Result::is_ok), "the store recovers without a restart");
     assert_eq!(block_on(store.health()).trouble, None);
     assert_eq!(there(&store, 0..TOO_MANY), 150);
 }
@@ -49,7 +49,7 @@ fn locked_database_is_a_transient_fault() {
     let results = block_on(store.commit(vec![unit(1, run(1))]));
     let Err(UnitRefusal::Fault(Fault::Unavailable(message))) = &results[0] else { panic!("{results:?}") };
     assert!(message.contains("another process has locked the database"), "{message}");
-    assert_eq!(there(&store, 0..2), 0, "reading goes on meanwhile");
+    assert_eq!(there(&store, 0..2), 0, "reads work meanwhile");
     drop(someone);
     assert!(block_on(store.commit(vec![unit(1, run(1))]))[0].is_ok());
 }

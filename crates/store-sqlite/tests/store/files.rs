@@ -25,14 +25,14 @@ fn second_writer_is_refused() {
     drop(store);
     SqliteStore::open(place.database(), options()).expect_err("there is still a handle");
     drop(another);
-    SqliteStore::open(place.database(), options()).expect("nobody has it");
+    SqliteStore::open(place.database(), options()).expect("no other process has it");
 }
 
 #[test]
 fn stale_lock_file_does_not_lock() {
     let place = Place::new();
     fs::write(place.file("cronhold.db.lock"), "99999\n").expect("a file");
-    drop(SqliteStore::open(place.database(), options()).expect("nobody has it"));
+    drop(SqliteStore::open(place.database(), options()).expect("no other process has it"));
     let text = fs::read_to_string(place.file("cronhold.db.lock")).expect("the file stays");
     assert_eq!(text, format!("{}\n", std::process::id()));
 }
@@ -101,7 +101,7 @@ fn removed_file_rejects_writes() {
         let Err(UnitRefusal::Fault(Fault::ReadOnly(message))) = &results[0] else { panic!("{results:?}") };
         assert!(message.contains(gone) && message.contains("was removed or replaced"), "{message}");
         fs::rename(place.file("elsewhere"), place.file(gone)).expect("it is put back");
-        assert!(block_on(store.commit(vec![unit(2, run(2))]))[0].is_ok(), "it goes on");
+        assert!(block_on(store.commit(vec![unit(2, run(2))]))[0].is_ok(), "the store works again");
     }
 }
 
@@ -148,7 +148,7 @@ fn readers_work_while_a_writer_is_open() {
     assert!(message.contains("is open for reading only"), "{message}");
     drop(store);
     let page = block_on(reader.page(&Query::Runs(RunQuery::default()), 100)).expect("it can be read");
-    assert_eq!(page.records.len(), 20, "a reader goes on without the writer");
+    assert_eq!(page.records.len(), 20, "a reader works without the writer");
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn backup_is_a_snapshot_while_writes_continue() {
         over.store(true, Ordering::Relaxed);
         steps
     });
-    assert!(steps.len() > 1, "it was made in steps");
+    assert!(steps.len() > 1, "the copy took several steps");
     assert!(steps.windows(2).all(|pair| pair[0].done < pair[1].done && pair[0].total == pair[1].total), "{steps:?}");
     assert!(!place.file("copy.db-wal").exists(), "it is one file");
     let copy = Connection::open(place.file("copy.db")).expect("the copy");

@@ -40,13 +40,13 @@ mod tests {
         let shared = Arc::new(Mutex::new((false, None::<Waker>)));
         let other = Arc::clone(&shared);
         let future = poll_fn(move |context| {
-            let mut state = other.lock().expect("nobody panics");
+            let mut state = other.lock().expect("not poisoned");
             state.1 = Some(context.waker().clone());
             if state.0 { Poll::Ready(8) } else { Poll::Pending }
         });
         let waker = thread::spawn(move || {
             loop {
-                let mut state = shared.lock().expect("nobody panics");
+                let mut state = shared.lock().expect("not poisoned");
                 if let Some(waker) = state.1.take() {
                     state.0 = true;
                     return waker.wake();

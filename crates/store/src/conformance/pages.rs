@@ -40,7 +40,7 @@ pub fn lists_are_ordered_by_key(subject: &dyn Subject) {
         let version = writer.put_all(&shuffled);
         for limit in [1, 2, 5, NAMES.len() - 1, NAMES.len(), NAMES.len() + 1, 1_000] {
             let found = walk(&mut writer, query, limit, |_| {});
-            assert!(found.iter().all(|stored| stored.version == version), "versions come along");
+            assert!(found.iter().all(|stored| stored.version == version), "records have their versions");
             let found: Vec<Record> = found.into_iter().map(|stored| stored.record).collect();
             assert_eq!(found, expected, "{limit} at a time");
         }

@@ -115,7 +115,7 @@ pub fn record_can_be_large(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let record = Record::Job(Arc::new(long_job(LONG)));
     let found = scribe_put(&mut writer, record.clone());
-    assert!(found == Some(record), "a description of {LONG} bytes comes back");
+    assert!(found == Some(record), "a description of {LONG} bytes is returned");
 }
 
 fn scribe_put(writer: &mut TestWriter, record: Record) -> Option<Record> {

@@ -18,11 +18,11 @@ pub fn record_is_written_only_with_its_version(subject: &dyn Subject) {
         assert_eq!(writer.commit(unknown), Err(UnitRefusal::Conflict(key.clone())), "{key}: it is not there");
         let make = writer.unit().put(first.clone(), None);
         let made = make.version();
-        assert_eq!(writer.commit(make), Ok(UnitReceipt::default()), "{key} can be made");
+        assert_eq!(writer.commit(make), Ok(UnitReceipt::default()), "{key} can be created");
         let again = writer.unit().put(second.clone(), None);
         assert_eq!(writer.commit(again), Err(UnitRefusal::Conflict(key.clone())), "{key} is there already");
         let stored = writer.load(&key).expect("it was made");
-        assert_eq!((stored.version, &stored.record), (made, &first), "{key} is as it was made");
+        assert_eq!((stored.version, &stored.record), (made, &first), "{key} is stored as created");
 
         let change = writer.unit().put(second.clone(), Some(made));
         let changed = change.version();
@@ -54,7 +54,7 @@ pub fn deleted_record_is_absent(subject: &dyn Subject) {
         let nothing = writer.unit().delete(key.clone(), None);
         assert_eq!(writer.commit(nothing), Ok(UnitReceipt::default()), "{key} is as gone as it should be");
         let version = writer.put(&record);
-        assert_eq!(writer.version(&key), Some(version), "{key} can be made again");
+        assert_eq!(writer.version(&key), Some(version), "{key} can be created again");
     }
 }
 
