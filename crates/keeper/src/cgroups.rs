@@ -1,5 +1,6 @@
 //! Control groups of version 2, if a subtree was delegated to the keeper. They limit memory, processor and processes of
-//! a program together with everything that descends from it. If there are none, the hello to each daemon contains a warning.
+//! a program together with everything that descends from it. If there are none, the hello to each daemon contains a
+//! warning.
 
 use std::collections::VecDeque;
 use std::fs;

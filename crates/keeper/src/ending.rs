@@ -1,6 +1,6 @@
-//! How a program is brought to its end: it is asked by a signal, has some time, and is then killed with everything that
-//! descends from it. A stop and the end of a lease work alike, except that a lease can be extended until it has ended.
-//! This is the state of one program; it takes the time as an argument and returns what to do next.
+//! How a program is ended: it receives a signal, has a grace period, and is then killed with everything that descends
+//! from it. A stop and the end of a lease work alike, except that a lease can be extended until it has ended. This is
+//! the state of one program; it takes the time as an argument and returns what to do next.
 
 use crate::protocol::ProcessExit;
 
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn lease_never_becomes_shorter_and_stays_ended() {
-        // The lease, the extension and the time at which it comes; when there is something to do after it.
+        // The lease, the extension and its time; when the next action is due after it.
         for (lease, extension, now, due) in [
             (Some(1_000), 2_000, 500, 1_900),
             (Some(1_000), 700, 500, 900),

@@ -26,7 +26,7 @@ const SIGNALS: [Signal; 5] = [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, 
 /// Where something happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// A signal came.
+    /// A signal was received.
     Signals,
     /// A connection to be accepted.
     Listener,
@@ -39,7 +39,7 @@ pub(crate) enum Source {
     Timer,
 }
 
-/// Signals that came.
+/// Received signals.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Signals {
     /// SIGCHLD: a child may have ended.
@@ -111,7 +111,7 @@ impl Events {
         Ok(sources)
     }
 
-    /// Reads the signals that came.
+    /// Reads the received signals.
     pub(crate) fn signals(&self) -> Signals {
         let mut came = Signals::default();
         while let Ok(Some(signal)) = self.signals.read_signal() {

@@ -91,8 +91,7 @@ impl Home {
         Ok(journal::read(&bytes))
     }
 
-    /// The socket for daemons. Its path is short, whatever the path of the data directory is, because the keeper binds
-    /// it from inside the directory.
+    /// The socket for daemons. Its path is always short, because the keeper binds it from inside the directory.
     pub(crate) fn listen(&self) -> Result<OwnedFd, KeeperError> {
         self.bind().map_err(KeeperError::io("listen for daemons"))
     }

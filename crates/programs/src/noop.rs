@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn lease_ends_a_noop_unless_extended() {
-        // Lease of a noop of 60 seconds, an extension and when it comes; when the noop ends, and how.
+        // Lease of a noop of 60 seconds, an extension and its time; when the noop ends, and how.
         let lost = "ended by lock lost";
         for (lease, extension, end, how) in [
             (None, None, 60, "ended well"),
@@ -268,7 +268,7 @@ mod tests {
             (Some(20), Some((99, 10)), 60, "ended well"),
             (Some(20), Some((15, 10)), 20, lost),
             (None, Some((40, 10)), 40, lost),
-            // The extension came too late, although no report was taken before.
+            // The extension is too late, although no report was taken before.
             (Some(20), Some((99, 20)), 20, lost),
         ] {
             let mut noops = Noops::default();

@@ -75,7 +75,7 @@ pub static SCHEDULE: KeyTable = KeyTable {
         KeySpec::new("daily_interval", ValueShape::Map(&DAILY_INTERVAL), "At steps inside a window on each day.")
             .also(&["daily-interval"]),
         KeySpec::new("at", MOMENTS, "At these instants."),
-        KeySpec::new("triggered", ValueShape::True, "Never by time, only when a run is started by hand, by an action or by a message."),
+        KeySpec::new("triggered", ValueShape::True, "Never by time, only by hand, by an action or by a message."),
         KeySpec::new("never", ValueShape::True, "Never."),
         KeySpec::new("reboot", ValueShape::True, "Once when a node starts."),
         KeySpec::new("year", ValueShape::Value, "Years, such as `2026` or `*/2`."),

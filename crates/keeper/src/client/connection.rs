@@ -82,7 +82,7 @@ impl KeeperConnection {
 
     /// Waits until a message arrives, the wakeup is notified or more can be sent, and returns the messages.
     pub(super) fn receive(&mut self, wakeup: &Wakeup) -> Result<Vec<FromKeeper>, ConnectionError> {
-        // The list often comes with the hello, and nothing may come after it for a long time.
+        // The list often arrives with the hello, and there may be no further message for a long time.
         let messages = self.messages()?;
         if !messages.is_empty() {
             return Ok(messages);

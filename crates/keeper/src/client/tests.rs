@@ -34,7 +34,7 @@ impl KeeperDelegate for Recorder {
     }
 }
 
-/// A client that looks for its keeper in a directory of its own.
+/// A client whose keeper has a separate directory.
 struct ClientRig {
     data: PathBuf,
     recorder: Arc<Recorder>,
@@ -148,7 +148,7 @@ fn messages_pass_both_ways_and_client_reconnects_after_close() {
     }
 }
 
-/// Nothing comes later that could wake the client.
+/// No later message could wake the client.
 #[test]
 fn list_that_comes_with_the_hello_is_received() {
     let mut rig = ClientRig::new("at-once");

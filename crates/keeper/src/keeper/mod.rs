@@ -124,7 +124,7 @@ impl Keeper {
         self.drop_queued_without_daemon();
     }
 
-    /// Handles all messages that came.
+    /// Handles all received messages.
     fn handle_messages(&mut self) {
         while let Some(message) = self.links.next_message() {
             self.handle(message);

@@ -35,7 +35,7 @@ pub(super) struct Supervisor {
     cgroups: Cgroups,
     spawner: Spawner,
     scan: EndingScan,
-    /// What is sent to the daemon at the end of the turn, when the journal is on disk.
+    /// Reports that are sent to the daemon at the end of the turn, when the journal is on disk.
     news: Vec<FromKeeper>,
     /// Whether more children may have ended than were waited for.
     has_unreaped: bool,
@@ -325,7 +325,7 @@ impl Supervisor {
         }
     }
 
-    /// Receives how the start of a program through a second stage went.
+    /// Receives the outcome of a start through a second stage.
     pub(super) fn receive_stage_report(&mut self, pid: i32) {
         let Some(run) = self.table.of_pid(pid) else { return };
         let Some(program) = self.table.running_mut(run) else { return };
@@ -400,7 +400,7 @@ fn read_stage_report(program: &mut RunningProgram) -> StageReport {
     let mut buffer = [0; REPORT_MAX];
     loop {
         let mut text = match rustix::io::read(report, &mut buffer) {
-            // A stage that was asked to end before it became the program ends as the program would.
+            // A stage that was stopped before it became the program ends as the program would.
             Ok(0) if program.is_prepared || program.ending.is_ending() => return StageReport::Started,
             Ok(0) => return StageReport::Failed(Refusal::StageKilled.to_string()),
             Ok(length) => &buffer[..length],

@@ -74,7 +74,7 @@ pub(crate) enum ExecFailure {
 pub(crate) struct OsError(io::Error);
 
 impl SpawnError {
-    /// An error of a call that says what was tried.
+    /// An error of a system call, with the action that failed.
     pub(crate) fn system<E: Into<OsError>>(what: &'static str) -> impl FnOnce(E) -> Self {
         move |error| Self::System { what, source: error.into() }
     }

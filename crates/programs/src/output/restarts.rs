@@ -1,9 +1,9 @@
 //! Where the output file of a run begins in the stored output. That is the start, unless the program truncated its
-//! file: then the file begins again after the truncation notice. The stored bytes cannot tell where that is, because a
+//! file: then the file begins again after the truncation notice. The stored bytes do not show where that is, because a
 //! program may print the notice itself, so the offset is kept in a small file beside them.
 //!
-//! The offset is written before the bytes that it describes are appended to the store. After a crash the length of the
-//! stored output tells whether the append took place, and with it which of the two recorded offsets holds.
+//! The offset is written before the bytes that it describes are appended to the store. After a crash, the length of the
+//! stored output shows whether the append took place, and thus which of the two recorded offsets applies.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! One process as the daemon knows it: its state, and what the node has asked of it.
+//! One process as the daemon knows it: its state, and the node's requests for it.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use cronhold_engine::LaunchRequest;
 use cronhold_keeper::ProgramEnd;
 use cronhold_schedule::Span;
 
-/// A process that the node asked for, or that the keeper has of a run that is over.
+/// A process that the node requested, or a process of the keeper whose run is over.
 #[derive(Debug)]
 pub(super) struct ProcessEntry {
     /// `None` if the node has not requested it from this daemon.
@@ -33,9 +33,9 @@ pub(super) struct ProcessEntry {
 /// The state of a process. ARCHITECTURE.md has the table of transitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProcessState {
-    /// The keeper has not been asked to start it.
+    /// The launch has not been sent to the keeper.
     Queued,
-    /// The keeper was asked to start it and has not answered.
+    /// The launch was sent to the keeper, which has not answered.
     Requested,
     /// The connection broke before the keeper answered. The keeper's next list decides.
     Uncertain,
@@ -46,7 +46,7 @@ pub(super) enum ProcessState {
     Ended(ProgramEnd),
     /// It was lost with its keeper, and the output it wrote until then is being stored.
     Lost,
-    /// The last report was handed to the node.
+    /// The last report was delivered to the node.
     Reported,
 }
 

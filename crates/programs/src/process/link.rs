@@ -17,11 +17,11 @@ enum LinkState {
     New,
     /// There is no connection.
     Down(ConnectionError),
-    /// The keeper sends the list of its programs, which came as far as this.
+    /// The keeper is sending the list of its programs; the part that has arrived.
     Listing(Vec<ListedProgram>),
     /// Messages can be sent.
     Up,
-    /// The keeper was asked to retire and does so at once.
+    /// The keeper was asked to retire and does so immediately.
     Retiring,
 }
 
@@ -32,7 +32,7 @@ enum Replacement {
     NotNeeded,
     /// The keeper is asked to retire as soon as it runs no program.
     Pending,
-    /// This daemon has replaced a keeper once. The keeper that came then has the only version there is.
+    /// This daemon has replaced a keeper once. The new keeper has the only version available.
     Done,
 }
 
