@@ -28,12 +28,12 @@ const ZONE: KeySpec = KeySpec::new("timezone", ValueShape::Text, "IANA zone of d
 const CALENDAR: KeySpec =
     KeySpec::new("calendar", ValueShape::Text, "Only on these days, such as `Mon-Fri` or `us-business - freeze`.");
 const DATE_SHIFT: KeySpec =
-    KeySpec::new("date_shift", DAYS, "Plain days from the calendar day to the day meant; belongs to `daily`.")
+    KeySpec::new("date_shift", DAYS, "Days from the calendar day to the day of the run; only with `daily`.")
         .default("0");
 const CALENDAR_SHIFT: KeySpec = KeySpec::new(
     "calendar_shift",
     DAYS,
-    "Days of the calendar from the calendar day to the day meant; belongs to `daily`.",
+    "Calendar days from the calendar day to the day of the run; only with `daily`.",
 )
 .also(&["cal_shift"])
 .default("0");
@@ -42,7 +42,7 @@ const CALENDAR_SHIFT: KeySpec = KeySpec::new(
 pub static SCHEDULE: KeyTable = KeyTable {
     name: "schedule",
     noun: "a schedule",
-    doc: "One schedule: exactly one kind (`cron`, `every`, `daily` …, or named cron fields), and what all kinds share.",
+    doc: "One schedule: exactly one kind (`cron`, `every`, `daily` …, or named cron fields), and keys that all kinds share.",
     one_of: &[
         &["cron"],
         &["every"],

@@ -32,7 +32,7 @@ impl JobReader<'_> {
         let name = self.text(item)?;
         if matches!(name.to_lowercase().as_str(), "yes" | "no" | "on" | "off" | "true" | "false" | "none") {
             let message = format!("{} would be the name of a lock", quoted(name));
-            return self.refuse(item, message, "write `true` for a lock of the job's own, `false` for none");
+            return self.refuse(item, message, "write `true` for the job's own lock, `false` for none");
         }
         if name.is_empty() || name.len() > LockName::MAX {
             let message =

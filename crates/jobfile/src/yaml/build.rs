@@ -115,8 +115,8 @@ impl<'t> TreeBuilder<'t> {
                 self.documents += 1;
                 if self.documents > 1 {
                     let mistake =
-                        Mistake::new(self.file, at, "a file holds one job, but a second document begins here")
-                            .hint("put the second job into a file of its own");
+                        Mistake::new(self.file, at, "a file contains one job, but a second document begins here")
+                            .hint("move the second job to a separate file");
                     return self.stop(mistake);
                 }
             }
@@ -344,7 +344,7 @@ fn too_deep(file: &str, at: Range<usize>) -> Mistake {
 }
 
 fn too_many(file: &str, at: Range<usize>) -> Mistake {
-    Mistake::new(file, at, format!("the file holds more than {NODES_MAX} values, aliases counted in full"))
+    Mistake::new(file, at, format!("the file contains more than {NODES_MAX} values, aliases counted in full"))
 }
 
 /// A syntax error of the parser, with a hint for the most frequent causes.
@@ -427,7 +427,7 @@ mod tests {
             ("a: {{ x }}", "`{{ x }}` without quotes YAML reads `{{ … }}` as a map"),
             ("a: *x", "`*x` there is no anchor `&x` before this alias"),
             ("a: &x [*x]", "`*x` this alias refers to a value that contains it"),
-            ("a: 1\n---\nb: 2", "`---` a file holds one job, but a second document begins here"),
+            ("a: 1\n---\nb: 2", "`---` a file contains one job, but a second document begins here"),
             ("[a]: 1", "`[a]` a key must be a text, but this is a list"),
             ("a: {<<: 1}", "`1` `<<` needs a map, or a list of maps"),
         ] {
@@ -442,7 +442,7 @@ mod tests {
             let items = vec![format!("*a{}", level - 1); 10].join(", ");
             text.push_str(&format!("a{level}: &a{level} [{items}]\n"));
         }
-        assert!(first_mistake(&text).ends_with("the file holds more than 100000 values, aliases counted in full"));
+        assert!(first_mistake(&text).ends_with("the file contains more than 100000 values, aliases counted in full"));
         let mut text = "a0: &a0 [x]\n".to_owned();
         for level in 1..100 {
             text.push_str(&format!("a{level}: &a{level} [*a{}]\n", level - 1));

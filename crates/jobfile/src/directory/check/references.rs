@@ -97,7 +97,7 @@ impl JobCheck<'_> {
             (Some(target), _) => self.args(reference, &id, &target.job),
             (None, _) if self.set.broken.contains(&id) => {}
             (None, Some(when)) => {
-                let hint = format!("this is its id when {when}; add the job, or take out the choice");
+                let hint = format!("this is its id when {when}; add the job, or remove the choice");
                 self.report(at, format!("there is no job `{id}`"), Some(hint));
             }
             (None, None) => self.report_unknown(at, &id),
