@@ -48,8 +48,8 @@ fn plain_cron_schedule_is_one_small_value() {
             at = schedule.next(at).unwrap_or(Instant::EPOCH);
             schedule.prev(at);
         }
-        let asked = ALLOCATIONS.load(Ordering::Relaxed) - before;
-        assert_eq!(asked, 0, "{text} allocates in a search");
+        let allocated = ALLOCATIONS.load(Ordering::Relaxed) - before;
+        assert_eq!(allocated, 0, "{text} allocates in a search");
     }
     // Verify that the counter itself works.
     let before = ALLOCATIONS.load(Ordering::Relaxed);

@@ -48,12 +48,12 @@ fn stops_of_other_programs_do_not_delay_a_kill() {
         daemon.started(run);
     }
     let stubborn = "trap '' TERM; echo ready; while :; do sleep 0.01; done";
-    let (asked, _) = daemon.start(stubborn);
+    let (stopped, _) = daemon.start(stubborn);
     let (killed, _) = daemon.start(stubborn);
-    keeper.wait_for(asked, "ready");
+    keeper.wait_for(stopped, "ready");
     stop(&mut daemon, killed, 0);
     let is_over = (0..500).any(|_| {
-        stop(&mut daemon, asked, LONG);
+        stop(&mut daemon, stopped, LONG);
         let (other, _) = daemon.start("true");
         daemon.ended(other);
         daemon.has_received_end(killed)

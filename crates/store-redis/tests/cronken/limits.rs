@@ -69,6 +69,6 @@ fn shared_keys_of_wrong_type_do_not_block_commits() {
         assert_eq!(place.at("GET", key, &[]), json!("mine"), "{key} is as it was");
     }
     let health = block_on(place.store.health());
-    let said = health.trouble.iter().chain(&health.warnings).any(|text| text.contains("wrong type"));
-    assert!(said, "the health report has a warning: {health:?}");
+    let is_reported = health.trouble.iter().chain(&health.warnings).any(|text| text.contains("wrong type"));
+    assert!(is_reported, "the health report has a warning: {health:?}");
 }

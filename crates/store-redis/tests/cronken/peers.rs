@@ -23,7 +23,7 @@ fn warnings(store: &RedisStore) -> String {
 }
 
 /// The stored `peers` word.
-fn said(place: &Place) -> serde_json::Value {
+fn stored_word(place: &Place) -> serde_json::Value {
     place.at("HGET", "cronhold:meta", &["peers"])
 }
 
@@ -40,7 +40,7 @@ fn stays(place: &Place) -> bool {
 #[test]
 fn later_node_takes_over_peers_from_the_namespace() {
     let place = Place::with("peers=cronken");
-    assert_eq!((said(&place), knows_peers(&place.store)), (json!("cronken"), true));
+    assert_eq!((stored_word(&place), knows_peers(&place.store)), (json!("cronken"), true));
     let looks = open(&place.server, "output=zset");
     assert!(!knows_peers(&looks), "no request was sent yet");
     block_on(looks.time()).expect("it answers");
@@ -51,7 +51,7 @@ fn later_node_takes_over_peers_from_the_namespace() {
         "{}",
         warnings(&looks)
     );
-    assert_eq!(said(&place), json!("cronken"));
+    assert_eq!(stored_word(&place), json!("cronken"));
     assert!(!warnings(&place.store).contains("Cronken"), "{}", warnings(&place.store));
 }
 
@@ -75,7 +75,10 @@ fn url_with_none_clears_peers() {
     let last = open(&place.server, "peers=none");
     block_on(last.time()).expect("it answers");
     block_on(last.enroll()).expect("it enrolls");
-    assert_eq!((said(&place), knows_peers(&last), warnings(&last).contains("Cronken")), (json!(null), false, false));
+    assert_eq!(
+        (stored_word(&place), knows_peers(&last), warnings(&last).contains("Cronken")),
+        (json!(null), false, false)
+    );
     assert!(!stays(&place));
     place.beat(&[]);
     assert!(!knows_peers(&place.store), "a running node notices the change");
@@ -94,5 +97,5 @@ fn emptied_store_gets_its_peers_back() {
     let now = block_on(place.store.time()).expect("it answers");
     let node = cronhold_core::record::NodeRecord::new(crate::place::NODE, crate::place::HOST, 1, now);
     until("the node beats again", || block_on(place.store.beat(&node, &[])).ok());
-    assert_eq!((said(&place), knows_peers(&place.store)), (json!("cronken"), true));
+    assert_eq!((stored_word(&place), knows_peers(&place.store)), (json!("cronken"), true));
 }

@@ -80,7 +80,7 @@ fn events_arrive_in_order() {
     let place = Place::new();
     let other = open(&place.server, "");
     let channel = format!("{NS}:__events__");
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     let store = place.store.clone();
     let listener = std::thread::spawn(move || {
         loop {
@@ -88,11 +88,11 @@ fn events_arrive_in_order() {
                 if event == "end" {
                     return;
                 }
-                tell.send(event).expect("the receiver waits");
+                sender.send(event).expect("the receiver waits");
             }
         }
     });
-    until("it listens", || place.ask(&["PUBLISH", &channel, "first"]).as_i64().filter(|heard| *heard > 0));
+    until("it listens", || place.ask(&["PUBLISH", &channel, "first"]).as_i64().filter(|subscribers| *subscribers > 0));
     for number in 0..100 {
         place.ask(&["PUBLISH", &channel, &format!("{{\"n\":{number}}}")]);
     }
@@ -100,8 +100,8 @@ fn events_arrive_in_order() {
     assert_eq!(block_on(shared(&*place.store).send("from ourselves")), Ok(()));
     let expected = std::iter::once("first".to_owned()).chain((0..100).map(|number| format!("{{\"n\":{number}}}")));
     let expected: Vec<String> = expected.chain(["from us".to_owned(), "from ourselves".to_owned()]).collect();
-    let heard: Vec<String> = (0..expected.len()).map(|_| told.recv().expect("an event")).collect();
-    assert_eq!(heard, expected);
+    let received: Vec<String> = (0..expected.len()).map(|_| receiver.recv().expect("an event")).collect();
+    assert_eq!(received, expected);
     place.ask(&["PUBLISH", &channel, "end"]);
     listener.join().expect("the listener ends");
 }
@@ -113,10 +113,10 @@ fn event_subscription_reconnects() {
     let channel = format!("{NS}:__events__");
     let listener =
         std::thread::spawn(move || while !block_on(shared(&*store).events()).contains(&"again".to_owned()) {});
-    let heard = || place.ask(&["PUBLISH", &channel, "hello"]).as_i64().filter(|heard| *heard > 0);
-    until("it listens", heard);
+    let has_subscriber = || place.ask(&["PUBLISH", &channel, "hello"]).as_i64().filter(|subscribers| *subscribers > 0);
+    until("it listens", has_subscriber);
     place.ask(&["CLIENT", "KILL", "TYPE", "pubsub"]);
-    until("it listens again", heard);
+    until("it listens again", has_subscriber);
     until("it has received the event", || {
         place.ask(&["PUBLISH", &channel, "again"]);
         listener.is_finished().then_some(())

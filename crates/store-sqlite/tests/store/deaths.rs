@@ -51,11 +51,11 @@ fn failed_disk_write_has_no_effect() {
     shell.args(["-c", "trap '' XFSZ; ulimit -f 1024; exec \"$0\" \"$@\""]);
     shell.arg(std::env::current_exe().expect("this program"));
     let mut writer = start(shell, "deaths::what_the_disk_does_not_take_has_not_happened", &place.database());
-    let said: Vec<String> = lines(&mut writer).collect();
+    let printed: Vec<String> = lines(&mut writer).collect();
     writer.wait().expect("it has ended");
-    let done: Vec<u64> = said.iter().filter_map(|line| number(line)).collect();
-    let failed: Vec<&str> = said.iter().filter_map(|line| line.strip_prefix(FAILED)).collect();
-    assert!(!done.is_empty() && failed.len() == 3, "{said:?}");
+    let done: Vec<u64> = printed.iter().filter_map(|line| number(line)).collect();
+    let failed: Vec<&str> = printed.iter().filter_map(|line| line.strip_prefix(FAILED)).collect();
+    assert!(!done.is_empty() && failed.len() == 3, "{printed:?}");
     for message in failed {
         assert!(message.contains("rejects writes") && message.contains("cronhold.db"), "{message}");
     }
