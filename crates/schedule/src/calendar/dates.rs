@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn limits() {
+    fn errors_and_file_size_are_limited() {
         assert_eq!(Calendar::from_dates(&"x\n".repeat(5_000)).expect_err("garbage").len(), 100);
         let long = "2026-01-01\n".repeat(400_000);
         assert!(Calendar::from_dates(&long).expect_err("too long")[0].message.contains("at most 4 MiB"));

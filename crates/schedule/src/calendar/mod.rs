@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn shifts() {
+    fn shift_counts_calendar_days() {
         let business = Calendar::weekdays(0b011_1110);
         for (from, by, to) in [
             ("2026-03-06", 1, "2026-03-09"),

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn algebra() {
+    fn expressions_combine_calendars() {
         for (text, days, known_until) in [
             ("all", "xxxxxxxxxxxxxx", None),
             ("none", "..............", None),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_names() {
+    fn unknown_names_are_reported_with_suggestions() {
         for (text, at, message) in [
             (
                 "Mon + holiday",

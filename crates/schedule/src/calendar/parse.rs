@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn limits() {
+    fn depth_operands_and_length_are_limited() {
         let nested = |depth: usize| format!("{}a{}", "(".repeat(depth), ")".repeat(depth));
         assert!(CalendarExpr::parse(&nested(32)).is_ok());
         assert_eq!(CalendarExpr::parse(&nested(33)).expect_err("too deep").at, 32..33);

@@ -151,7 +151,7 @@ fn each_case(seed: u64, mut run: impl FnMut(&mut Dice, &Case<'_>) -> usize) {
 }
 
 #[test]
-fn intervals() {
+fn intervals_agree_with_the_definition() {
     let zones = ZoneRegistry::bundled();
     each_case(1, |dice, case| check_interval(dice, case, &zones));
 }
@@ -189,7 +189,7 @@ fn check_interval(dice: &mut Dice, case: &Case<'_>, zones: &ZoneRegistry) -> usi
 }
 
 #[test]
-fn times_of_day() {
+fn times_of_day_agree_with_the_definition() {
     let zones = ZoneRegistry::bundled();
     each_case(2, |dice, case| {
         let mut times: Vec<TimeOfDay> = (0..dice.number(1, 4)).map(|_| time(dice)).collect();
@@ -208,7 +208,7 @@ fn times_of_day() {
 }
 
 #[test]
-fn windows() {
+fn windows_agree_with_the_definition() {
     let zones = ZoneRegistry::bundled();
     each_case(3, |dice, case| {
         let case = &Case { gap: None, fold: None, week: case.week.clone(), ..*case };
@@ -236,7 +236,7 @@ fn windows() {
 }
 
 #[test]
-fn explicit_instants() {
+fn explicit_instants_agree_with_the_definition() {
     let zones = ZoneRegistry::bundled();
     each_case(4, |dice, case| {
         let mut bounds = Vec::new();

@@ -122,7 +122,7 @@ fn around_every_change_of_offset_fourth_quarter() {
 }
 
 #[test]
-fn in_random_windows() {
+fn random_windows_agree_with_the_oracle() {
     let zones = ZoneRegistry::bundled();
     let mut dice = Dice::new(99);
     let cases = oracle::zones();

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn events_replace_occurrences_of_others() {
+    fn events_replace_occurrences_of_other_events() {
         let weekly = "UID:a\nDTSTART:20260105\nRRULE:FREQ=WEEKLY;COUNT=3";
         let moved = "UID:a\nRECURRENCE-ID:20260112\nDTSTART:20260113";
         let same_day = "UID:a\nRECURRENCE-ID:20260112\nDTSTART:20260112";
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn limits() {
+    fn depth_errors_steps_and_file_size_are_limited() {
         let deep = format!("BEGIN:VCALENDAR\n{}", "BEGIN:X\n".repeat(10_000));
         assert!(Calendar::from_ics(&deep).expect_err("too deep")[0].message.contains("at most 16 deep"));
         assert_eq!(Calendar::from_ics(&file(&["DTSTART:x"; 300])).expect_err("garbage").len(), 100);

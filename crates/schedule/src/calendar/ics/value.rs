@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments() {
+    fn dates_and_times_are_parsed() {
         for (text, zone, expected) in [
             ("20260329", None, Some("2026-03-29T00:00 Date")),
             ("20240229T235960", None, Some("2024-02-29T23:59:59 Floating")),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn durations() {
+    fn durations_are_parsed() {
         for (text, expected) in [
             ("P1D", Some((86_400, true))),
             ("P2W", Some((1_209_600, true))),
