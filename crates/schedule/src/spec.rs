@@ -113,7 +113,7 @@ pub enum Timing {
     Reboot,
 }
 
-/// Times of day on the days of a calendar. The calendar stands in `ScheduleSpec::calendar`.
+/// Times of day on the days of a calendar. The calendar is in `ScheduleSpec::calendar`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DailyTiming {
     /// In order, without duplicates; at least one.
@@ -122,7 +122,7 @@ pub struct DailyTiming {
     pub shift: DayShift,
 }
 
-/// A window on each day of a calendar, and a step inside it. The calendar stands in `ScheduleSpec::calendar`.
+/// A window on each day of a calendar, and a step inside it. The calendar is in `ScheduleSpec::calendar`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DailyInterval {
     /// Start of the window and first occurrence.
