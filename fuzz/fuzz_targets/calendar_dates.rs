@@ -1,4 +1,4 @@
-//! Any text as a file of dates.
+//! Arbitrary text as a date file.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any text as a calendar expression.
+//! Arbitrary text as a calendar expression.
 
 #![no_main]
 

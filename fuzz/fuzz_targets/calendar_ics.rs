@@ -1,4 +1,4 @@
-//! Any text as an iCalendar file.
+//! Arbitrary text as an iCalendar file.
 
 #![no_main]
 

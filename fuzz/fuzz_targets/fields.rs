@@ -1,10 +1,10 @@
-//! Any texts as named cron fields.
+//! Arbitrary texts as named cron fields.
 
 #![no_main]
 
 use cronhold_fuzz::{check_mistake, check_schedule, compile};
 use cronhold_schedule::cron::FieldsExpr;
-use cronhold_schedule::{Instant, Spec, Timing, Zone};
+use cronhold_schedule::{Instant, ScheduleSpec, Timing, Zone};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (u32, Vec<(u8, &str)>)| {
@@ -25,6 +25,6 @@ fuzz_target!(|input: (u32, Vec<(u8, &str)>)| {
     let entries = expr.entries();
     let canonical: Vec<(&str, &str)> = entries.iter().map(|(name, text)| (*name, text.as_str())).collect();
     assert_eq!(FieldsExpr::parse(&canonical).as_ref(), Ok(&expr), "{fields:?} prints as {canonical:?}");
-    let schedule = compile(&Spec::new(Timing::Fields(expr)), &Zone::utc()).expect("needs nothing from outside");
+    let schedule = compile(&ScheduleSpec::new(Timing::Fields(expr)), &Zone::utc()).expect("needs nothing from outside");
     check_schedule(&schedule, Instant::from_secs(i64::from(at)));
 });

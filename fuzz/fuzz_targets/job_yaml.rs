@@ -1,11 +1,12 @@
-//! Any text as a job file: mistakes that point into it and can be shown, or a job that is written and read back as itself.
+//! Arbitrary text as a job file: either mistakes that point into it and can be rendered, or a job that is written and
+//! read back unchanged.
 
 #![no_main]
 
 use cronhold_jobfile::{Options, Style, read_job, render, render_line, write_job};
 use libfuzzer_sys::fuzz_target;
 
-/// However broken a file is, people can read what is shown of it.
+/// Maximum number of mistakes reported for any file.
 const MISTAKES_MAX: usize = 1000;
 
 fuzz_target!(|text: &str| {

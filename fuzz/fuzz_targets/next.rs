@@ -1,4 +1,4 @@
-//! Schedules of every kind with any parts, in any zone, under any policy, from any instant.
+//! Schedules of every kind with arbitrary parts, in any zone, under any policy, from any instant.
 
 #![no_main]
 
@@ -6,8 +6,8 @@ use arbitrary::Arbitrary;
 use cronhold_fuzz::{check_schedule, compile, zone};
 use cronhold_schedule::cron::{CronExpr, FieldsExpr};
 use cronhold_schedule::{
-    Bound, CalendarExpr, Daily, DailyInterval, Day, Edge, Fold, Gap, Instant, Local, Shift, Span, Spec, TimeOfDay,
-    Timing,
+    CalendarExpr, DailyInterval, DailyTiming, Day, DayShift, FoldPolicy, GapPolicy, Instant, ScheduleSpec, Span,
+    TimeBound, TimeOfDay, Timing, WallTime, WindowEdge,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -66,11 +66,11 @@ impl Part {
 }
 
 impl Point {
-    fn bound(&self) -> Bound {
+    fn bound(&self) -> TimeBound {
         match self {
-            Self::Instant(secs) => Bound::Instant(Instant::from_secs(i64::from(*secs))),
-            Self::Local(secs) => Bound::Local(Local(i64::from(*secs))),
-            Self::Day(day) => Bound::Day(Day(i32::from(*day))),
+            Self::Instant(secs) => TimeBound::Instant(Instant::from_secs(i64::from(*secs))),
+            Self::Local(secs) => TimeBound::Local(WallTime(i64::from(*secs))),
+            Self::Day(day) => TimeBound::Day(Day(i32::from(*day))),
         }
     }
 }
@@ -78,9 +78,9 @@ impl Point {
 impl Kind {
     fn timing(&self) -> Timing {
         let secs = |secs: u32| Span::from_secs(u64::from(secs));
-        let edge = |(second, days, calendar_days): (u32, i8, i8)| Edge {
+        let edge = |(second, days, calendar_days): (u32, i8, i8)| WindowEdge {
             time: TimeOfDay(second % 86_400),
-            shift: Shift { days: i32::from(days), calendar_days: i32::from(calendar_days) },
+            shift: DayShift { days: i32::from(days), calendar_days: i32::from(calendar_days) },
         };
         match self {
             Self::Cron { minute, hour, day, day_kind, month, weekday, weekday_kind, year } => {
@@ -113,9 +113,9 @@ impl Kind {
             }
             Self::Every { interval, phase } => Timing::Every { interval: secs(*interval), phase: secs(*phase) },
             Self::After { interval } => Timing::After { interval: secs(*interval) },
-            Self::Daily { times, shift } => Timing::Daily(Daily {
+            Self::Daily { times, shift } => Timing::Daily(DailyTiming {
                 times: times.iter().map(|second| TimeOfDay(second % 86_400)).collect(),
-                shift: Shift { days: i32::from(shift.0), calendar_days: i32::from(shift.1) },
+                shift: DayShift { days: i32::from(shift.0), calendar_days: i32::from(shift.1) },
             }),
             Self::DailyInterval { from, until, interval } => Timing::DailyInterval(DailyInterval {
                 from: edge(*from),
@@ -131,9 +131,9 @@ const CALENDARS: [&str; 6] = ["Mon-Fri", "Sat,Sun", "business - holidays", "holi
 
 fuzz_target!(|input: Input| {
     let zone = zone(input.zone);
-    let mut spec = Spec::new(input.kind.timing());
-    spec.gap = input.gap.map(|next| if next { Gap::Next } else { Gap::Skip });
-    spec.fold = input.fold.map(|fold| [Fold::First, Fold::Second, Fold::Both][usize::from(fold % 3)]);
+    let mut spec = ScheduleSpec::new(input.kind.timing());
+    spec.gap = input.gap.map(|next| if next { GapPolicy::Next } else { GapPolicy::Skip });
+    spec.fold = input.fold.map(|fold| [FoldPolicy::First, FoldPolicy::Second, FoldPolicy::Both][usize::from(fold % 3)]);
     spec.start = input.start.as_ref().map(Point::bound);
     spec.end = input.end.as_ref().map(Point::bound);
     spec.jitter = Span::from_secs(u64::from(input.jitter));
@@ -141,7 +141,7 @@ fuzz_target!(|input: Input| {
     spec.calendar = calendar.map(|text| CalendarExpr::parse(text).expect("a good expression"));
     if let Ok(schedule) = compile(&spec, &zone) {
         check_schedule(&schedule, Instant::from_secs(i64::from(input.from)));
-        // The changes of a zone's offset are where mistakes hide: go to the next one and around it.
+        // Bugs are most likely near offset changes, so start around the next one.
         if let Some(change) = zone.changes(i64::from(input.from), i64::MAX).next() {
             for near in [-3600, -1, 0, 1, 3600] {
                 check_schedule(&schedule, Instant::from_secs(change.at + near));

@@ -1,9 +1,10 @@
-//! The small parsers: spans, times of day, dates, bounds, instants and policies. What they read, they print and read again.
+//! The small parsers: spans, times of day, dates, bounds, instants and policies. What they parse, they print and parse
+//! again.
 
 #![no_main]
 
 use cronhold_fuzz::check_mistake;
-use cronhold_schedule::{Bound, Day, Fold, Gap, Instant, Span, TextError, TimeOfDay};
+use cronhold_schedule::{Day, FoldPolicy, GapPolicy, Instant, Span, TextError, TimeBound, TimeOfDay};
 use libfuzzer_sys::fuzz_target;
 
 fn check<T: PartialEq + std::fmt::Debug>(
@@ -24,8 +25,8 @@ fuzz_target!(|text: &str| {
     check(text, Span::parse, ToString::to_string);
     check(text, TimeOfDay::parse, ToString::to_string);
     check(text, Day::parse, ToString::to_string);
-    check(text, Bound::parse, ToString::to_string);
+    check(text, TimeBound::parse, ToString::to_string);
     check(text, Instant::parse, ToString::to_string);
-    check(text, Gap::parse, |gap| gap.name().to_owned());
-    check(text, Fold::parse, |fold| fold.name().to_owned());
+    check(text, GapPolicy::parse, |gap| gap.name().to_owned());
+    check(text, FoldPolicy::parse, |fold| fold.name().to_owned());
 });

@@ -1,22 +1,22 @@
-//! What the fuzz targets share: a schedule's promises, checked from any instant, and the shape of a good mistake.
+//! Shared by the fuzz targets: the guarantees of a schedule, checked from any instant, and the form of an error.
 
 use std::sync::OnceLock;
 
-use cronhold_schedule::calendar::{Calendar, Calendars};
-use cronhold_schedule::{CompileError, Instant, Schedule, Spec, Surroundings, TextError, Zone, Zones};
+use cronhold_schedule::calendar::{Calendar, CalendarSet};
+use cronhold_schedule::{CompileContext, CompileError, Instant, Schedule, ScheduleSpec, TextError, Zone, ZoneRegistry};
 
-/// Messages are for people; none is longer, whatever was pasted.
+/// Maximum length of a message for any input.
 const MESSAGE_MAX: usize = 600;
-/// How many occurrences are followed from one instant.
+/// Number of occurrences that are followed from one instant.
 const STEPS: usize = 4;
 
-/// The zones, made once.
-pub fn zones() -> &'static Zones {
-    static ZONES: OnceLock<Zones> = OnceLock::new();
-    ZONES.get_or_init(Zones::bundled)
+/// The zones, built once.
+pub fn zones() -> &'static ZoneRegistry {
+    static ZONES: OnceLock<ZoneRegistry> = OnceLock::new();
+    ZONES.get_or_init(ZoneRegistry::bundled)
 }
 
-/// One of all zones.
+/// A zone by index into all names.
 pub fn zone(index: u16) -> Zone {
     static NAMES: OnceLock<Vec<String>> = OnceLock::new();
     let names = NAMES.get_or_init(|| zones().names());
@@ -24,10 +24,10 @@ pub fn zone(index: u16) -> Zone {
 }
 
 /// Calendars that expressions can name.
-pub fn calendars() -> &'static Calendars {
-    static CALENDARS: OnceLock<Calendars> = OnceLock::new();
+pub fn calendars() -> &'static CalendarSet {
+    static CALENDARS: OnceLock<CalendarSet> = OnceLock::new();
     CALENDARS.get_or_init(|| {
-        let mut calendars = Calendars::new();
+        let mut calendars = CalendarSet::new();
         let dates = "STOP 2030-01-01\n2026-01-01\n2026-05-01\n2026-12-25\n2028-02-29\n";
         calendars.insert("holidays", Calendar::from_dates(dates).expect("a good file"));
         calendars.insert("business", Calendar::weekdays(0b011_1110));
@@ -37,11 +37,11 @@ pub fn calendars() -> &'static Calendars {
 }
 
 /// A schedule in a zone.
-pub fn compile(spec: &Spec, zone: &Zone) -> Result<Schedule, CompileError> {
-    Schedule::compile(spec, Surroundings { zones: zones(), zone, calendars: calendars(), job: "fuzz/job" })
+pub fn compile(spec: &ScheduleSpec, zone: &Zone) -> Result<Schedule, CompileError> {
+    Schedule::compile(spec, CompileContext { zones: zones(), zone, calendars: calendars(), job: "fuzz/job" })
 }
 
-/// A mistake points into its text, at whole characters, and says something short.
+/// Checks that an error points into its text at character boundaries and has a short message.
 pub fn check_mistake(text: &str, error: &TextError) {
     assert!(error.at.start <= error.at.end && error.at.end <= text.len(), "{error:?}");
     assert!(text.is_char_boundary(error.at.start) && text.is_char_boundary(error.at.end), "{error:?}");
@@ -49,7 +49,8 @@ pub fn check_mistake(text: &str, error: &TextError) {
     assert!(error.to_string().chars().count() <= MESSAGE_MAX, "{error}");
 }
 
-/// What every schedule promises, from one instant: `next` is the least occurrence after it, `prev` the greatest before.
+/// Checks the guarantees of a schedule at an instant: `next` is the smallest occurrence after it, `prev` the largest
+/// before.
 pub fn check_schedule(schedule: &Schedule, at: Instant) {
     if schedule.counts_from_previous() {
         assert!(schedule.next(at).is_none_or(|next| next > at));

@@ -24,7 +24,7 @@ const PAGE: usize = 1_000;
 /// The field and value that mark an event as sent by Cronhold, so that Cronhold's nodes ignore it.
 const FROM: (&str, &str) = ("from", "cronhold");
 
-/// An event, which asks for one action.
+/// An event, which requests one action.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CronkenEvent {
     /// Pause a job, or all jobs.
@@ -247,7 +247,7 @@ mod tests {
             assert_eq!(CronkenEvent::parse(&text), Ok(None), "{text}");
             let value: Value = serde_json::from_str(&text).expect("JSON");
             let (action, args) = (value["action"].as_str().expect("a text"), &value["args"]);
-            assert!(CronkenEvent::from_action(action, args).is_ok(), "others understand it");
+            assert!(CronkenEvent::from_action(action, args).is_ok(), "foreign nodes understand it");
         }
     }
 }

@@ -59,7 +59,7 @@ enum EventError {
 }
 
 impl EventHandler {
-    /// Acts on an event and reports what came of it.
+    /// Acts on an event and reports the outcome.
     pub(crate) async fn handle(&self, received: &ReceivedEvent, clock: &dyn MachineClock) {
         let outcome = match CronkenEvent::parse(&received.text) {
             Ok(Some(event)) => self.outcome(received, event, clock).await,
@@ -106,7 +106,7 @@ impl EventHandler {
                 Ok(answer(is_first))
             }
             // Every node carries these out. All nodes receive them in the same order, so the last one decides. They are not
-            // limited to one node, because between two equal events there may be one that says the opposite.
+            // limited to one node, because between two equal events there may be one with the opposite effect.
             CronkenEvent::Pause(_) | CronkenEvent::Resume(Some(_)) => {
                 let command = event.command(self.node.random_run_id()).expect("a single command does each of these");
                 self.ensure(command).await
@@ -215,7 +215,7 @@ impl EventHandler {
         Ok(answer)
     }
 
-    /// Whether other nodes of Cronhold are running. If the store cannot say so, nothing can be carried out either.
+    /// Whether other nodes of Cronhold are running. If the store is unreachable, nothing can be carried out either.
     async fn has_other_nodes(&self) -> bool {
         let (Ok(nodes), Ok(now)) = (all_nodes(&*self.store).await, self.store.time().await) else { return true };
         nodes.iter().any(|node| node.id != self.node_id && node.is_there(now))

@@ -23,14 +23,14 @@ use crate::definition::{self, Dialect, ParsedDefinition, ReadOptions};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LocalJob<'a> {
     pub(crate) record: &'a JobRecord,
-    /// Whether the job is paused now, whatever its definition says.
+    /// Whether the job is paused now, regardless of its definition.
     pub(crate) is_paused: bool,
-    /// Whether everything is paused. Cronken has no such pause, so every definition then says that its job is paused.
+    /// Whether everything is paused. Cronken has no such pause, so every definition then has its job paused.
     pub(crate) all_paused: bool,
 }
 
 impl LocalJob<'_> {
-    /// Whether the definition has to say that the job is paused.
+    /// Whether the definition has to show the job as paused.
     pub(crate) const fn shows_paused(&self) -> bool {
         self.is_paused || self.all_paused
     }
@@ -43,7 +43,7 @@ pub(crate) struct JobPlan {
     pub(crate) commands: Vec<Command>,
     /// The update of the definition, after the commands.
     pub(crate) settle: Option<DefinitionUpdate>,
-    /// What Cronken's nodes have to be notified of. They read definitions only when an event tells them to.
+    /// What Cronken's nodes have to be notified of. They read definitions only when an event requests it.
     pub(crate) notification: Option<PeerNotification>,
     /// Mistakes in the definition. If there are any, the job stays as it was.
     pub(crate) mistakes: Vec<FieldMistake>,
@@ -212,7 +212,7 @@ fn plan_merge(
     let is_file = is_from_file(record);
     let is_changed = job != *record.job;
     let mut commands = Vec::new();
-    // While everything is paused every definition says `paused`, and a writer that keeps it does not pause the job.
+    // While everything is paused, every definition has `paused`, and a writer that keeps it does not pause the job.
     if theirs.paused && !local.shows_paused() {
         let why = "paused in its shared definition".to_owned();
         commands.push(Command::Pause { job: Some(id.clone()), why });
@@ -261,7 +261,7 @@ fn definition_of(job: &Job, is_paused: bool, found: Option<&ForeignForm>, option
     definition::without_errors(definition::write(&Job { paused: is_paused, ..job.clone() }, found, options).form)
 }
 
-/// The new text of a definition. If it says the same as before, its spelling stays.
+/// The new text of a definition. If it means the same as before, its spelling stays.
 fn new_text(shared: &SharedDefinition, found: &ForeignForm, new: &ForeignForm) -> Option<String> {
     if new == found { shared.text.clone() } else { Some(new.to_string()) }
 }
@@ -449,7 +449,7 @@ mod tests {
         ("changed", "echo paused", "file", "pause, write paused, notify Changed, overruled"),
         ("changed", "wrong", "file", "write plain, notify Changed, overruled"),
         ("changed", "-", "file", "write plain, notify Changed, overruled"),
-        // While everything is paused every definition says `paused`, and keeping it does not pause the job.
+        // While everything is paused, every definition has `paused`, and keeping it does not pause the job.
         ("settled", "plain", "api held", "write paused, notify Paused"),
         ("settled", "paused", "api held", "nothing"),
         ("settled", "paused", "api is-paused held", "nothing"),
@@ -513,7 +513,7 @@ mod tests {
         (DefinitionRules::Ours, Dialect::Cronken, "0 0 * * SUN", "api: 0 0 * * 0", "know"),
         // Cronken cannot read the text: the job stays as it was.
         (DefinitionRules::Ours, Dialect::Cronken, "0 0 * * 7", "foreign: 0 0 * * 7", "nothing"),
-        // A job file wins, whatever the definition says.
+        // A job file wins over the definition.
         (DefinitionRules::Ours, Dialect::Cronken, "0 0 * * 0", "file: 0 0 * * 0", "write 0 0 * * sun"),
     ];
 

@@ -154,7 +154,7 @@ impl Reconciler {
         self.settle(done, shared, known, result).await?;
         if known.all_resumed && shared.has_foreign_nodes() {
             // A `resume` of all jobs would end pauses of single jobs too, and make Cronken's nodes drop jobs that are never
-            // due. The definitions say which jobs are paused.
+            // due. The definitions show which jobs are paused.
             shared.send(&outgoing_event("reload", "")).await?;
         }
         Ok(())
@@ -302,7 +302,7 @@ impl Reconciler {
     }
 
     /// Removes a job again that was created while a `remove` event removed it. The event handler marks a job as removed
-    /// before it removes it, so a creation that came too late sees the mark afterwards.
+    /// before it removes it, so a late creation sees the mark afterwards.
     async fn undo_late_creations(&self, done: &[(JobId, JobPlan)], restored: &BTreeSet<JobId>) -> Result<(), Fault> {
         let created = done.iter().filter(|(id, plan)| plan.creates_job() && !restored.contains(id));
         let created: Vec<&JobId> = created.map(|(id, _)| id).collect();
@@ -410,7 +410,7 @@ pub(crate) fn read_options(zones: &ZoneRegistry, has_foreign_nodes: bool) -> Rea
     ReadOptions { zones, dialect }
 }
 
-/// Carries out commands one after the other. It succeeds if what a command asks for is so already.
+/// Carries out commands one after the other. A command whose effect already holds succeeds.
 async fn carry_out(node: &NodeHandle, commands: &[Command]) -> Result<(), RequestError> {
     for command in commands {
         match node.request(Actor::ForeignDefinition, command.clone()).await {
@@ -434,7 +434,7 @@ fn reread_report(id: &JobId, plan: &JobPlan) -> Option<SharedJobReport> {
     Some(SharedJobReport::ScheduleReread { job: id.clone(), rules, times })
 }
 
-/// Sends events to Cronken's nodes, which read definitions only when an event tells them to.
+/// Sends events to Cronken's nodes, which read definitions only when an event requests it.
 async fn notify_peers(shared: &dyn SharedStore, all: Vec<(JobId, PeerNotification)>) -> Result<(), Fault> {
     let is_short = all.len() <= PAUSE_EVENTS_MAX;
     let is_pause = |notification| is_short && notification != PeerNotification::Changed;

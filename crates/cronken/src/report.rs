@@ -39,7 +39,7 @@ pub enum ReportLevel {
     Debug,
     /// A normal event.
     Info,
-    /// An operator should look at it.
+    /// An operator should check it.
     Warn,
 }
 
@@ -58,53 +58,30 @@ pub enum SharedJobReport {
         removed: Vec<JobId>,
     },
     /// Definitions were written for Cronken.
-    DefinitionsWritten {
-        /// How many.
-        count: usize,
-    },
+    DefinitionsWritten { count: usize },
     /// A name in the shared hash cannot be a job's id.
-    InvalidName {
-        /// The name.
-        name: String,
-        /// The reason.
-        reason: String,
-    },
+    InvalidName { name: String, reason: String },
     /// A definition has mistakes.
     DefinitionInvalid {
-        /// The job.
         job: JobId,
-        /// All mistakes.
         mistakes: Vec<FieldMistake>,
         /// Whether the job exists from an earlier definition. It is kept then.
         has_job: bool,
     },
     /// A definition that had mistakes is valid now.
-    DefinitionFixed {
-        /// The job.
-        job: JobId,
-    },
+    DefinitionFixed { job: JobId },
     /// A valid definition may not mean what its writer expects.
     DefinitionNote {
-        /// The job.
         job: JobId,
         /// The field and what may surprise.
         note: FormNote,
     },
     /// A definition was changed although its job comes from a job file. The file wins.
-    Overruled {
-        /// The job.
-        job: JobId,
-    },
-    /// The node refused the change that a definition asks for.
-    JobRefused {
-        /// The job.
-        job: JobId,
-        /// The reason.
-        reason: String,
-    },
+    Overruled { job: JobId },
+    /// The node refused the change in a definition.
+    JobRefused { job: JobId, reason: String },
     /// Other cron rules apply than before, and the unchanged text of a definition means different times by them.
     ScheduleReread {
-        /// The job.
         job: JobId,
         /// The rules that apply now.
         rules: DefinitionRules,
@@ -119,41 +96,32 @@ pub enum SharedJobReport {
     /// All jobs disappeared at once while their definitions exist. They are created again.
     AllJobsLost,
     /// The definitions could not be read.
-    Unreadable {
-        /// The reason.
-        reason: String,
-    },
-    /// Definitions were validated because an event asked for it.
+    Unreadable { reason: String },
+    /// Definitions were validated because an event requested it.
     Validated {
         /// How many were marked as invalid for the first time.
         newly_invalid: usize,
     },
-    /// Definitions were not validated although an event asked for it.
-    NotValidated {
-        /// The reason.
-        reason: String,
-    },
+    /// Definitions were not validated although an event requested it.
+    NotValidated { reason: String },
     /// An event was received.
     Event {
         /// The text of the event.
         text: String,
-        /// What came of it.
+        /// The outcome of the event.
         outcome: EventOutcome,
     },
 }
 
-/// What came of an event.
+/// The outcome of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventOutcome {
-    /// This node did what the event asks for.
+    /// This node carried out the event.
     Applied,
-    /// Another node has done it, or it was so already.
+    /// Another node has carried it out, or its effect already held.
     AlreadyApplied,
-    /// It was not done.
-    Ignored {
-        /// The reason.
-        reason: String,
-    },
+    /// The event was not carried out.
+    Ignored { reason: String },
 }
 
 impl SharedJobReport {

@@ -1,4 +1,4 @@
-//! What the reconciler has to do: jobs and pauses that this node has changed, and what events asked for. Requests are
+//! What the reconciler has to do: jobs and pauses that this node has changed, and requests of events. Requests are
 //! merged, so that a requester never waits and the memory is bounded.
 
 use std::collections::BTreeMap;

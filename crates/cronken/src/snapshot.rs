@@ -15,7 +15,6 @@ const PAGE: usize = 1_000;
 /// Which jobs are reconciled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum JobScope {
-    /// All jobs.
     All,
     /// Only these jobs.
     Only(BTreeSet<JobId>),

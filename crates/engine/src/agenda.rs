@@ -159,8 +159,8 @@ impl Agenda {
         self.plan.reschedule(due, at);
     }
 
-    /// Counts a run of a backlog, if no more than `rate` have started in this second. Otherwise returns how long the
-    /// next second is away.
+    /// Counts a run of a backlog, if fewer than `rate` have started in this second. Otherwise returns the time until
+    /// the next second.
     pub(crate) fn take_catch_up(&mut self, uptime: Span, rate: u32) -> Result<(), Span> {
         if self.catch_up.take(uptime, rate) {
             return Ok(());
@@ -168,7 +168,7 @@ impl Agenda {
         Err(Span::from_micros(1_000_000 - uptime.micros() % 1_000_000))
     }
 
-    /// Plans what the watchdog found missing. `is_repair` says whether the watchdog is recorded as the actor.
+    /// Plans what the watchdog found missing. `is_repair` is whether the watchdog is recorded as the actor.
     pub(crate) fn put_missed(&mut self, item: PlanItem, now: Instant, nominal: Instant, is_repair: bool) {
         if is_repair {
             self.repairs.insert(item.clone());

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_are_told_from_drift_and_suspension() {
+    fn steps_are_distinguished_from_drift_and_suspension() {
         let mut watch = ClockWatch::default();
         let mut check = |now: i64, uptime: u64| {
             let step = watch.check(Instant::from_secs(now), Span::from_secs(uptime));

@@ -44,7 +44,7 @@ counters! {
     unreadable,
     /// Items that the watchdog found missing from the plan and repaired.
     repaired,
-    /// Steps of the clock that the node goes by.
+    /// Steps of the clock that the node uses.
     clock_steps,
 }
 

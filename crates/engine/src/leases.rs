@@ -63,7 +63,7 @@ impl ProgramLease {
         let end = match (&self.lock, self.renewed) {
             (None, _) => of_node,
             (Some(_), Some(renewed)) => of_node.min(renewed.plus(self.span)),
-            // It is unknown who holds the lock until a heartbeat has renewed it.
+            // The holder of the lock is unknown until a heartbeat has renewed it.
             (Some(_), None) => return None,
         };
         Some(end.minus(margin(self.span)))

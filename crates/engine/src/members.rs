@@ -23,7 +23,7 @@ struct ObservedNode {
     since: Span,
     /// The uptime at which the latest list that contained it was requested.
     until: Span,
-    /// Whether its record said, when it was first received, that the node was gone.
+    /// Whether its record, when it was first received, marked the node as gone.
     was_gone: bool,
 }
 
@@ -95,7 +95,7 @@ mod tests {
     fn node_is_alive_while_its_heartbeat_changes() {
         let mut members = ObservedNodes::default();
         let now = Instant::from_secs(105);
-        // The record of the second node says that it is gone, so a new observer need not wait.
+        // The record of the second node marks it as gone, so a new observer need not wait.
         members.record(vec![node(1, 101), node(2, 50)], up(10), up(11), now);
         let live = |members: &ObservedNodes, at| members.live(up(at)).map(|node| node.id.bits()).collect::<Vec<_>>();
         assert_eq!(live(&members, 12), [1]);

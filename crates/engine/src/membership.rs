@@ -36,14 +36,14 @@ pub(crate) struct Membership {
     drain_read_at: Span,
 }
 
-/// What the stored record of a node says to it.
+/// What a node learns from its own stored record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OwnRecord {
     /// The node drains, or does not.
     Draining(bool),
     /// A later process has started with the identity of this node.
     Replaced,
-    /// Nothing that is new.
+    /// The record contains nothing new.
     Unchanged,
 }
 

@@ -1,4 +1,4 @@
-//! The time that a node goes by: its own clock if it is alone, the store's time if nodes share the store.
+//! The time that a node uses: its own clock if it is alone, the store's time if nodes share the store.
 
 use cronhold_schedule::{Instant, Span};
 
@@ -6,7 +6,7 @@ use crate::clock_watch::{ClockStep, ClockWatch};
 use crate::ports::MachineClock;
 use crate::store_clock::StoreClock;
 
-/// The time that a node goes by.
+/// The time that a node uses.
 #[derive(Debug)]
 pub(crate) struct NodeClock {
     source: TimeSource,

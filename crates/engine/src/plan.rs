@@ -34,7 +34,7 @@ pub enum PlanItem {
 /// An item that was taken out of the plan because its time had come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueItem {
-    /// What is to be done.
+    /// The action.
     pub item: PlanItem,
     /// When it was due, however often it was deferred since.
     pub due: When,

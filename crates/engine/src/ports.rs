@@ -46,7 +46,7 @@ pub trait EntropySource: Send + Sync + fmt::Debug {
 
 /// Runs the programs of a node. It answers only with reports ([`crate::NodeHandle::report`]).
 ///
-/// The methods return at once: they note what is asked for, and something else carries it out.
+/// The methods return at once: they queue the request, and another task carries it out.
 pub trait ProgramRunner: Send + Sync + fmt::Debug {
     /// Starts a run's program. A run that was launched before is left as it is.
     fn launch(&self, request: LaunchRequest);
@@ -57,7 +57,7 @@ pub trait ProgramRunner: Send + Sync + fmt::Debug {
     /// Extends leases: each program may live until this uptime. A lease is never shortened.
     fn extend(&self, leases: &[(RunId, Span)]);
 
-    /// Asks a run's program to end, with the signal and the grace period of its job.
+    /// Requests the end of a run's program, with the signal and the grace period of its job.
     fn stop(&self, run: &Run);
 
     /// Sends a signal to a run's program.
@@ -67,7 +67,6 @@ pub trait ProgramRunner: Send + Sync + fmt::Debug {
 /// A program to be started.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LaunchRequest {
-    /// The run.
     pub run: Arc<Run>,
     /// The fence of its lock.
     pub fence: Option<u64>,
@@ -118,7 +117,7 @@ pub enum EngineEvent<'a> {
     StoreUnavailable(&'a Fault),
     /// The store works again.
     StoreAvailable,
-    /// The clock that the node goes by was set. The node claims nothing for a while.
+    /// The clock that the node uses was set. The node claims nothing for a while.
     ClockStep {
         /// Whether it was set forward.
         forward: bool,
@@ -170,7 +169,6 @@ pub enum EngineEvent<'a> {
     },
     /// A command that no request waits for was not carried out, because it was rejected or the store refused it for good.
     CommandDropped {
-        /// The command.
         command: &'a Command,
         /// Why it was not carried out.
         reason: &'a str,

@@ -52,7 +52,7 @@ fn job(number: usize, count: usize) -> String {
         _ => writeln!(text, "  - {{hour: \"*/2\", minute: {minute}, timezone: {zone}, jitter: 30s}}"),
     };
     text.push_str("program: load --region {{ region }} --date {{ date }}\n");
-    // Conditions point backwards, so that there is no circle; the chain through all files is as long as it can be.
+    // Conditions refer to earlier files, so there is no cycle, and the chain through all files is as long as possible.
     if number > 0 {
         let _ = writeln!(
             text,

@@ -11,14 +11,13 @@ pub enum MistakeKind {
     /// The file is invalid.
     #[default]
     Invalid,
-    /// The file is valid, but this version does not carry out what it asks for.
+    /// The file is valid, but uses a feature that this version does not support.
     Unsupported,
 }
 
 /// A mistake in a job file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
-    /// Whether the file is invalid, or asks for something that is not supported.
     pub kind: MistakeKind,
     /// Name of the file, as the caller of the reader gave it.
     pub file: String,
@@ -39,7 +38,7 @@ impl Mistake {
         Self { kind, file: file.into(), at, message: message.into(), hint: None, related: None }
     }
 
-    /// A feature that this version does not carry out, at the key that asks for it.
+    /// A feature that this version does not support, at the key that requires it.
     pub(crate) fn unsupported(file: impl Into<String>, at: Range<usize>, feature: Feature) -> Self {
         let mistake = Self::new(file, at, feature.message()).hint(feature.hint());
         Self { kind: MistakeKind::Unsupported, ..mistake }

@@ -9,7 +9,6 @@ use crate::mistake::{Mistake, line_column};
 /// Whether colours may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// Without colours.
     Plain,
     /// With colours for a terminal.
     Coloured,

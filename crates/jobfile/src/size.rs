@@ -1,4 +1,4 @@
-//! Sizes in bytes as people write them: `512MiB`, `2G`, `1.5GB` or a number of bytes. Separate from the reader, because
+//! Sizes in bytes as users write them: `512MiB`, `2G`, `1.5GB` or a number of bytes. Separate from the reader, because
 //! the writer prints them in the same form.
 
 use cronhold_schedule::TextError;
@@ -6,10 +6,10 @@ use cronhold_schedule::text::shortened;
 
 /// Pattern of a size, for the schema.
 pub(crate) const PATTERN: &str = r"^\s*[0-9]+(\.[0-9]+)?\s*([Bb]|[KkMmGgTt]([Ii]?[Bb])?)?\s*$";
-/// The largest size: what a kernel takes as a signed number.
+/// Maximum size, which a kernel accepts as a signed number.
 pub(crate) const MOST: u64 = i64::MAX.cast_unsigned();
 
-/// Units; upper and lower case are the same. A bare letter is a power of 1024, as the tools that limit programs have it.
+/// Units, case-insensitive. A bare letter is a power of 1024, as in the tools that limit programs.
 const UNITS: [(&str, u64); 14] = [
     ("TiB", 1 << 40),
     ("GiB", 1 << 30),

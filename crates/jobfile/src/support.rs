@@ -1,5 +1,5 @@
-//! Reports about stored jobs that ask for something this version does not carry out. A file with such a key is refused by
-//! the reader; a stored job may come from another version, and keeps its schedule.
+//! Reports about stored jobs that use features that this version does not support. The reader rejects a file with such
+//! a key; a stored job may come from another version, and keeps its schedule.
 
 use cronhold_core::Job;
 
@@ -8,8 +8,8 @@ use crate::read::{Options, read_job};
 use crate::write::write_job;
 use crate::yaml::to_yaml;
 
-/// The keys of a stored job that this version does not carry out, as mistakes at their places in the job's YAML, which is
-/// returned as well. `None` for a job that is carried out as a whole.
+/// The keys of a stored job that this version does not support, as mistakes at their positions in the job's YAML, which
+/// is returned as well. `None` if the job is fully supported.
 pub fn unsupported_in(id: &str, job: &Job) -> Option<(String, Vec<Mistake>)> {
     if job.unsupported().is_empty() {
         return None;
@@ -27,7 +27,7 @@ mod tests {
     use crate::render_line;
 
     #[test]
-    fn a_stored_job_is_reported_at_its_keys() {
+    fn unsupported_keys_of_a_stored_job_are_reported() {
         let text = "{program: x, conditions: [{file: /x}], on: {failure: [{email: {to: ops@example.org}}]}}";
         let job = read_stored_job("backup", text, &Options::default()).job.expect("not refused");
         let (text, mistakes) = unsupported_in("backup", &job).expect("two features");
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_is_carried_out_is_not_reported() {
+    fn supported_job_is_not_reported() {
         let job = read_stored_job("backup", "program: x", &Options::default()).job.expect("a job");
         assert_eq!(unsupported_in("backup", &job), None);
     }

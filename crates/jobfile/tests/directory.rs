@@ -1,5 +1,5 @@
-//! Small directories, each one text in `directories/`, and their mistakes as people see them. The pictures are in
-//! `snapshots/`.
+//! Small directories, each defined by one text in `directories/`, and their mistakes as users see them. The expected
+//! texts are in `snapshots/`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use cronhold_jobfile::directory::{Directory, Options, load};
 use cronhold_jobfile::{Style, render, render_line};
 use cronhold_schedule::{Instant, Zone, ZoneRegistry};
 
-/// A directory on disk that vanishes at the end of its test.
+/// A directory on disk that is removed at the end of its test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -26,7 +26,7 @@ impl Folder {
         fs::write(path, text).expect("a file");
     }
 
-    /// Files of a text in which each file begins with a line `=== path`.
+    /// Writes the files of a text in which each file begins with a line `=== path`.
     fn put_all(&self, text: &str) {
         for part in text.split("=== ").skip(1) {
             let (file, text) = part.split_once('\n').expect("a line with a path");
@@ -34,7 +34,7 @@ impl Folder {
         }
     }
 
-    /// Everything that loading found.
+    /// The whole result of loading.
     fn shown(&self) -> String {
         let directory = loaded(&self.0);
         let mistakes = directory.mistakes.iter();
@@ -113,10 +113,10 @@ fn unreadable_files_are_reported_and_the_others_loaded() {
     assert_eq!(
         lines(&folder.0),
         [
-            "DIR/a/up:1:1: this link leads back to a folder that it lies in (remove it)",
-            "DIR/again/up:1:1: this link leads back to a folder that it lies in (remove it)",
-            "DIR/bytes.yaml:2:11: the byte 0xff belongs to no character (save the file as UTF-8)",
-            "DIR/c.cal:1:1: the byte 0xff belongs to no character (save the file as UTF-8)",
+            "DIR/a/up:1:1: this link points to one of its parent folders (remove it)",
+            "DIR/again/up:1:1: this link points to one of its parent folders (remove it)",
+            "DIR/bytes.yaml:2:11: the byte 0xff is not valid UTF-8 (save the file as UTF-8)",
+            "DIR/c.cal:1:1: the byte 0xff is not valid UTF-8 (save the file as UTF-8)",
             "DIR/dangling.yaml:1:1: it cannot be read: No such file or directory (os error 2)",
             "DIR/device.yaml:1:1: it is not a regular file (move it out of the directory)",
             "DIR/itself.yaml:1:1: it cannot be read: Too many levels of symbolic links (os error 40)",
@@ -137,7 +137,7 @@ fn root_that_is_not_a_directory_is_reported() {
     let missing = lines(&folder.0.join("missing"));
     assert_eq!(missing, ["DIR:1:1: it cannot be read: No such file or directory (os error 2)"]);
     let file = lines(&folder.0.join("file"));
-    assert_eq!(file, ["DIR:1:1: it is not a directory (give the directory that holds the job files)"]);
+    assert_eq!(file, ["DIR:1:1: it is not a directory (use the directory that contains the job files)"]);
 }
 
 #[test]

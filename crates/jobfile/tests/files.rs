@@ -1,5 +1,5 @@
-//! Whole files: good ones are read, written and read again; bad ones, and those that ask for what this version does not
-//! carry out, show all their mistakes as people see them. The expected texts are in `snapshots/`.
+//! Whole files: valid ones are read, written and read again; invalid and unsupported ones show all their mistakes as
+//! users see them. The expected texts are in `snapshots/`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -47,7 +47,7 @@ fn unsupported_files_survive_writing_and_reading_once_stored() {
 }
 
 #[test]
-fn unsupported_files_are_refused_at_each_key() {
+fn unsupported_files_are_rejected_at_each_key() {
     for (name, text) in files("unsupported") {
         let read = read_job(&name, &text, &Options::default());
         assert!(read.job.is_none() && !read.mistakes.is_empty(), "{name}");
@@ -57,7 +57,7 @@ fn unsupported_files_are_refused_at_each_key() {
     }
 }
 
-/// A file is refused exactly if the job that it describes uses a feature that this version does not carry out.
+/// A file is rejected exactly if its job uses a feature that this version does not support.
 #[test]
 fn reader_and_job_agree_about_what_is_supported() {
     for folder in ["good", "unsupported"] {
@@ -73,7 +73,7 @@ fn reader_and_job_agree_about_what_is_supported() {
 }
 
 #[test]
-fn each_unsupported_feature_is_refused_with_its_place() {
+fn each_unsupported_feature_is_rejected_with_its_place() {
     let condition = |text: &str| format!("program: x\nconditions:\n  - {text}\n");
     let action = |text: &str| format!("program: x\non:\n  failure:\n    - {text}\n");
     for (feature, text, place) in [

@@ -1,4 +1,4 @@
-//! Directories that are looked at again: what is read, what is kept, and what counts as gone.
+//! Repeated scans of a directory: what is read, what is kept, and what counts as removed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,11 +11,11 @@ use cronhold_jobfile::directory::{Directory, DirectoryWatch, JobsRoot, LiveDirec
 use cronhold_jobfile::render_line;
 use cronhold_schedule::{Instant, Zone, ZoneRegistry};
 
-/// Later than any stamp of a file here, so that no file counts as young.
+/// Later than any file timestamp here, so that no file counts as recently changed.
 const LATER: &str = "2200-01-01T00:00:00Z";
 
-/// A directory on disk that vanishes at the end of its test. The folder above it is the test's own as well: it is watched
-/// too, and other tests must not ring in it.
+/// A directory on disk that is removed at the end of its test. Its parent belongs to the test as well: the parent is
+/// watched too, and other tests must not cause notifications in it.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -51,7 +51,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(self.0.parent().expect("it was made in one"));
+        let _ = fs::remove_dir_all(self.0.parent().expect("it has a parent"));
     }
 }
 
@@ -89,7 +89,7 @@ fn unchanged_files_are_not_read_again() {
     let after = directory(&mut live);
     assert!(Arc::ptr_eq(&before.jobs["a"].job, &after.jobs["a"].job), "it was not read again");
     assert_ne!(before.jobs["b"].job, after.jobs["b"].job);
-    // Whoever writes what was there before changes nothing.
+    // Writing the same content is not a change.
     folder.put("a.yaml", "program: x\n");
     assert!(!refresh(&mut live));
     fs::remove_file(folder.0.join("a.yaml")).expect("there");
@@ -98,7 +98,7 @@ fn unchanged_files_are_not_read_again() {
     assert!(live.is_gone(0, &id("a")) && !live.is_gone(0, &id("b")));
 }
 
-/// Stamps are coarse: a file that was written just now is looked into again.
+/// Timestamps are coarse, so a file that was written just now is read again.
 #[test]
 fn change_within_one_timestamp_tick_is_found() {
     let folder = Folder::new("young");
@@ -112,7 +112,7 @@ fn change_within_one_timestamp_tick_is_found() {
     });
 }
 
-/// A mistake that shows in another file points to its place, though the place was not kept.
+/// A mistake that is found in another file has its position, although the position was not kept.
 #[test]
 fn mistakes_across_files_have_their_places() {
     let folder = Folder::new("places");
@@ -147,7 +147,7 @@ fn unreadable_folder_keeps_its_jobs() {
     assert!(refresh(&mut live));
     let found = directory(&mut live);
     assert_eq!(ids(&found), "a in/b", "an empty one is more likely one that is not mounted");
-    assert!(folder.lines(&found)[0].contains("there is no job file in it any more"));
+    assert!(folder.lines(&found)[0].contains("it contains no job files any more"));
     fs::remove_dir(folder.0.join("jobs")).expect("empty");
     symlink("away", folder.0.join("jobs")).expect("a link");
     assert!(refresh(&mut live));
@@ -187,18 +187,18 @@ fn several_directories_keep_their_prefixes() {
 
 #[test]
 fn watch_wakes_up_when_a_file_changes() {
-    let folder = Folder::new("bell");
+    let folder = Folder::new("watch");
     folder.put("in/a.yaml", "program: x\n");
     let mut live = folder.live(&[("", None)]);
     refresh(&mut live);
-    let mut watch = DirectoryWatch::new().expect("a bell");
+    let mut watch = DirectoryWatch::new().expect("a watch");
     assert!(watch.cover(live.places()).has_new && !watch.cover(live.places()).has_new);
     assert!(!watch.take());
     refresh(&mut live);
     assert!(!watch.take(), "looking does not ring");
     folder.put("in/a.yaml", "program: y\n");
     assert!(watch.take() && !watch.take());
-    // A folder in the place of another is another.
+    // A folder that replaces another one is a new folder.
     fs::rename(folder.0.join("in"), folder.0.join("old")).expect("there");
     folder.put("in/a.yaml", "program: z\n");
     assert!(watch.take());

@@ -1,4 +1,4 @@
-//! Schedules from a command line, and texts that nobody would write.
+//! Schedules from a command line, and arbitrary texts.
 
 use cronhold_core::job::JobSchedule;
 use cronhold_jobfile::{Mistake, Options, Style, read_job, read_schedule, render, render_line};
@@ -44,7 +44,7 @@ fn command_line_schedules_are_read() {
     }
     assert_eq!(schedules_in("[{every: 15m}, '@daily']").expect("a list").len(), 2);
     assert_eq!(schedules_in("- every: 15m\n- '@daily'").expect("a list").len(), 2);
-    // Args need no job here.
+    // Args are not checked without a job.
     assert_eq!(schedules_in("{every: 1h, args: {region: us}}").expect("a map")[0].args.len(), 1);
 }
 
@@ -70,7 +70,7 @@ fn mistakes_of_one_file_are_limited() {
     assert_eq!(read_job("x.yaml", &text, &Options::default()).mistakes.len(), 100);
 }
 
-/// Pieces that make texts look like job files often enough to reach the readers.
+/// Pieces of YAML that make random texts resemble job files, so that they reach the readers.
 const PIECES: [&str; 32] = [
     "program: ",
     "schedule: ",
@@ -118,7 +118,7 @@ proptest! {
     }
 }
 
-/// Reads, renders all mistakes, and asks that there is a job exactly when there is no mistake.
+/// Reads a text and renders all mistakes. There must be a job exactly if there is no mistake.
 fn check(text: &str) {
     let read = read_job("x.yaml", text, &Options::default());
     assert_eq!(read.job.is_some(), read.mistakes.is_empty());

@@ -1,5 +1,6 @@
 //! Control groups of version 2, if a subtree was delegated to the keeper. They limit memory, processor and processes of
-//! a program together with everything that descends from it. If there are none, the hello to each daemon says so.
+//! a program together with everything that descends from it. If there are none, the hello to each daemon contains a
+//! warning.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -64,7 +65,7 @@ impl Cgroups {
         Self { base, left }
     }
 
-    /// What cannot be limited here, in words.
+    /// What cannot be limited on this machine, as messages.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let warn = |why: &CgroupError| {
             format!(
@@ -121,7 +122,7 @@ impl Cgroups {
 
 #[cfg(test)]
 impl Cgroups {
-    /// As on a machine that has none.
+    /// As on a machine without control groups.
     pub(crate) fn none() -> Self {
         Self::new(Err(CgroupError::NotUnified))
     }
@@ -238,9 +239,9 @@ mod tests {
         assert_eq!(Cgroups::new(Ok(scratch.path().to_owned())).create(RUN, &files_only).unwrap(), None);
     }
 
-    /// A folder with something in it cannot be removed, like a group with a process.
+    /// A directory that is not empty cannot be removed, like a group with a process.
     #[test]
-    fn a_group_that_cannot_be_removed_yet_is_removed_later() {
+    fn group_that_cannot_be_removed_yet_is_removed_later() {
         let scratch = ScratchDir::new();
         let place = |run: RunKey| group(scratch.path(), run);
         let make = |run: RunKey| fs::create_dir(place(run)).unwrap();
@@ -252,13 +253,13 @@ mod tests {
         cgroups.remove(RUN);
         assert!(place(RUN).exists() && !place(earlier).exists());
         fs::remove_dir(place(RUN).join("busy")).unwrap();
-        // One that has no group is asked for like others.
+        // A run without a group is handled like the others.
         cgroups.remove(RunKey(2));
         assert!(!place(RUN).exists() && cgroups.left.is_empty());
     }
 
     #[test]
-    fn a_subtree_is_prepared_by_moving_what_is_in_it() {
+    fn subtree_is_prepared_by_moving_its_processes() {
         let scratch = ScratchDir::new();
         fs::write(scratch.path().join("cgroup.procs"), "12\n").unwrap();
         prepare(scratch.path()).unwrap();

@@ -12,7 +12,7 @@ pub(crate) fn now() -> u64 {
     secs * MICROS + u64::try_from(time.tv_nsec).unwrap_or(0) / 1_000
 }
 
-/// Converts to what the kernel takes.
+/// Converts to the kernel's type.
 pub(crate) fn timespec(micros: u64) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(micros / MICROS).unwrap_or(i64::MAX),

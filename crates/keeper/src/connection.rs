@@ -1,5 +1,5 @@
-//! A connection to a daemon. Nothing here blocks: messages are read as far as they came, and what is to be sent waits
-//! in a buffer with a limit. A daemon that does not read loses the connection, reconnects, and gets the whole list.
+//! A connection to a daemon. Nothing here blocks: available messages are read, and outgoing ones wait in a buffer with
+//! a limit. A daemon that does not read loses the connection, reconnects, and gets the whole list.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -54,7 +54,7 @@ impl DaemonConnection {
         &self.socket
     }
 
-    /// Reads what came, up to a limit.
+    /// Reads available bytes, up to a limit.
     pub(crate) fn receive(&mut self) -> Result<(), ConnectionClosed> {
         for _ in 0..READS_MAX {
             match rustix::net::recv(&self.socket, &mut *self.chunk, RecvFlags::DONTWAIT) {

@@ -1,6 +1,6 @@
-//! How a program is brought to its end: it is asked by a signal, has some time, and is then killed with everything that
-//! descends from it. A stop and the end of a lease work alike, except that a lease can be extended until it has ended.
-//! This is the state of one program; it takes the time as an argument and returns what to do next.
+//! How a program is ended: it receives a signal, has a grace period, and is then killed with everything that descends
+//! from it. A stop and the end of a lease work alike, except that a lease can be extended until it has ended. This is
+//! the state of one program; it takes the time as an argument and returns what to do next.
 
 use crate::protocol::ProcessExit;
 
@@ -45,7 +45,7 @@ pub(crate) struct Ending {
 pub(crate) enum Step {
     /// Nothing until [`Ending::due`].
     Wait,
-    /// Scan processes, so that they stay known, and send the group the signal that asks it to end.
+    /// Scan processes, so that they stay known, and send the group the signal to end.
     Ask,
     /// Scan processes and kill them.
     Kill,
@@ -72,7 +72,7 @@ impl Ending {
         }
     }
 
-    /// Asks it to end, and kills it after the grace period. A later stop can only shorten that.
+    /// Requests the end of the program, and kills it after the grace period. A later stop can only shorten that.
     pub(crate) fn stop(&mut self, signal: i32, grace: u64, now: u64) {
         let kill_at = now.saturating_add(grace);
         self.signal = signal;
@@ -114,7 +114,7 @@ impl Ending {
         self.exit
     }
 
-    /// The signal that asks it to end.
+    /// The signal that requests its end.
     pub(crate) fn signal(&self) -> i32 {
         self.signal
     }
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn lease_never_becomes_shorter_and_stays_ended() {
-        // The lease, the extension and the time at which it comes; when there is something to do after it.
+        // The lease, the extension and its time; when the next action is due after it.
         for (lease, extension, now, due) in [
             (Some(1_000), 2_000, 500, 1_900),
             (Some(1_000), 700, 500, 900),
@@ -264,16 +264,16 @@ mod tests {
         assert!(by_lease(&[900], &nothing, term));
         assert!(by_lease(&[900], &nothing, ProcessExit::Code(0)));
         assert!(by_lease(&[900, 1_000], &nothing, kill));
-        // The signal was on its way when the lease was extended; what comes later is the program's own doing.
+        // The signal was in flight when the lease was extended. A later end is not caused by the lease.
         assert!(by_lease(&[900], &extended, term));
         assert!(!by_lease(&[900], &extended, ProcessExit::Code(1)));
-        // A stop that comes to its end first.
+        // A stop whose grace period ends first.
         let stopped = |ending: &mut Ending| {
             ending.stop(TERM, 10, 500);
             ending.step(510);
         };
         assert!(!by_lease(&[], &stopped, kill));
-        // A lease that ends before the grace of a stop does.
+        // A lease that ends before the grace period of a stop.
         let outlived = |ending: &mut Ending| {
             ending.stop(TERM, 5_000, 500);
             ending.step(1_000);

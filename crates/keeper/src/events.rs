@@ -19,20 +19,19 @@ use crate::clock;
 const EVENTS_MAX: usize = 256;
 /// Tokens from here on stand for processes; those below for the single sources.
 const PROCESSES: u64 = 1 << 32;
-/// Signals that are blocked and read here. The last two are ignored: the keeper does not end because a terminal closes
-/// or a file may not grow.
+/// Signals that are blocked and read here. The last two are ignored: the keeper does not end if a terminal closes or a
+/// file reaches its size limit.
 const SIGNALS: [Signal; 5] = [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGXFSZ];
 
 /// Where something happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// A signal came.
+    /// A signal was received.
     Signals,
     /// A connection to be accepted.
     Listener,
-    /// The connection that has not said hello yet.
+    /// The connection that has not sent a hello yet.
     Pending,
-    /// The daemon.
     Daemon,
     /// The pipe of the second stage with this pid.
     StageReport(i32),
@@ -40,7 +39,7 @@ pub(crate) enum Source {
     Timer,
 }
 
-/// Signals that came.
+/// Received signals.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Signals {
     /// SIGCHLD: a child may have ended.
@@ -112,7 +111,7 @@ impl Events {
         Ok(sources)
     }
 
-    /// Reads the signals that came.
+    /// Reads the received signals.
     pub(crate) fn signals(&self) -> Signals {
         let mut came = Signals::default();
         while let Ok(Some(signal)) = self.signals.read_signal() {

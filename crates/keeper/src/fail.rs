@@ -1,9 +1,9 @@
 //! Points at which a process kills itself, for tests of crashes. A test sets `CRONHOLD_FAIL_AT` for a daemon, which
 //! passes it on to its keeper; programs never see it. A build without debug assertions does not contain this.
 //!
-//! The prefix of a name says which process it is: `keeper-…`, `daemon-…`, or `stage-…` for the second stage of a
-//! launch. `NAME` kills every process that reaches the point. `NAME:FILE` kills only the first, which creates the file;
-//! a process that finds the file continues.
+//! The prefix of a name selects the process: `keeper-…`, `daemon-…`, or `stage-…` for the second stage of a launch.
+//! `NAME` kills every process that reaches the point. `NAME:FILE` kills only the first, which creates the file; a
+//! process that finds the file continues.
 //!
 //! In the same way a process can pretend to have another version or protocol.
 
@@ -42,7 +42,7 @@ pub fn arm(value: &str) {
 #[inline]
 pub fn point(name: &str) {
     if cfg!(debug_assertions) && ARMED.get().is_some_and(|armed| armed.is_for(name)) {
-        // It cannot fail, and nothing comes after it.
+        // The call cannot fail, and the process ends here.
         let _ = kill_process(getpid(), Signal::KILL);
     }
 }

@@ -91,8 +91,7 @@ impl Home {
         Ok(journal::read(&bytes))
     }
 
-    /// The socket for daemons. Its path is short, whatever the path of the data directory is, because the keeper binds
-    /// it from inside the directory.
+    /// The socket for daemons. Its path is always short, because the keeper binds it from inside the directory.
     pub(crate) fn listen(&self) -> Result<OwnedFd, KeeperError> {
         self.bind().map_err(KeeperError::io("listen for daemons"))
     }
@@ -147,7 +146,7 @@ pub(crate) fn close_inherited() -> io::Result<()> {
     Ok(())
 }
 
-/// Which start of the machine this is.
+/// The id of the current boot of the machine.
 pub(crate) fn boot_id() -> Result<String, KeeperError> {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").map_err(KeeperError::io("read the boot id"))?;
     Ok(text.trim().to_owned())

@@ -1,7 +1,7 @@
 //! The keeper: a small process that owns running programs and outlives the daemon. It spawns them, waits for them,
 //! records launches and exits in a journal, stops programs with everything that descends from them, and reports to the
-//! daemon over a Unix socket. It knows nothing of jobs, stores or schedules: a program is what a [`ProgramLaunch`]
-//! says.
+//! daemon over a Unix socket. It does not know jobs, stores or schedules: a [`ProgramLaunch`] describes a program
+//! completely.
 
 pub mod client;
 pub mod fail;

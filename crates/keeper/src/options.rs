@@ -14,7 +14,7 @@ pub const JOURNAL_MAX: u64 = 64 * 1024 * 1024;
 pub struct Options {
     /// The data directory; all files of the keeper are below `keeper` in it.
     pub data: PathBuf,
-    /// Its version, for people.
+    /// Its version, for messages.
     pub version: String,
     /// How long it stays without programs and without a daemon.
     pub idle: Duration,
@@ -38,7 +38,6 @@ pub enum KeeperError {
     /// Programs of an earlier keeper do not die, so they cannot be reported as lost.
     #[error("{count} processes of an earlier keeper are still alive after SIGKILL, the first is {pid}")]
     StillAlive {
-        /// How many.
         count: usize,
         /// The first of them.
         pid: i32,
@@ -46,15 +45,14 @@ pub enum KeeperError {
     /// A call of the system failed.
     #[error("cannot {what}: {source}")]
     Io {
-        /// What was tried.
+        /// The action that failed.
         what: String,
-        /// The reason.
         source: io::Error,
     },
 }
 
 impl KeeperError {
-    /// Adds what was tried.
+    /// Adds the action that failed.
     pub(crate) fn io<E: Into<io::Error>>(what: &str) -> impl FnOnce(E) -> Self {
         let what = what.to_owned();
         move |source| Self::Io { what, source: source.into() }

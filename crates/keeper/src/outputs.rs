@@ -43,7 +43,7 @@ pub(crate) struct OutputFiles {
     spare: usize,
 }
 
-/// The size of an output when it was last looked at.
+/// The size of an output at the last check.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OutputSize {
     limits: OutputLimits,

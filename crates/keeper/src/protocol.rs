@@ -1,6 +1,6 @@
 //! The messages between daemon and keeper. Their versions may differ, because a keeper outlives the daemon that is
-//! replaced: the first message of each side names the protocols it understands, and the newest that both know is
-//! spoken. Within a protocol fields are only added, with a default, and unknown fields are ignored.
+//! replaced: the first message of each side names the protocols it supports, and both use the newest common one. Within
+//! a protocol, fields are only added, with a default, and unknown fields are ignored.
 //!
 //! A message is its length in four bytes, little-endian, and then JSON. Times are microseconds since the machine
 //! started, suspended time included, unless a field says otherwise.
@@ -11,16 +11,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::fail;
 
-/// The newest protocol that this version speaks.
+/// The newest protocol that this version supports.
 pub const PROTOCOL: u32 = 1;
-/// The oldest protocol that this version speaks.
+/// The oldest protocol that this version supports.
 pub const PROTOCOL_OLDEST: u32 = 1;
 /// The longest message in bytes. A connection with a longer one is closed.
 pub const MESSAGE_MAX: usize = 16 * 1024 * 1024;
 /// Programs in one [`FromKeeper::Listed`].
 pub const LISTED_MAX: usize = 1_000;
 
-/// A run, as the keeper knows it: 128 bits that are used only once.
+/// A run's id in the keeper: 128 bits that are used only once.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunKey(pub u128);
 
@@ -34,15 +34,14 @@ pub enum ToKeeper {
         protocol: u32,
         /// The oldest protocol that the sender understands.
         oldest: u32,
-        /// The sender's version, for people.
+        /// The sender's version, for messages.
         version: String,
     },
     /// Start a program. The keeper refuses a run that it knows.
     Launch(Box<ProgramLaunch>),
-    /// Ask a program to end: send the signal to its group now, and SIGKILL to everything that descends from it after
-    /// the grace period.
+    /// Request the end of a program: send the signal to its group now, and SIGKILL to everything that descends from it
+    /// after the grace period.
     Stop {
-        /// The run.
         run: RunKey,
         /// The number of the first signal.
         signal: i32,
@@ -51,7 +50,6 @@ pub enum ToKeeper {
     },
     /// Send a signal to a program's group.
     Signal {
-        /// The run.
         run: RunKey,
         /// The number of the signal.
         signal: i32,
@@ -59,16 +57,12 @@ pub enum ToKeeper {
     /// Extend a lease: the program and everything that descends from it are dead by then, unless the lease is extended
     /// again. A lease never becomes shorter, and a lease that has ended cannot be extended.
     Lease {
-        /// The run.
         run: RunKey,
         /// The time by which the program is dead.
         kill_at: u64,
     },
-    /// The daemon has stored what became of these runs, so the keeper need not remember them.
-    Forget {
-        /// The run.
-        runs: Vec<RunKey>,
-    },
+    /// The daemon has stored the results of these runs, so the keeper need not remember them.
+    Forget { runs: Vec<RunKey> },
     /// End as soon as no program runs, because a keeper of another version is to take over.
     Retire,
 }
@@ -83,11 +77,11 @@ pub enum FromKeeper {
         protocol: u32,
         /// The oldest protocol that the sender understands.
         oldest: u32,
-        /// The sender's version, for people.
+        /// The sender's version, for messages.
         version: String,
         /// The keeper's process.
         pid: u32,
-        /// What the keeper cannot do on this machine, in words, such as limits by control groups.
+        /// What the keeper cannot do on this machine, as messages, such as limits by control groups.
         warnings: Vec<String>,
     },
     /// A part of the list of programs.
@@ -99,21 +93,18 @@ pub enum FromKeeper {
     },
     /// A program has started.
     Started {
-        /// The run.
         run: RunKey,
         /// The process, which is also the process group and the session.
         pid: u32,
     },
     /// A program was not started, and will not be.
     Refused {
-        /// The run.
         run: RunKey,
-        /// The reason, in words.
+        /// The reason, as a message.
         why: String,
     },
     /// A program has ended. The keeper remembers it until the daemon sends [`ToKeeper::Forget`].
     Ended {
-        /// The run.
         run: RunKey,
         /// How it ended.
         #[serde(flatten)]
@@ -124,7 +115,6 @@ pub enum FromKeeper {
 /// How a program is to be started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramLaunch {
-    /// The run.
     pub run: RunKey,
     /// The program and its arguments; never empty. A program without a slash is searched in the `PATH` of `env`.
     pub argv: Vec<String>,
@@ -139,7 +129,7 @@ pub struct ProgramLaunch {
     /// The user, by name or number; the keeper's user if absent.
     #[serde(default)]
     pub user: Option<String>,
-    /// What it may use.
+    /// Resource limits.
     #[serde(default)]
     pub limits: ProcessLimits,
     /// How much of its output is kept.
@@ -193,9 +183,7 @@ pub struct OutputLimits {
 /// A program that the keeper knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedProgram {
-    /// The run.
     pub run: RunKey,
-    /// Its stage.
     pub stage: ProgramStage,
 }
 
@@ -203,9 +191,7 @@ pub struct ListedProgram {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProgramStage {
-    /// It runs.
     Running {
-        /// The process.
         pid: u32,
     },
     /// It has ended.
@@ -236,7 +222,7 @@ pub enum ProcessExit {
     Signal(i32),
 }
 
-/// The oldest and the newest protocol that this process speaks.
+/// The oldest and the newest protocol that this process supports.
 pub(crate) fn spoken() -> (u32, u32) {
     let later = u32::from(fail::plays(fail::NEXT_PROTOCOL));
     (PROTOCOL_OLDEST + later, PROTOCOL + later)
@@ -260,7 +246,7 @@ impl Default for OutputLimits {
 }
 
 impl RunKey {
-    /// Reads 32 hex digits.
+    /// Parses 32 hex digits.
     pub fn parse(text: &str) -> Option<Self> {
         let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_hex.then(|| u128::from_str_radix(text, 16).ok()).flatten().map(Self)

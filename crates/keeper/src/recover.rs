@@ -33,7 +33,7 @@ pub(crate) fn recover(found: &JournalContents, boot: &str, cgroups: &mut Cgroups
         open.iter().for_each(|tree| cgroups.kill(tree.run));
         end_all(&mut open)?;
         open.iter().for_each(|tree| cgroups.remove(tree.run));
-        log::line(&format!("killed what was left of {} programs of an earlier keeper", open.len()));
+        log::line(&format!("killed {} programs of an earlier keeper", open.len()));
     }
     Ok(table)
 }

@@ -16,15 +16,15 @@ pub(crate) enum Refusal {
     Again(String),
     #[error("the keeper is about to end and starts nothing more")]
     Retiring,
-    #[error("the keeper was told to end")]
+    #[error("the keeper is shutting down")]
     KeeperEnding,
     #[error("the command does not name a program")]
     NoProgram,
-    #[error("the launch came {millis} ms too late")]
+    #[error("the launch is {millis} ms too late")]
     Late { millis: u64 },
-    #[error("the launch came too late: its lease is about to end")]
+    #[error("the launch is too late: its lease is about to end")]
     LeaseEnding,
-    #[error("the keeper's journal has no room for it")]
+    #[error("the keeper's journal is full")]
     JournalFull,
     #[error("cannot write the keeper's journal: {0}")]
     JournalFailed(String),

@@ -1,5 +1,5 @@
-//! What the keeper knows: programs that run, and programs that have ended and are not forgotten yet. It also remembers
-//! the last runs that were forgotten or refused, so that a launch that comes twice is never carried out twice.
+//! The keeper's table: programs that run, and programs that have ended and are not forgotten yet. It also remembers the
+//! last runs that were forgotten or refused, so that a duplicate launch is never carried out twice.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::OwnedFd;
@@ -30,7 +30,7 @@ pub(crate) struct RunningProgram {
     pub(crate) is_prepared: bool,
     pub(crate) output: OutputSize,
     pub(crate) ending: Ending,
-    /// When there is something to do for it.
+    /// When the next action for it is due.
     due: Option<u64>,
 }
 
@@ -114,7 +114,7 @@ impl ProgramTable {
         self.running.len()
     }
 
-    /// Updates when there is something to do for a program.
+    /// Updates when the next action for a program is due.
     pub(crate) fn reschedule(&mut self, run: RunKey) {
         let Some(program) = self.running.get_mut(&run) else { return };
         let due = program.ending.due();
@@ -125,12 +125,12 @@ impl ProgramTable {
         }
     }
 
-    /// When there is something to do for any program.
+    /// When the next action for any program is due.
     pub(crate) fn next_due(&self) -> Option<u64> {
         self.dues.first().map(|(due, _)| *due)
     }
 
-    /// Programs for which there is something to do now.
+    /// Programs with an action that is due now.
     pub(crate) fn due(&self, now: u64) -> Vec<RunKey> {
         self.dues.iter().take_while(|(due, _)| *due <= now).map(|(_, run)| *run).collect()
     }
@@ -183,7 +183,7 @@ impl ProgramTable {
         running.chain(finished).collect()
     }
 
-    /// What a new journal has to hold, and how many runs that are.
+    /// The entries for a new journal, and the number of their runs.
     pub(crate) fn entries(&self) -> (Vec<JournalEntry>, u64) {
         let mut entries = Vec::new();
         for (run, program) in &self.running {

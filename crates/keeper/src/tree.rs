@@ -1,7 +1,7 @@
 //! Finds everything that belongs to a run through `/proc`: its process group, its session, its descendants, processes
-//! with its id in their environment, and its control group. A signal to the group is not enough, because programs leave
-//! their group at will. So all processes are scanned once for all runs that must end, and signalled one by one. What
-//! was found once stays known, because a process whose parent has ended no longer shows where it came from.
+//! with its id in their environment, and its control group. A signal to the group is not enough, because programs can
+//! leave their group. So all processes are scanned once for all runs that must end, and signalled one by one. A process
+//! that was found once stays known, because after the end of its parent its origin is no longer visible.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -66,7 +66,7 @@ impl ProcessTree {
         Self { run, root, cgroup, known: BTreeSet::new() }
     }
 
-    /// The processes that live. They are known from now on, whatever becomes of their parents.
+    /// The live processes. They stay known from now on, even if their parents end.
     pub(crate) fn members(&mut self, snapshot: &ProcessSnapshot) -> Vec<ProcessStat> {
         let members = snapshot.members(self);
         self.known = members.iter().map(|process| (process.pid, process.start)).collect();
@@ -123,7 +123,7 @@ impl ProcessSnapshot {
         found
     }
 
-    /// Processes that belong to the run whatever their parents are.
+    /// Processes that belong to the run regardless of their parents.
     fn seeds(&self, tree: &ProcessTree) -> Vec<i32> {
         let known = tree.known.iter().filter(|(pid, start)| self.has(*pid, *start)).map(|(pid, _)| *pid);
         let by_run = self.by_run.get(&tree.run).into_iter().flatten().copied();

@@ -1,4 +1,4 @@
-//! What the log should say about programs. The crate has no log of its own: it hands these to an observer.
+//! Events for the log about programs. The crate has no log of its own: it passes them to an observer.
 
 use std::io;
 
@@ -49,37 +49,17 @@ pub enum ProgramEvent {
         "the keeper runs a program (pid {pid}) of run {run}, which is over or unknown; it continues unless its job \
          must not run twice at the same time"
     )]
-    UnclaimedProgram {
-        /// The run.
-        run: RunId,
-        /// The process.
-        pid: u32,
-    },
+    UnclaimedProgram { run: RunId, pid: u32 },
     /// The output of a run cannot be read to its end.
     #[error("the output of run {run} is incomplete: {source}")]
-    OutputUnreadable {
-        /// The run.
-        run: RunId,
-        /// The reason.
-        source: io::Error,
-    },
+    OutputUnreadable { run: RunId, source: io::Error },
     /// The output of a run cannot be stored to its end.
     #[error("the output of run {run} is incomplete: {source}")]
-    OutputNotStored {
-        /// The run.
-        run: RunId,
-        /// The reason.
-        source: Fault,
-    },
+    OutputNotStored { run: RunId, source: Fault },
     /// The offset at which a truncated output begins cannot be written. After a crash of the daemon the output would be
     /// stored twice.
     #[error("cannot record that the program of run {run} truncated its output: {source}")]
-    RestartUnrecorded {
-        /// The run.
-        run: RunId,
-        /// The reason.
-        source: io::Error,
-    },
+    RestartUnrecorded { run: RunId, source: io::Error },
 }
 
 impl ProgramEvent {

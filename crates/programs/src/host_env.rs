@@ -17,7 +17,7 @@ use nix::unistd::{Uid, User};
 const ARGUMENTS_MAX: usize = 2 << 20;
 /// Bytes of a secret.
 const SECRET_MAX: u64 = 128 * 1024;
-/// A program is asked to end at most this fraction of its lease before the lease ends.
+/// A program receives the signal at most this fraction of its lease before the lease ends.
 const NOTICE_SHARE: u64 = 3;
 /// Variables that concern the daemon and are not passed to programs.
 const OWN_NAMES: [&str; 5] = ["NOTIFY_SOCKET", "INVOCATION_ID", "JOURNAL_STREAM", "PWD", "OLDPWD"];
@@ -55,14 +55,7 @@ pub enum LaunchError {
     },
     /// A variable cannot be read from its file.
     #[error("cannot read the variable {name} from {path}: {source}")]
-    Secret {
-        /// The variable.
-        name: String,
-        /// The file.
-        path: String,
-        /// The reason.
-        source: SecretError,
-    },
+    Secret { name: String, path: String, source: SecretError },
     /// A variable has a name that no environment can hold.
     #[error("`{0}` is not a valid variable name")]
     VariableName(String),
@@ -112,7 +105,7 @@ impl HostEnv {
         Self { env: env.into_iter().collect(), shell }
     }
 
-    /// What the keeper is asked to start for a run.
+    /// The launch message of a run for the keeper.
     pub fn launch(&self, request: &LaunchRequest) -> Result<ProgramLaunch, LaunchError> {
         let LaunchRequest { run, fence, launch_by, kill_at } = request;
         let Some(ResolvedProgram::Process(process)) = &run.work else { return Err(LaunchError::NoProcess) };
@@ -195,8 +188,8 @@ impl HostEnv {
     }
 }
 
-/// How long before the end of its lease a program is asked to end: its grace period, but only a small part of the
-/// lease, because otherwise it would be asked before the next extension is due.
+/// How long before the end of its lease a program receives the signal: its grace period, but only a small part of the
+/// lease, because otherwise the signal would come before the next extension is due.
 fn notice(run: &Run) -> Span {
     let ExecutionPolicy { grace, lease, .. } = run.terms;
     lease.map_or(grace, |lease| grace.min(Span::from_micros(lease.micros() / NOTICE_SHARE)))
@@ -231,7 +224,7 @@ fn read_secret(path: &Path) -> Result<String, SecretError> {
     Ok(text)
 }
 
-/// Finds what no system can execute before the keeper tries.
+/// Finds arguments that no system can execute, before the keeper tries.
 fn check(argv: &[String], env: &BTreeMap<String, String>, process: &ResolvedProcess) -> Result<(), LaunchError> {
     let has_nul = |text: &str| text.contains('\0');
     if argv.iter().any(|word| has_nul(word)) {
@@ -367,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_started_has_an_error_of_its_own() {
+    fn unstartable_runs_have_specific_errors() {
         let dir = std::env::temp_dir();
         let with = |name: &str, text: EnvText| {
             let mut process = exec(&["true"]);

@@ -1,7 +1,7 @@
-//! Programs: what runs do in the world. [`LocalRunner`] is the engine's port for programs on this machine. It keeps two
-//! tables, which are told what happens and never wait: [`Noops`] for programs that do nothing, and [`Processes`] for
-//! those that the keeper runs. [`host_env`] turns a run into what the keeper executes, and [`output`] stores what
-//! programs write.
+//! Programs: what runs execute. [`LocalRunner`] implements the engine's port for programs on this machine. It keeps two
+//! tables, which receive events and never block: [`Noops`] for programs that do nothing, and [`Processes`] for those
+//! that the keeper runs. [`host_env`] turns a run into what the keeper executes, and [`output`] stores what programs
+//! write.
 
 mod event;
 pub mod host_env;

@@ -11,7 +11,7 @@ use cronhold_core::{RunId, State};
 use cronhold_schedule::{Instant, Span};
 
 /// The reason of a program that is not started because its lease has ended.
-const LATE: &str = "the launch came too late: its lease has ended";
+const LATE: &str = "the launch is too late: its lease has ended";
 
 /// All programs of a node that do nothing.
 ///
@@ -53,8 +53,8 @@ impl Noops {
         }
     }
 
-    /// Continues with a run's program that an earlier daemon started. There is no process that could have been lost, so
-    /// it ends when it would have ended. One that was asked to stop has ended in the meantime.
+    /// Adopts a run's program that an earlier daemon started. There is no process that could have been lost, so it ends
+    /// when it would have ended. A program with a requested stop has ended in the meantime.
     pub fn adopt(&mut self, run: &Run, now: Instant, uptime: Span) {
         let Some(ResolvedProgram::Noop(duration)) = run.work else {
             return self.report(run.id, unsupported(run));
@@ -86,7 +86,7 @@ impl Noops {
         }
     }
 
-    /// Asks a run's program to end, as its job says.
+    /// Requests the end of a run's program, as its job defines it.
     pub fn stop(&mut self, run: &Run) {
         self.signal(run.id, run.terms.signal);
     }
@@ -97,7 +97,7 @@ impl Noops {
         self.report(run, report);
     }
 
-    /// Takes up to `most` reports that there are by now.
+    /// Takes up to `most` available reports.
     pub fn take(&mut self, uptime: Span, most: usize) -> Vec<(RunId, ProgramReport)> {
         while self.reports.len() < most
             && let Some((_, run)) = self.ends.first().copied().filter(|(end, _)| *end <= uptime)
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn lease_ends_a_noop_unless_extended() {
-        // Lease of a noop of 60 seconds, an extension and when it comes; when the noop ends, and how.
+        // Lease of a noop of 60 seconds, an extension and its time; when the noop ends, and how.
         let lost = "ended by lock lost";
         for (lease, extension, end, how) in [
             (None, None, 60, "ended well"),
@@ -268,7 +268,7 @@ mod tests {
             (Some(20), Some((99, 10)), 60, "ended well"),
             (Some(20), Some((15, 10)), 20, lost),
             (None, Some((40, 10)), 40, lost),
-            // The extension came too late, although no report was taken before.
+            // The extension is too late, although no report was taken before.
             (Some(20), Some((99, 20)), 20, lost),
         ] {
             let mut noops = Noops::default();

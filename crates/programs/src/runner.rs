@@ -1,6 +1,6 @@
 //! Programs of this machine as the engine's port. The node's requests go into the tables, the keeper client's thread
-//! takes messages out of them and puts events in, and a loop of its own carries reports to the node, because the node
-//! takes no reports while it hands out requests.
+//! takes messages out of them and puts events in, and a separate loop carries reports to the node, because the node
+//! takes no reports while it sends requests.
 
 use std::fmt;
 use std::io;
@@ -36,7 +36,7 @@ pub struct LocalRunner {
     report_wakeup: Notify,
     /// There may be an output to store.
     output_wakeup: Notify,
-    /// The node has handed out requests for the keeper.
+    /// The node has sent requests for the keeper.
     request_wakeup: Notify,
     /// There may be a message for the keeper.
     keeper_wakeup: Wakeup,
@@ -69,7 +69,7 @@ impl LocalRunner {
         tokio::join!(self.forward_requests(), self.forward_reports(node));
     }
 
-    /// Wakes the keeper client once the node has handed out all it has for now: launches that are sent together share
+    /// Wakes the keeper client once the node has sent all its requests for now: launches that are sent together share
     /// one write of the keeper's journal, and their programs start sooner.
     async fn forward_requests(&self) {
         loop {

@@ -1,5 +1,5 @@
-//! Dates and times of day without a zone, as plain numbers: the search for the next occurrence
-//! spends its time here, so it does no more than integer arithmetic.
+//! Dates and times of day without a zone, as plain integers. The search for the next occurrence spends most of its time
+//! here, so it uses integer arithmetic only.
 
 use std::fmt;
 
@@ -12,9 +12,9 @@ pub const DAY_SECS: i64 = 86_400;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Day(pub i32);
 
-/// A time on a clock on the wall: seconds since 1970-01-01T00:00:00 as that wall reads it.
+/// A local (wall clock) time: seconds since 1970-01-01T00:00:00 local time.
 ///
-/// Invariant: it says nothing about an instant until a zone is named.
+/// It identifies an instant only together with a zone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WallTime(pub i64);
 
@@ -25,7 +25,7 @@ pub struct Ymd {
     pub year: i32,
     /// 1 is January.
     pub month: u32,
-    /// 1 is the first.
+    /// 1 is the first of the month.
     pub day: u32,
 }
 
@@ -86,7 +86,7 @@ impl Day {
         Self(self.0.saturating_add(days))
     }
 
-    /// Its midnight on the wall.
+    /// Its local midnight.
     pub const fn midnight(self) -> WallTime {
         WallTime(self.0 as i64 * DAY_SECS)
     }
@@ -96,7 +96,7 @@ impl Day {
         self.iso_week_in(self.ymd().year)
     }
 
-    /// The same for a day whose year is known.
+    /// Like `iso_week`, for a day whose year is already known.
     pub(crate) const fn iso_week_in(self, year: i32) -> u32 {
         let weekday_from_monday = ((self.weekday() + 6) % 7).cast_signed();
         // A week belongs to the year that its Thursday lies in.
@@ -110,7 +110,7 @@ impl Day {
         ((thursday.0 - new_year.0) / 7 + 1).cast_unsigned()
     }
 
-    /// Reads `2026-03-29`.
+    /// Parses `2026-03-29`.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let wrong = || not_a(text, "a date").hint("write year-month-day, such as 2026-03-29");
         let mut parts = text.splitn(3, '-');
@@ -142,7 +142,7 @@ impl WallTime {
 }
 
 const fn clamp_i32(value: i64) -> i32 {
-    // A local time stays within some thousand years of 1970; the bound keeps nonsense from wrapping.
+    // Local times stay within a few thousand years of 1970; the limit prevents overflow on nonsense input.
     if value > 10_000_000 {
         10_000_000
     } else if value < -10_000_000 {
@@ -162,12 +162,12 @@ pub const fn month_len(year: i32, month: u32) -> u32 {
     }
 }
 
-/// The days of a month on weekdays of a mask (bit 0 is Sunday), as bits from 1 on; bits past the month's end mean
-/// nothing.
+/// The days of a month that fall on weekdays of a mask (bit 0 is Sunday), as bits from 1 on; bits past the month's end
+/// are undefined.
 pub(crate) const fn weekdays_of_month(weekdays: u8, first_weekday: u32) -> u32 {
-    // The week turned so that it begins with the first of the month.
+    // The mask rotated so that it begins with the weekday of the first.
     let turned = (weekdays as u64 | (weekdays as u64) << 7) >> first_weekday & 0x7f;
-    // That week five times over.
+    // The rotated week repeated five times.
     ((turned * 0x1020_4081) << 1) as u32
 }
 
@@ -201,7 +201,7 @@ impl fmt::Debug for WallTime {
 pub struct TimeOfDay(pub u32);
 
 impl TimeOfDay {
-    /// Reads `18:00` or `18:00:30`.
+    /// Parses `18:00` or `18:00:30`.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let wrong = || not_a(text, "a time of day").hint("write hours and minutes, such as 18:00 or 18:00:30");
         let parts: Vec<&str> = text.split(':').collect();
@@ -219,7 +219,7 @@ impl TimeOfDay {
 }
 
 impl TimeOfDay {
-    /// `18:00:00`, also where the seconds are zero.
+    /// `18:00:00`, with seconds even if they are zero.
     pub fn with_seconds(self) -> String {
         format!("{:02}:{:02}:{:02}", self.0 / 3600, self.0 / 60 % 60, self.0 % 60)
     }

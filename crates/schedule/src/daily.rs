@@ -7,8 +7,8 @@ use crate::walk::LocalTimes;
 
 /// Times of day on shifted days of a calendar.
 ///
-/// A shift along the calendar leads from one calendar day to another, so that the days of the runs are the calendar's
-/// own, moved by the plain days alone; which calendar day a run belongs to is asked afterwards.
+/// A shift along the calendar maps calendar days to calendar days, so the days of the runs are the calendar's days
+/// moved by plain days only. The calendar day of a run is computed afterwards.
 #[derive(Debug, Clone)]
 pub(crate) struct DailyTimes {
     /// Seconds since midnight, in order.
@@ -25,17 +25,16 @@ impl DailyTimes {
         Self { times: times.into(), shift: daily.shift, calendar }
     }
 
-    /// The calendar day that a run on `day` belongs to.
+    /// The calendar day of a run on `day`.
     pub(crate) fn calendar_day(&self, day: Day) -> Option<Day> {
         self.calendar.shift(day.plus(-self.shift.days), -self.shift.calendar_days)
     }
 
-    /// Whether it runs on a day.
+    /// Whether there are runs on `day`.
     pub(crate) fn runs_on(&self, day: Day) -> bool {
         self.calendar.contains(day.plus(-self.shift.days))
     }
 
-    /// The calendar behind it.
     pub(crate) fn calendar(&self) -> &Calendar {
         &self.calendar
     }

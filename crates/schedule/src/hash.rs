@@ -1,5 +1,5 @@
 //! Hashes that are the same on every machine and in every version. Schedule ids, `H` fields and jitter depend on
-//! `StableHash`, and names of files on `fnv1a`: a change would move runs and lose files.
+//! `StableHash`, and file names on `fnv1a`: a change would move runs and orphan files.
 
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
@@ -61,13 +61,13 @@ mod tests {
     }
 
     #[test]
-    fn never_changes() {
+    fn stable_hash_never_changes() {
         let mut hash = StableHash::new();
         hash.text("reports/prices");
         hash.number(42);
         assert_eq!(hash.finish(), GOLDEN);
     }
 
-    /// Written down once; ids, `H` and jitter of every stored job depend on it.
+    /// Fixed forever; ids, `H` and jitter of every stored job depend on it.
     const GOLDEN: u64 = 244_191_391_924_935_954;
 }

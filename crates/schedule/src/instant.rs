@@ -1,4 +1,4 @@
-//! A point on the one time line that all nodes share, in microseconds since 1970-01-01T00:00:00Z.
+//! A point in time, in microseconds since 1970-01-01T00:00:00Z.
 
 use std::fmt;
 
@@ -52,19 +52,19 @@ impl Instant {
         self.secs() + if self.micros.rem_euclid(1_000_000) == 0 { 0 } else { 1 }
     }
 
-    /// The instant one span later.
+    /// The instant `span` later; saturates.
     #[must_use]
     pub const fn plus(self, span: Span) -> Self {
         Self { micros: self.micros.saturating_add_unsigned(span.micros()) }
     }
 
-    /// The instant one span earlier.
+    /// The instant `span` earlier; saturates.
     #[must_use]
     pub const fn minus(self, span: Span) -> Self {
         Self { micros: self.micros.saturating_sub_unsigned(span.micros()) }
     }
 
-    /// How long after `earlier` this is; nothing when it is before.
+    /// Time elapsed since `earlier`; zero if `earlier` is later than this.
     pub const fn since(self, earlier: Self) -> Span {
         if self.micros <= earlier.micros {
             return Span::ZERO;
@@ -72,7 +72,7 @@ impl Instant {
         Span::from_micros(self.micros.abs_diff(earlier.micros))
     }
 
-    /// Reads RFC 3339 with `Z` or an offset, such as `2026-03-29T01:30:00+01:00`.
+    /// Parses RFC 3339 with `Z` or an offset, such as `2026-03-29T01:30:00+01:00`.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let trimmed = text.trim();
         let parsed: Timestamp = trimmed
@@ -81,8 +81,8 @@ impl Instant {
         Ok(Self { micros: parsed.as_microsecond() })
     }
 
-    /// RFC 3339 with the given offset from UTC in seconds. The form has no seconds in offsets: old ones that have are
-    /// rounded to minutes, and the time with them, so that the instant stays the same.
+    /// RFC 3339 with the given offset from UTC in seconds. RFC 3339 offsets have no seconds, so historical offsets with
+    /// seconds are rounded to minutes together with the time, and the instant stays the same.
     pub fn with_offset(self, offset_secs: i32) -> String {
         let minutes = (offset_secs + 30).div_euclid(60);
         let offset = Offset::from_seconds(minutes * 60).unwrap_or(Offset::UTC);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn far_ends_print_without_panic() {
+    fn extreme_instants_print_without_panic() {
         assert_eq!(Instant::from_secs(i64::MAX).to_string(), "9999-12-30T22:00:00.999999999Z");
         assert!(Instant::from_secs(i64::MIN).to_string().starts_with('-'));
     }

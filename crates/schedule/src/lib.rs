@@ -1,6 +1,5 @@
-//! Schedules: rules that yield instants. A schedule answers one question, the first instant
-//! strictly after a given one, and is pure: no clock, no files, no randomness. Time zone data and
-//! calendars come in from outside.
+//! Schedules: rules that yield instants. A schedule computes the first instant strictly after a given one. It is pure:
+//! no clock, no files, no randomness. Time zone data and calendars are parameters.
 
 pub mod calendar;
 pub mod civil;

@@ -1,4 +1,4 @@
-//! Warnings about schedules that are valid and still may not mean what their writer meant, with dates.
+//! Warnings about schedules that are valid but may not do what their author intended, with dates.
 
 mod clock;
 mod fields;
@@ -13,45 +13,45 @@ use crate::schedule::Schedule;
 use crate::span::Span;
 use crate::spec::{ScheduleSpec, Timing};
 
-/// A calendar that ends sooner than this is worth a word.
+/// Lint warns about a calendar that ends sooner than this.
 const CALENDAR_AHEAD: Span = Span::from_secs(366 * 86_400);
-/// How many coming occurrences are measured.
+/// Number of upcoming occurrences whose distance is measured.
 const OCCURRENCES: usize = 10;
 
-/// What the past tells about a job; empty when nothing is known.
+/// What is known about past runs of the job. Empty if nothing is known.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct JobHistory {
-    /// How long half of its runs took at most.
+    /// Median duration of its runs.
     pub median_run: Option<Span>,
 }
 
-/// What a warning is about.
+/// The kind of a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LintKind {
-    /// A clock change leaves out a time.
+    /// A clock change skips a time of the schedule.
     Gap,
-    /// A clock change repeats a time.
+    /// A clock change repeats a time of the schedule.
     Fold,
     /// Six fields end in a year.
     SixFields,
-    /// Both days are restricted, and either is enough.
+    /// Day of month and weekday are both restricted, and either is enough.
     EitherDay,
-    /// A step that does not divide its field.
+    /// A step does not divide the range of its field.
     UnevenStep,
-    /// Days that some months do not have.
+    /// Some months do not have the day.
     ShortMonths,
     /// It never runs, or never again.
     Never,
-    /// It is due more often than its runs can end.
+    /// Occurrences are closer together than runs take.
     TooFast,
-    /// A zone whose name does not say what people think.
+    /// The zone's name is misleading.
     OddZone,
     /// The calendar's dates end soon.
     CalendarEnds,
 }
 
 impl LintKind {
-    /// Its name, for filters and documents.
+    /// Its name in filters and documentation.
     pub fn name(self) -> &'static str {
         match self {
             Self::Gap => "gap",
@@ -68,14 +68,12 @@ impl LintKind {
     }
 }
 
-/// One warning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LintWarning {
-    /// What it is about.
     pub lint: LintKind,
     /// What will happen, with dates.
     pub message: String,
-    /// What to write if that is not meant.
+    /// What to write instead if that is not intended.
     pub hint: String,
 }
 
@@ -85,7 +83,7 @@ impl fmt::Display for LintWarning {
     }
 }
 
-/// Looks at a job's schedule from `now` on. `schedule` must have been compiled from `spec` for that job.
+/// Checks a job's schedule from `now` on. `schedule` must have been compiled from `spec` for that job.
 pub fn lint(spec: &ScheduleSpec, schedule: &Schedule, job: &str, now: Instant, past: JobHistory) -> Vec<LintWarning> {
     let mut warnings = Vec::new();
     warnings.extend(never(spec, schedule, now));
@@ -106,7 +104,7 @@ fn never(spec: &ScheduleSpec, schedule: &Schedule, now: Instant) -> Option<LintW
         return None;
     }
     let last = schedule.prev(now);
-    // Days are known up to a year; what lies beyond it is not denied, unless the schedule itself rules it out.
+    // Years after `YEAR_MAX` are not searched, so "never" is only certain if the schedule itself rules them out.
     let ruled_out = schedule.cron().is_some_and(|cron| {
         let no_such_day = cron.months_without_its_days(fields::LEAP_YEAR).len() == cron.months.count_ones() as usize;
         no_such_day || !cron.years.contains(YEAR_MAX)
@@ -148,7 +146,7 @@ fn too_fast(schedule: &Schedule, now: Instant, past: JobHistory) -> Option<LintW
     })
 }
 
-/// Zones that people choose by mistake.
+/// Warns about zones that are often chosen by mistake.
 fn odd_zone(zone: &str) -> Option<LintWarning> {
     let upper = zone.to_ascii_uppercase();
     let hours = match upper.as_str() {

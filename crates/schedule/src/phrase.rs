@@ -8,7 +8,7 @@ use crate::span::Span;
 use crate::spec::{FoldPolicy, GapPolicy, ScheduleSpec, TimeBound, Timing};
 use crate::text::{TextError, did_you_mean, not_a, shortened};
 
-/// The @-words that stand for cron expressions.
+/// The @-words and their cron expressions.
 const WORDS: [(&str, &str); 8] = [
     ("@yearly", "0 0 1 1 *"),
     ("@annually", "0 0 1 1 *"),
@@ -20,13 +20,13 @@ const WORDS: [(&str, &str); 8] = [
     ("@minutely", "* * * * *"),
 ];
 
-/// A phrase of more words than this is none of ours.
+/// Texts with more words than this are not phrases.
 const WORDS_MAX: usize = 16;
-/// No zone has a longer name.
+/// Maximum length of a zone name in bytes.
 const ZONE_MAX: usize = 64;
 
 impl ScheduleSpec {
-    /// Reads a schedule that is written as one text.
+    /// Parses a schedule that is written as one text.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let start = text.len() - text.trim_start().len();
         let trimmed = text.trim();
@@ -58,7 +58,7 @@ impl ScheduleSpec {
         Ok(spec)
     }
 
-    /// Where the zone of a `CRON_TZ=` prefix stands in the text, for mistakes about it.
+    /// Byte range of the zone in a text with a `CRON_TZ=` prefix, for error positions.
     pub fn zone_place(text: &str) -> std::ops::Range<usize> {
         let start = text.find('=').map_or(0, |equals| equals + 1);
         let end = text[start..].find(char::is_whitespace).map_or(text.len(), |len| start + len);
@@ -130,7 +130,7 @@ fn unknown_word(word: &str) -> TextError {
 }
 
 impl TimeBound {
-    /// Reads a date, a local date and time, or an instant with an offset.
+    /// Parses a date, a local date and time, or an instant with an offset.
     pub fn parse(whole: &str) -> Result<Self, TextError> {
         let text = whole.trim();
         if let Ok(day) = Day::parse(text) {
@@ -162,10 +162,9 @@ impl std::fmt::Display for TimeBound {
 }
 
 impl GapPolicy {
-    /// The texts of all policies.
+    /// All values as they are written in a job file.
     pub const NAMES: [&str; 2] = ["next", "skip"];
 
-    /// Reads a policy.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         match text {
             "next" => Ok(Self::Next),
@@ -174,7 +173,7 @@ impl GapPolicy {
         }
     }
 
-    /// Its text.
+    /// The value as it is written in a job file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Next => "next",
@@ -184,10 +183,9 @@ impl GapPolicy {
 }
 
 impl FoldPolicy {
-    /// The texts of all policies.
+    /// All values as they are written in a job file.
     pub const NAMES: [&str; 3] = ["first", "second", "both"];
 
-    /// Reads a policy.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         match text {
             "first" => Ok(Self::First),
@@ -197,7 +195,7 @@ impl FoldPolicy {
         }
     }
 
-    /// Its text.
+    /// The value as it is written in a job file.
     pub fn name(self) -> &'static str {
         match self {
             Self::First => "first",
@@ -243,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn reports_errors_with_positions() {
         for (text, at, message) in [
             ("", 0..0, "expected a schedule"),
             ("@dialy", 0..6, "`@dialy` is not a schedule (did you mean `@daily`?)"),

@@ -1,5 +1,5 @@
-//! A schedule's canonical text and its id. The text is a phrase where a phrase says it all, else a map that the job
-//! file's reader understands; serialization has the same keys.
+//! A schedule's canonical text and its id. The text is a phrase if a phrase can express the schedule, otherwise a map
+//! that the job file reader understands; serialization uses the same keys.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,8 +21,8 @@ enum PrintedValue {
 }
 
 impl ScheduleSpec {
-    /// The id of a schedule that has no name: a digest of all that decides its occurrences and of its args. Its place,
-    /// jitter and whether it is enabled do not count.
+    /// The id of an unnamed schedule: a digest of its args and of everything that determines its occurrences. Position
+    /// in the job, jitter and `enabled` are not included.
     pub fn digest(&self, args: &BTreeMap<String, String>) -> String {
         let mut hash = StableHash::new();
         hash.text(&Self { jitter: Span::ZERO, ..self.clone() }.to_string());
@@ -33,7 +33,7 @@ impl ScheduleSpec {
         format!("{:016x}", hash.finish())
     }
 
-    /// Its text as a phrase, when that says everything.
+    /// Its text as a phrase; `None` if a phrase cannot express it.
     fn phrase(&self) -> Option<String> {
         let only_zone = Self { zone: None, ..self.clone() } == Self::new(self.timing.clone());
         let phrase = match &self.timing {
@@ -130,7 +130,7 @@ fn write_map(f: &mut fmt::Formatter<'_>, entries: &[(&str, PrintedValue)]) -> fm
         let separator = if index == 0 { "" } else { ", " };
         write!(f, "{separator}{key}: ")?;
         match value {
-            // Texts of schedules hold no control characters, so that Rust's quotes are YAML's.
+            // Texts of schedules contain no control characters, so Rust's escapes are valid YAML.
             PrintedValue::Text(text) => write!(f, "{text:?}")?,
             PrintedValue::Number(number) => write!(f, "{number}")?,
             PrintedValue::Flag => f.write_str("true")?,

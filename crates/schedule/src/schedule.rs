@@ -1,4 +1,4 @@
-//! A schedule that can be asked: what was written, brought together with its zone, its calendar and the job's id.
+//! A compiled schedule: the spec combined with its zone, its calendar and the job's id.
 
 use crate::calendar::{Calendar, CalendarSet};
 use crate::civil::{Day, TimeOfDay, WallTime};
@@ -13,32 +13,32 @@ use crate::walk::{self, LocalTimes, SeamPolicy};
 use crate::window::DailyWindows;
 use crate::zone::{FOREVER, Zone, ZoneRegistry};
 
-/// Fixed times of day, edges of windows among them: one run at the end of a gap, one for a time that comes twice.
+/// Fixed times of day and window edges run once at the end of a gap and once for a repeated time.
 const FIXED: SeamPolicy = SeamPolicy { gap: GapPolicy::Next, fold: FoldPolicy::First };
-/// Rules for every hour follow elapsed time: what a gap leaves out is left out, what comes twice runs twice.
+/// Every-hour rules follow elapsed time: skipped times do not run, repeated times run twice.
 const ELAPSED: SeamPolicy = SeamPolicy { gap: GapPolicy::Skip, fold: FoldPolicy::Both };
-/// Runs of a schedule that counts from the previous run are at least this far apart.
+/// Minimum distance between runs of a schedule that counts from the previous run.
 const AFTER_MIN: Span = Span::from_secs(1);
 
-/// What a schedule needs from outside.
+/// What `Schedule::compile` needs besides the spec.
 #[derive(Debug, Clone, Copy)]
 pub struct CompileContext<'a> {
-    /// Zones that can be named.
+    /// Zones that a schedule can name.
     pub zones: &'a ZoneRegistry,
-    /// The zone of schedules that name none.
+    /// The zone of schedules that do not name one.
     pub zone: &'a Zone,
-    /// Calendars that can be named.
+    /// Calendars that a schedule can name.
     pub calendars: &'a CalendarSet,
-    /// The job's id, for `H` and jitter.
+    /// The job's id, which seeds `H` and jitter.
     pub job: &'a str,
 }
 
-/// A schedule that can be asked for its occurrences.
+/// A compiled schedule, which computes occurrences.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     rule: CompiledRule,
     zone: Zone,
-    /// What most schedules do not have.
+    /// Bounds, jitter and calendar; `None` for most schedules.
     limits: Option<Box<ScheduleBounds>>,
 }
 
@@ -55,30 +55,29 @@ enum CompiledRule {
 
 #[derive(Debug, Clone)]
 struct ScheduleBounds {
-    /// Nothing before this second.
+    /// First allowed second.
     start: i64,
-    /// Nothing after this second.
+    /// Last allowed second.
     end: i64,
     jitter: Span,
-    /// Days that occurrences are kept to, for rules that do not know them already.
+    /// Days that occurrences are restricted to; `None` if the rule includes its days.
     calendar: Option<Calendar>,
-    /// The calendar's text, which runs can take as an argument.
+    /// The calendar's text, passed to runs as an automatic argument.
     calendar_text: Option<String>,
-    /// What jitter is spread by.
+    /// Seed of the jitter hash.
     seed: u64,
 }
 
-/// Why a schedule that reads well cannot be asked: the key and what is wrong with its value.
+/// Why a valid spec cannot be compiled: the key and the error in its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompileError {
     /// `timezone`, `calendar` or another key of the schedule.
     pub key: &'static str,
-    /// What is wrong.
     pub error: TextError,
 }
 
 impl Schedule {
-    /// Brings together what was written and what it needs.
+    /// Compiles a spec. Fails if its zone or calendar is unknown or its parts contradict each other.
     pub fn compile(spec: &ScheduleSpec, around: CompileContext<'_>) -> Result<Self, CompileError> {
         spec.check().map_err(|wrong| CompileError { key: wrong.key, error: TextError::new(0..0, wrong.message) })?;
         let in_key = |key| move |error| CompileError { key, error };
@@ -126,17 +125,17 @@ impl Schedule {
         Ok(Self { rule, zone, limits: needed.then(|| Box::new(limits)) })
     }
 
-    /// Its zone.
     pub fn zone(&self) -> &Zone {
         &self.zone
     }
 
-    /// Whether it counts from the end of the previous run. Then it has no occurrences of its own: `after_run` answers.
+    /// Whether it counts from the end of the previous run. Such a schedule has no occurrences of its own; use
+    /// `after_run`.
     pub fn counts_from_previous(&self) -> bool {
         matches!(self.rule, CompiledRule::After { .. })
     }
 
-    /// When the run after one that ended at `end` is due, for a schedule that counts from the previous run.
+    /// When the run after one that ended at `end` is due. `None` unless the schedule counts from the previous run.
     pub fn after_run(&self, end: Instant) -> Option<Instant> {
         let CompiledRule::After { interval } = self.rule else {
             return None;
@@ -156,14 +155,14 @@ impl Schedule {
         Some(Instant::from_secs(due)).filter(|due| *due > end)
     }
 
-    /// What comes after an instant, in order. A schedule that counts from the previous run is followed as if one ended
-    /// then and each later one ended at once.
+    /// Occurrences after an instant, in order. For a schedule that counts from the previous run, this assumes that a
+    /// run ended at `after` and that each later run ends immediately.
     pub fn coming(&self, after: Instant) -> impl Iterator<Item = Instant> + '_ {
         let step = if self.counts_from_previous() { Self::after_run } else { Self::next };
         std::iter::successors(step(self, after), move |at| step(self, *at))
     }
 
-    /// The first occurrence strictly after an instant; none for a schedule that counts from the previous run.
+    /// The first occurrence strictly after an instant. `None` for a schedule that counts from the previous run.
     pub fn next(&self, after: Instant) -> Option<Instant> {
         let next = match &self.limits {
             None => self.next_second(after.secs())?,
@@ -172,13 +171,13 @@ impl Schedule {
                 self.next_second(from).filter(|next| *next <= limits.end)?
             }
         };
-        // At the far end of what an instant can hold, adding stops short.
+        // `from_secs` saturates at the maximum instant.
         Some(Instant::from_secs(next)).filter(|next| *next > after)
     }
 
-    /// The last occurrence strictly before an instant. A schedule that counts from the previous run has none.
+    /// The last occurrence strictly before an instant. `None` for a schedule that counts from the previous run.
     pub fn prev(&self, before: Instant) -> Option<Instant> {
-        // What lies within the second of `before` counts as before it.
+        // Occurrences are whole seconds, so one in the same second as `before` may still be earlier.
         let before = before.secs_up();
         let Some(limits) = &self.limits else {
             return self.prev_second(before).map(Instant::from_secs);
@@ -187,13 +186,13 @@ impl Schedule {
         (prev >= limits.start).then(|| Instant::from_secs(prev))
     }
 
-    /// Occurrences strictly after one instant and not after another.
+    /// Occurrences strictly after `after` and not later than `until`.
     pub fn between(&self, after: Instant, until: Instant) -> impl Iterator<Item = Instant> + '_ {
         self.coming(after).take_while(move |at| *at <= until)
     }
 
-    /// How much later than nominal the run of an occurrence starts: the same on every node, below the jitter and below
-    /// the distance to the next occurrence.
+    /// Delay of an occurrence's run: the same on every node, less than the jitter and less than the distance to the
+    /// next occurrence.
     pub fn jitter(&self, occurrence: Instant) -> Span {
         let Some(limits) = self.limits.as_ref().filter(|limits| !limits.jitter.is_zero()) else {
             return Span::ZERO;
@@ -206,7 +205,7 @@ impl Schedule {
         Span::from_millis(hash.finish() % below)
     }
 
-    /// What an occurrence gives to its run: names of args and their values. Those that a job has no param for are dropped.
+    /// The args that an occurrence passes to its run. Those without a matching param of the job are dropped.
     pub fn automatic_args(&self, occurrence: Instant) -> Vec<(&'static str, String)> {
         let secs = occurrence.secs();
         let local = self.zone.local(secs);
@@ -222,7 +221,7 @@ impl Schedule {
         args
     }
 
-    /// The last day that the files behind its calendar speak of.
+    /// The last day that its calendar files cover. `None` if the calendar never runs out.
     pub fn calendar_known_until(&self) -> Option<Day> {
         let calendar = match &self.rule {
             CompiledRule::Daily(daily) => Some(daily.0.calendar()),
@@ -232,7 +231,7 @@ impl Schedule {
         calendar.and_then(Calendar::known_until)
     }
 
-    /// How it treats clock changes, when it speaks of local times.
+    /// Its policy for clock changes. `None` if it does not use local times.
     pub fn policy(&self) -> Option<(GapPolicy, FoldPolicy)> {
         match &self.rule {
             CompiledRule::Cron { seams, .. } => Some((seams.gap, seams.fold)),
@@ -243,7 +242,7 @@ impl Schedule {
         }
     }
 
-    /// The first local time in a range that the rule speaks of, clock changes aside.
+    /// The first local time of the rule in a range, regardless of clock changes.
     pub(crate) fn local_between(&self, from: WallTime, until: WallTime) -> Option<WallTime> {
         let hit = match &self.rule {
             CompiledRule::Cron { bits, .. } => self.cron_times(bits).at_or_after(from),
@@ -253,7 +252,7 @@ impl Schedule {
         hit.filter(|hit| *hit < until)
     }
 
-    /// Its rule in bits, when it is a cron rule.
+    /// Its cron rule; `None` for other kinds of schedules.
     pub(crate) fn cron(&self) -> Option<&CronBits> {
         match &self.rule {
             CompiledRule::Cron { bits, .. } => Some(bits),
@@ -261,13 +260,13 @@ impl Schedule {
         }
     }
 
-    /// The calendar day that an occurrence belongs to, for rules that shift days.
+    /// The calendar day of an occurrence, for rules that shift days.
     fn nominal_day(&self, secs: i64) -> Option<Day> {
         match &self.rule {
             CompiledRule::Daily(daily) => {
                 let (times, seams) = daily.as_ref();
                 let today = self.zone.local(secs).day();
-                // A gap over midnight moves an occurrence to the day after its own.
+                // A gap over midnight moves an occurrence to the next day.
                 let own = |day: &Day| {
                     if !times.runs_on(*day) {
                         return false;
@@ -285,7 +284,7 @@ impl Schedule {
         }
     }
 
-    /// The calendar that occurrences are kept to, for rules that do not know their days already.
+    /// The calendar that occurrences are restricted to; `None` if the rule includes its days.
     fn kept_to(&self) -> Option<&Calendar> {
         self.limits.as_ref()?.calendar.as_ref()
     }
@@ -314,8 +313,8 @@ impl Schedule {
         }
     }
 
-    /// For rules that know instants only: the next on a day of the calendar. Each round moves on by an occurrence at
-    /// least, and the calendar ends with the year 2100.
+    /// For rules over instants: the next occurrence on a day of the calendar. Each iteration advances by at least one
+    /// occurrence, and the calendar ends with the year 2100.
     fn next_on_days(&self, mut after: i64) -> Option<i64> {
         loop {
             let next = match &self.rule {
@@ -329,7 +328,7 @@ impl Schedule {
             match self.kept_to() {
                 Some(calendar) if !calendar.contains(day) => {
                     let from = first_second(TimeBound::Day(calendar.next(day.plus(1))?), &self.zone);
-                    // A clock that is set back can bring back a day; it does so at the end of a segment.
+                    // A clock that is set back can repeat a day, but only at the end of a segment.
                     let seam = self.zone.segment(self.zone.segment_at(next)).end;
                     after = (from.min(seam) - 1).max(next);
                 }
@@ -396,9 +395,9 @@ fn first_second(bound: TimeBound, zone: &Zone) -> i64 {
 fn last_second(bound: TimeBound, zone: &Zone) -> i64 {
     match bound {
         TimeBound::Instant(instant) => instant.secs(),
-        // A local time that comes twice is the first, as everywhere.
+        // A repeated local time means the first one, as everywhere.
         TimeBound::Local(local) => zone.instants(local, GapPolicy::Next, FoldPolicy::First).last().unwrap_or(FOREVER),
-        // Where midnight comes twice, the day ends at the last one that it lies before.
+        // If midnight is repeated, the day ends at the later one.
         TimeBound::Day(day) => {
             let midnights = zone.instants(day.plus(1).midnight(), GapPolicy::Next, FoldPolicy::Both);
             let own = midnights.filter(|at| zone.local(at - 1).day() <= day);

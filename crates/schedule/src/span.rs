@@ -1,20 +1,20 @@
-//! A length of time as people write it: `15m`, `1h30m`, `90s`, `2 days`, `0.5h`, `500ms`, `90`.
-//! Kept in whole microseconds, so that every span has one canonical text.
+//! A duration as users write it: `15m`, `1h30m`, `90s`, `2 days`, `0.5h`, `500ms`, `90`. Stored as whole microseconds,
+//! so that every span has one canonical text.
 
 use std::fmt;
 
 use crate::text::{TextError, shortened};
 
-/// A length of time that is not negative.
+/// A non-negative duration.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span {
     micros: u64,
 }
 
-/// No span is longer: a hundred years.
+/// Maximum span: a hundred years.
 const SPAN_MAX: Span = Span::from_secs(100 * 366 * 86_400);
 
-/// Units that can be written, each with its length in microseconds. The first name of a length is the canonical one.
+/// Units with their length in microseconds. The first name of each is canonical.
 const UNITS: &[(&[&str], u64)] = &[
     (&["w", "week", "weeks"], 7 * 86_400_000_000),
     (&["d", "day", "days"], 86_400_000_000),
@@ -26,31 +26,27 @@ const UNITS: &[(&[&str], u64)] = &[
 ];
 
 impl Span {
-    /// No time at all.
     pub const ZERO: Self = Self { micros: 0 };
 
-    /// That many whole seconds.
     pub const fn from_secs(secs: u64) -> Self {
         Self { micros: secs.saturating_mul(1_000_000) }
     }
 
-    /// That many whole milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self { micros: millis.saturating_mul(1_000) }
     }
 
-    /// That many microseconds.
     pub const fn from_micros(micros: u64) -> Self {
         Self { micros }
     }
 
-    /// Both together.
+    /// The sum; saturates.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self { micros: self.micros.saturating_add(other.micros) }
     }
 
-    /// This much less; nothing, when the other is longer.
+    /// The difference; zero if `other` is longer.
     #[must_use]
     pub const fn minus(self, other: Self) -> Self {
         Self { micros: self.micros.saturating_sub(other.micros) }
@@ -71,17 +67,16 @@ impl Span {
         self.micros / 1_000_000
     }
 
-    /// Whether it is no time at all.
     pub const fn is_zero(self) -> bool {
         self.micros == 0
     }
 
-    /// Whether it has no part of a second.
+    /// Whether it has no fraction of a second.
     pub const fn is_whole_secs(self) -> bool {
         self.micros.is_multiple_of(1_000_000)
     }
 
-    /// Reads a span. A bare number is seconds; several units may follow each other.
+    /// Parses a span. A bare number is seconds; several units may follow each other.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let mut total: u64 = 0;
         let mut rest = text.trim_start();
@@ -131,12 +126,12 @@ fn expected(text: &str, at: usize) -> TextError {
 }
 
 fn unit_micros(unit: &str) -> Option<u64> {
-    // One letter in upper case means something else to many: M is a month.
+    // One-letter units are case-sensitive, because `M` usually means month.
     let known = if unit.len() < 3 { unit.to_owned() } else { unit.to_lowercase() };
     UNITS.iter().find(|(names, _)| names.contains(&known.as_str())).map(|(_, micros)| *micros)
 }
 
-/// `number` (digits with at most one point) times `each`, exactly, or nothing when it is no such number.
+/// `number` (digits with at most one point) times `each`, exactly. `None` if it is not such a number or overflows.
 fn scaled(number: &str, each: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() && fraction.is_empty() || fraction.contains('.') || fraction.len() > 9 {
@@ -158,7 +153,7 @@ impl fmt::Display for Span {
             return f.write_str("0s");
         }
         let mut left = self.micros;
-        // Weeks are read but not written: nobody says 1w2d.
+        // Weeks are parsed but not printed: `9d` is more common than `1w2d`.
         for (names, each) in &UNITS[1..] {
             if left >= *each {
                 write!(f, "{}{}", left / each, names[0])?;
@@ -203,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn reports_errors_with_positions() {
         for (text, at, message) in [
             ("", 0..0, "expected a span"),
             ("ten", 0..3, "expected a span"),

@@ -1,5 +1,5 @@
-//! What someone wrote as a schedule: comparable, printable, stored with the job. Nothing is
-//! resolved yet; `Schedule::compile` brings in the zone, the calendars and the job's id.
+//! A schedule as written in a job: comparable, printable, stored with the job. Nothing is resolved yet;
+//! `Schedule::compile` adds the zone, the calendars and the job's id.
 
 use crate::calendar::CalendarExpr;
 use crate::civil::{DAY_SECS, Day, TimeOfDay, WallTime};
@@ -7,42 +7,42 @@ use crate::cron::{CronExpr, FieldsExpr};
 use crate::instant::Instant;
 use crate::span::Span;
 
-/// No day is shifted further.
+/// Maximum shift in days.
 pub const SHIFT_MAX: u32 = 366;
 const SHIFT_TOO_FAR: &str = "a day can be shifted by at most 366 days";
-/// A time of day for each minute is enough.
+/// Maximum number of times of day: one per minute.
 const TIMES_MAX: usize = 1440;
-/// More instants are better told by a rule.
+/// Maximum number of instants of an `at` schedule.
 const INSTANTS_MAX: usize = 10_000;
 
 /// A schedule as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScheduleSpec {
-    /// When, before zone, bounds and calendar.
+    /// The rule, before zone, bounds and calendar apply.
     pub timing: Timing,
-    /// IANA name; the node's zone when absent.
+    /// IANA name. `None` means the node's zone.
     pub zone: Option<String>,
-    /// Nothing before it.
+    /// No occurrences before it.
     pub start: Option<TimeBound>,
-    /// Nothing after it.
+    /// No occurrences after it.
     pub end: Option<TimeBound>,
-    /// Runs start up to this much later, spread by job and occurrence.
+    /// Maximum random delay of a run, derived from job and occurrence.
     pub jitter: Span,
-    /// Only on these days, as the zone's date says.
+    /// Restricts occurrences to these days, by the local date.
     pub calendar: Option<CalendarExpr>,
-    /// What happens to times that a clock change leaves out; the kind of schedule decides when absent.
+    /// Policy for times that a clock change skips. `None` means the default of the schedule's kind.
     pub gap: Option<GapPolicy>,
-    /// What happens to times that a clock change repeats; the kind of schedule decides when absent.
+    /// Policy for times that a clock change repeats. `None` means the default of the schedule's kind.
     pub fold: Option<FoldPolicy>,
 }
 
 impl ScheduleSpec {
-    /// A schedule with that rule and nothing else.
+    /// A schedule with that rule and default settings.
     pub fn new(timing: Timing) -> Self {
         Self { timing, zone: None, start: None, end: None, jitter: Span::ZERO, calendar: None, gap: None, fold: None }
     }
 
-    /// What its parts do not say alone: the first mistake, with the key it belongs to.
+    /// Checks how its parts fit together. Returns the first error with the key it belongs to.
     pub fn check(&self) -> Result<(), SpecError> {
         self.timing.check()?;
         let by_time = !matches!(self.timing, Timing::Triggered | Timing::Never | Timing::Reboot);
@@ -71,74 +71,73 @@ fn wrong(key: &'static str, message: &str) -> Result<(), SpecError> {
     Err(SpecError { key, message: message.to_owned() })
 }
 
-/// Parts of a schedule that do not fit together.
+/// Parts of a schedule that contradict each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpecError {
-    /// The key that the mistake belongs to.
+    /// The key that the error belongs to.
     pub key: &'static str,
     /// What is wrong and what is expected.
     pub message: String,
 }
 
-/// The rule itself.
+/// The rule of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Timing {
     /// A cron expression of 5 to 7 fields.
     Cron(CronExpr),
     /// Named cron fields.
     Fields(FieldsExpr),
-    /// Every so often, counted from 1970-01-01T00:00:00Z plus the phase.
+    /// At a fixed interval, counted from 1970-01-01T00:00:00Z plus the phase.
     Every {
         /// Whole seconds, at least one.
         interval: Span,
-        /// Below the interval.
+        /// Less than the interval.
         phase: Span,
     },
-    /// That long after the end of the previous run.
+    /// A fixed time after the end of the previous run.
     After {
         /// Zero for `continuously`.
         interval: Span,
     },
     /// At times of day, on the days of a calendar.
     Daily(DailyTiming),
-    /// At steps inside a window on each day of a calendar.
+    /// At steps within a window on each day of a calendar.
     DailyInterval(DailyInterval),
     /// At these instants.
     At(Vec<TimeBound>),
-    /// Never by time: by hand, by an action or by a message.
+    /// Not by time, only manually, by an action or by a message.
     Triggered,
-    /// Never at all by itself; what `@never` says.
+    /// Never, as `@never`.
     Never,
     /// Once when a node starts.
     Reboot,
 }
 
-/// Times of day on the days of a calendar. The calendar stands in `ScheduleSpec::calendar`.
+/// Times of day on the days of a calendar. The calendar is in `ScheduleSpec::calendar`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DailyTiming {
-    /// In order, without repeats; at least one.
+    /// In order, without duplicates; at least one.
     pub times: Vec<TimeOfDay>,
-    /// From a calendar day to the day of the run.
+    /// From the calendar day to the day of the run.
     pub shift: DayShift,
 }
 
-/// A window on each day of a calendar, and a step inside it. The calendar stands in `ScheduleSpec::calendar`.
+/// A window on each day of a calendar, and a step inside it. The calendar is in `ScheduleSpec::calendar`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DailyInterval {
-    /// Where the window begins; the first occurrence.
+    /// Start of the window and first occurrence.
     pub from: WindowEdge,
-    /// Where it ends; not part of it.
+    /// End of the window, exclusive.
     pub until: WindowEdge,
     /// Elapsed time between occurrences.
     pub interval: Span,
 }
 
-/// One end of a window.
+/// One edge of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WindowEdge {
-    /// Time of day.
     pub time: TimeOfDay,
-    /// From the calendar day to the day it stands on.
+    /// From the calendar day to the day of this edge.
     pub shift: DayShift,
 }
 
@@ -147,23 +146,23 @@ pub struct WindowEdge {
 pub struct DayShift {
     /// Calendar (business) days.
     pub calendar_days: i32,
-    /// Plain days.
+    /// Calendar-independent days.
     pub days: i32,
 }
 
-/// A point in time that may wait for its zone. The order of two is that of their normal form, not of time.
+/// A point in time that may depend on a zone. `Ord` sorts the normal form, not by time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TimeBound {
     /// Given with an offset.
     Instant(Instant),
-    /// Given as the schedule's own wall shows it.
+    /// Given as local time of the schedule's zone.
     Local(WallTime),
     /// A date: its first instant as a start, its last second as an end.
     Day(Day),
 }
 
 impl TimeBound {
-    /// Whether it is after another one in every zone. A date is its first moment here, and as an end its last.
+    /// Whether it is after `end` in every zone. A date means its first instant here, and its last second as an end.
     fn is_surely_after(self, end: Self) -> bool {
         let (start_local, start) = self.seconds();
         let (end_local, end_first) = end.seconds();
@@ -173,7 +172,7 @@ impl TimeBound {
         start > end + slack
     }
 
-    /// Whether it is local, and its seconds since 1970 there or in UTC.
+    /// Whether it is local, and its seconds since 1970 in local time or UTC.
     fn seconds(self) -> (bool, i64) {
         match self {
             Self::Instant(instant) => (false, instant.secs()),
@@ -190,14 +189,14 @@ impl DayShift {
 }
 
 impl Timing {
-    /// Times of day in their normal form: in order, without repeats.
+    /// Times of day in normal form: in order, without duplicates.
     pub fn daily(mut times: Vec<TimeOfDay>, shift: DayShift) -> Self {
         times.sort_unstable();
         times.dedup();
         Self::Daily(DailyTiming { times, shift })
     }
 
-    /// Instants in their normal form: in order, without repeats.
+    /// Instants in normal form: in order, without duplicates.
     pub fn at(mut instants: Vec<TimeBound>) -> Self {
         instants.sort_unstable();
         instants.dedup();
@@ -243,22 +242,22 @@ impl Timing {
     }
 }
 
-/// What happens to local times that a clock change leaves out.
+/// Policy for local times that a clock change skips.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GapPolicy {
-    /// They run together once, at the end of the gap.
+    /// Run once at the end of the gap, all skipped times together.
     Next,
-    /// They do not run.
+    /// Do not run.
     Skip,
 }
 
-/// What happens to local times that a clock change repeats.
+/// Policy for local times that a clock change repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FoldPolicy {
-    /// They run the first time only.
+    /// Run the first time only.
     First,
-    /// They run the second time only.
+    /// Run the second time only.
     Second,
-    /// They run both times.
+    /// Run both times.
     Both,
 }

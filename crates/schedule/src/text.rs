@@ -1,34 +1,33 @@
-//! A mistake in a text, with the place it stands at. Every parser of this crate answers with it,
-//! so that whoever holds the file can point at the character.
+//! An error in a text with its position. Every parser of this crate returns it, so that the caller can point at the
+//! character in the file.
 
 use std::fmt;
 use std::ops::Range;
 
-/// Why a text could not be read: where, what was expected, and what to write instead.
+/// Why a text could not be parsed: where, what was expected, and a suggestion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextError {
-    /// Byte range inside the text that was parsed.
+    /// Byte range in the parsed text.
     pub at: Range<usize>,
     /// What is wrong and what was expected.
     pub message: String,
-    /// What the writer may have meant.
+    /// A suggested fix.
     pub hint: Option<String>,
 }
 
 impl TextError {
-    /// A mistake at `at`.
     pub fn new(at: Range<usize>, message: impl Into<String>) -> Self {
         Self { at, message: message.into(), hint: None }
     }
 
-    /// The same mistake with a hint.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The same mistake in a text that `by` bytes stand before.
+    /// Moves the error by `by` bytes, for a text that is part of a longer one.
     #[must_use]
     pub fn shifted(mut self, by: usize) -> Self {
         self.at = self.at.start + by..self.at.end + by;
@@ -48,7 +47,7 @@ impl fmt::Display for TextError {
 
 impl std::error::Error for TextError {}
 
-/// Stores a type as its text: what `Display` writes and `parse` reads.
+/// Serializes a type as text: what `Display` writes and `parse` reads.
 #[macro_export]
 macro_rules! stored_as_text {
     ($name:ty) => {
@@ -67,7 +66,7 @@ macro_rules! stored_as_text {
     };
 }
 
-/// The mistake of a text that is not what it should be, or is not there at all.
+/// The error for a text that is empty or is not what was expected.
 pub(crate) fn not_a(text: &str, what: &str) -> TextError {
     let message = match text.trim() {
         "" => format!("expected {what}"),
@@ -76,7 +75,7 @@ pub(crate) fn not_a(text: &str, what: &str) -> TextError {
     TextError::new(0..text.len(), message)
 }
 
-/// At most 40 characters of a text, for messages that quote what someone pasted.
+/// At most 40 characters of a text, for messages that quote input.
 pub fn shortened(text: &str) -> String {
     match text.char_indices().nth(40) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -84,7 +83,7 @@ pub fn shortened(text: &str) -> String {
     }
 }
 
-/// The candidate most like `word`, if one is close enough to be what was meant.
+/// The candidate most similar to `word`, if one is close enough.
 pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.chars().count() > 40 {
         return None;
@@ -99,7 +98,7 @@ pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
         .map(|(_, candidate)| candidate)
 }
 
-/// Edit distance in which swapped neighbours count as one edit.
+/// Edit distance in which a transposition counts as one edit.
 fn edits(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().collect();
     let b: Vec<char> = b.chars().collect();

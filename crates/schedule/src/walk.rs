@@ -1,15 +1,15 @@
-//! From local times to instants: one search for all schedules that speak of a clock on a wall. It
-//! walks the zone's segments of constant offset and applies the gap and fold policy at their seams.
+//! From local times to instants: one search for all schedules that use local time. It walks the zone's segments of
+//! constant offset and applies the gap and fold policy between them.
 //!
-//! The set of occurrences is defined as follows. Each matching local time stands for the instants at
-//! which a wall shows it. One that is shown twice counts as the fold policy says. One that is never
-//! shown stands for the end of its gap, or for nothing. Several that fall on one instant are one.
+//! The set of occurrences is defined as follows. Each matching local time stands for the instants at which a local
+//! clock shows it. If the clock shows it twice, the fold policy decides. If the clock never shows it, it stands for the
+//! end of its gap, or for nothing, by the gap policy. Several local times that map to one instant are one occurrence.
 
 use crate::civil::WallTime;
 use crate::spec::{FoldPolicy, GapPolicy};
 use crate::zone::{FOREVER, OffsetSegment, Zone};
 
-/// A set of local times that can be searched both ways.
+/// A set of local times that can be searched in both directions.
 pub(crate) trait LocalTimes {
     /// The first one at or after `from`.
     fn at_or_after(&self, from: WallTime) -> Option<WallTime>;
@@ -17,7 +17,7 @@ pub(crate) trait LocalTimes {
     fn at_or_before(&self, until: WallTime) -> Option<WallTime>;
 }
 
-/// How seams are handled.
+/// How gaps and folds between segments are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SeamPolicy {
     pub(crate) gap: GapPolicy,
@@ -79,7 +79,7 @@ pub(crate) fn prev(times: &impl LocalTimes, zone: &Zone, seams: SeamPolicy, befo
     }
 }
 
-/// First local time of the gap that a segment begins with; its end when there is none.
+/// First local time of the gap before a segment; equal to `gap_end` if there is no gap.
 fn gap_start(segment: OffsetSegment) -> i64 {
     gap_end(segment).min(segment.start + segment.offset_before)
 }
@@ -88,17 +88,17 @@ fn gap_end(segment: OffsetSegment) -> i64 {
     segment.start + segment.offset
 }
 
-/// Local times of the segment below this were shown before.
+/// Local times of the segment before this also occur in the previous segment.
 fn repeated_until(segment: OffsetSegment) -> i64 {
     segment.start + segment.offset_before
 }
 
-/// Local times of the segment from this on will be shown again.
+/// Local times of the segment from this on occur again in the next segment.
 fn repeats_from(segment: OffsetSegment) -> i64 {
     segment.end + segment.offset_after
 }
 
-/// Remembers the last answer, so that a walk over many segments asks the rule once.
+/// Caches the last match, so that a walk over many segments searches the rule only once.
 struct ForwardSearch<'a, T> {
     times: &'a T,
     /// Invariant: no match lies in `origin..hit`.
@@ -141,7 +141,7 @@ mod tests {
     use crate::cron::{CronBits, CronExpr, CronTimes};
     use crate::zone::ZoneRegistry;
 
-    /// Counts how often the rule is asked.
+    /// Counts searches of the rule.
     struct Counted {
         cron: CronBits,
         asked: Cell<u32>,
@@ -159,9 +159,9 @@ mod tests {
         }
     }
 
-    /// A walk over all changes of a zone asks the rule a few times, not once for each change.
+    /// A walk over all changes of a zone searches the rule a few times, not once per change.
     #[test]
-    fn asks_the_rule_a_bounded_number_of_times() {
+    fn searches_the_rule_a_bounded_number_of_times() {
         let zones = ZoneRegistry::bundled();
         for zone in ["UTC", "Europe/Berlin", "Africa/Casablanca", "Australia/Lord_Howe"] {
             let zone = zones.get(zone).expect("known");

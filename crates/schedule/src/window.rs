@@ -1,5 +1,5 @@
-//! Steps inside a window on each day of a calendar. Steps count elapsed time from the window's first instant, so that
-//! this works on instants and not on local times.
+//! Steps within a window on each day of a calendar. Steps count elapsed time from the window's first instant, so this
+//! code works on instants and not on local times.
 
 use crate::calendar::Calendar;
 use crate::civil::{Day, WallTime};
@@ -8,10 +8,10 @@ use crate::spec::{DailyInterval, FoldPolicy, WindowEdge};
 use crate::walk::SeamPolicy;
 use crate::zone::Zone;
 
-/// So many days in a row whose windows end before they begin, and none will have room.
+/// The search stops after this many consecutive days without a valid window.
 const ROOMLESS_MAX: u32 = 400;
 
-/// A window on each calendar day, in a zone.
+/// A window on each calendar day.
 #[derive(Debug, Clone)]
 pub(crate) struct DailyWindows {
     from: WindowEdge,
@@ -35,19 +35,19 @@ impl DailyWindows {
         Self { from: spec.from, until: spec.until, interval, calendar, seams }
     }
 
-    /// How its edges pass clock changes.
+    /// The clock change policy of its edges.
     pub(crate) fn seams(&self) -> SeamPolicy {
         self.seams
     }
 
-    /// The calendar behind it.
     pub(crate) fn calendar(&self) -> &Calendar {
         &self.calendar
     }
 
     /// The first occurrence strictly after a second of Unix time.
     pub(crate) fn next(&self, zone: &Zone, after: i64) -> Option<i64> {
-        // Two days before any calendar day whose window can reach beyond `after`: offsets and gaps move less than that.
+        // Start two days before any calendar day whose window can reach beyond `after`: offsets and gaps shift less
+        // than that.
         let first = self.calendar_day_near(self.until, zone.local(after).day().plus(-2));
         let mut best: Option<i64> = None;
         for window in self.windows(zone, first, day_after) {
@@ -63,7 +63,7 @@ impl DailyWindows {
     pub(crate) fn prev(&self, zone: &Zone, before: i64) -> Option<i64> {
         let near = zone.local(before).day().plus(2);
         let last = self.calendar.prev(near.plus(-self.from.shift.days)).and_then(|day| {
-            // Where the shift leads out of the calendar, its last day is the one to start from.
+            // If the shift leads out of the calendar, start from its last day.
             self.calendar.shift(day, -self.from.shift.calendar_days).or_else(|| self.calendar.prev(Day(i32::MAX)))
         });
         let mut best: Option<i64> = None;
@@ -76,7 +76,7 @@ impl DailyWindows {
         best
     }
 
-    /// The calendar day that an occurrence belongs to: of overlapping windows the latest.
+    /// The calendar day of an occurrence; of overlapping windows the latest.
     pub(crate) fn calendar_day(&self, zone: &Zone, at: i64) -> Option<Day> {
         let first = self.calendar_day_near(self.until, zone.local(at).day().plus(-2));
         let until_then = self.windows(zone, first, day_after).take_while(|window| window.start <= at);
@@ -84,7 +84,7 @@ impl DailyWindows {
         own.last().map(|window| window.day)
     }
 
-    /// Windows from a calendar day on. It ends after many days in a row that leave no room for one.
+    /// Windows from a calendar day on. Ends after `ROOMLESS_MAX` consecutive days without a valid window.
     fn windows<'a>(
         &'a self,
         zone: &'a Zone,
@@ -101,14 +101,14 @@ impl DailyWindows {
             .flatten()
     }
 
-    /// A calendar day whose edge stands near a day, or before.
+    /// A calendar day whose edge is near `near` or before it.
     fn calendar_day_near(&self, edge: WindowEdge, near: Day) -> Option<Day> {
         let on_calendar = self.calendar.prev(near.plus(-edge.shift.days));
         let day = on_calendar.and_then(|day| self.calendar.shift(day, -edge.shift.calendar_days));
         day.or_else(|| self.calendar.next(Day(i32::MIN)))
     }
 
-    /// The window of a calendar day; none where its edges do not exist or leave no room.
+    /// The window of a calendar day. `None` if an edge does not exist or the window is empty.
     fn window(&self, zone: &Zone, day: Day) -> Option<DayWindow> {
         let from = self.edge(self.from, day)?;
         let until = self.edge(self.until, day)?;
@@ -117,7 +117,7 @@ impl DailyWindows {
             instant(from, if self.seams.fold == FoldPolicy::Second { FoldPolicy::Second } else { FoldPolicy::First })?;
         let end =
             instant(until, if self.seams.fold == FoldPolicy::First { FoldPolicy::First } else { FoldPolicy::Second })?;
-        // A window that a gap swallows whole runs once at its end, as a time of day would.
+        // A window that lies entirely in a gap runs once at its end, like a time of day.
         let swallowed = start == end && from < until;
         (start < end || swallowed).then_some(DayWindow { day, start, end: end.max(start + 1) })
     }

@@ -1,4 +1,4 @@
-//! A schedule in English, for people who want to know what they have written.
+//! Describes a schedule in English.
 
 mod cron;
 pub(crate) mod english;
@@ -10,14 +10,14 @@ use crate::spec::{DailyInterval, DailyTiming, DayShift, ScheduleSpec, TimeBound,
 use cron::cron_words;
 use english::{every_span, joined, long_span, ordinal};
 
-/// More instants than this are told by their number.
-const INSTANTS_TOLD: usize = 3;
+/// Longer lists of instants are described by their number.
+const INSTANTS_LISTED: usize = 3;
 
 impl ScheduleSpec {
-    /// The schedule as a sentence. The job's id decides what `H` stands for.
+    /// The schedule as a sentence. The job's id determines the values of `H`.
     pub fn words(&self, job: &str) -> String {
         let rule = self.rule_words(job);
-        // What is never due by time has no use for zones and bounds.
+        // Zones and bounds are irrelevant for a schedule that is never due by time.
         let sentence = if matches!(self.timing, Timing::Triggered | Timing::Never) {
             rule
         } else {
@@ -75,7 +75,7 @@ impl ScheduleSpec {
         }
     }
 
-    /// Whether another zone would make another schedule.
+    /// Whether the zone affects the occurrences.
     fn zone_matters(&self) -> bool {
         let local = |bound: &TimeBound| !matches!(bound, TimeBound::Instant(_));
         let bounded = self.calendar.is_some() || self.start.iter().chain(&self.end).any(local);
@@ -93,7 +93,7 @@ fn daily_words(daily: &DailyTiming, calendar: Option<&str>) -> String {
     let at = format!("at {}", joined(&times, "and"));
     let DayShift { calendar_days, days } = daily.shift;
     let Some(calendar) = calendar else {
-        // All days are days of the calendar then, so that both shifts are of one kind.
+        // All days are calendar days then, so both shifts can be added.
         return match i64::from(calendar_days) + i64::from(days) {
             0 => format!("{at} every day"),
             shift => {
@@ -155,12 +155,12 @@ fn days_long(days: u64) -> String {
 }
 
 fn at_words(instants: &[TimeBound]) -> String {
-    let told = |bound: &TimeBound| match bound {
+    let describe = |bound: &TimeBound| match bound {
         TimeBound::Instant(instant) => format!("at {instant}"),
         TimeBound::Local(local) => format!("on {} at {}", local.day(), TimeOfDay(local.second_of_day())),
         TimeBound::Day(day) => format!("on {day} at 00:00"),
     };
-    // Those of different kinds are told in the order they would have in UTC.
+    // Bounds of different kinds are sorted as if local times were UTC.
     let seconds = |bound: &TimeBound| match bound {
         TimeBound::Instant(instant) => instant.secs(),
         TimeBound::Local(local) => local.0,
@@ -170,8 +170,8 @@ fn at_words(instants: &[TimeBound]) -> String {
     ordered.sort_by_key(seconds);
     match ordered.as_slice() {
         [] => "never: no instants are given".to_owned(),
-        [only] => format!("once {}", told(only)),
-        few if few.len() <= INSTANTS_TOLD => joined(&few.iter().map(told).collect::<Vec<_>>(), "and"),
-        [first, ..] => format!("at {} given times, the first of them {}", ordered.len(), told(first)),
+        [only] => format!("once {}", describe(only)),
+        few if few.len() <= INSTANTS_LISTED => joined(&few.iter().map(describe).collect::<Vec<_>>(), "and"),
+        [first, ..] => format!("at {} given times, the first of them {}", ordered.len(), describe(first)),
     }
 }

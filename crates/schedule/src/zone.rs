@@ -1,5 +1,5 @@
-//! A time zone as a table of offset changes, 1970–2100. The search for occurrences walks this table, so
-//! it is bounded by construction and does not depend on how a time library looks things up.
+//! A time zone as a table of offset changes from 1970 to 2100. The search for occurrences walks this table, so it is
+//! bounded and does not depend on the lookups of a time library.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,14 +17,14 @@ use crate::text::{TextError, did_you_mean, shortened};
 const KNOWN_FROM: i64 = Day::from_ymd(1969, 12, 1).midnight().0;
 /// Offset changes are known until this second (2101-02-01).
 const KNOWN_UNTIL: i64 = Day::from_ymd(2101, 2, 1).midnight().0;
-/// More changes than any zone has; a table that claims more is cut there.
+/// Limit on table size, above the number of changes of any real zone. Longer tables are truncated.
 const CHANGES_MAX: usize = 4096;
-/// No zone has a longer name.
+/// Maximum length of a zone name in bytes.
 const NAME_MAX: usize = 64;
-/// Before and after everything, with room to add an offset.
+/// Sentinel for the start and end of time, small enough to add an offset without overflow.
 pub(crate) const FOREVER: i64 = i64::MAX / 4;
 
-/// A time zone: cheap to clone, the same data for all who hold it.
+/// A time zone. Cheap to clone; clones share their data.
 #[derive(Clone)]
 pub struct Zone(Arc<OffsetTable>);
 
@@ -37,28 +37,27 @@ struct OffsetTable {
     digest: u64,
 }
 
-/// A stretch of time with one offset.
+/// A period with a constant offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OffsetSegment {
-    /// First second.
+    /// First second of the segment.
     pub(crate) start: i64,
-    /// First second after it.
+    /// First second after the segment.
     pub(crate) end: i64,
-    /// Offset from UTC in it.
+    /// Offset from UTC in seconds.
     pub(crate) offset: i64,
-    /// Offset before it; its own for the first.
+    /// Offset of the previous segment; its own for the first.
     pub(crate) offset_before: i64,
-    /// Offset after it; its own for the last.
+    /// Offset of the next segment; its own for the last.
     pub(crate) offset_after: i64,
 }
 
 impl Zone {
-    /// Coordinated universal time.
     pub fn utc() -> Self {
         Self::new("UTC".to_owned(), Vec::new(), vec![0])
     }
 
-    /// The table of a zone of the time library.
+    /// Builds the table from a zone of the time library.
     fn from_time_zone(name: &str, zone: &TimeZone) -> Self {
         let first = Timestamp::from_second(KNOWN_FROM).expect("1969 is within the library's range");
         let mut offsets = vec![zone.to_offset(first).seconds()];
@@ -69,7 +68,7 @@ impl Zone {
                 break;
             }
             let offset = change.offset().seconds();
-            // Changes of the abbreviation or the daylight-saving flag alone do not concern us.
+            // Changes that affect only the abbreviation or the daylight-saving flag are irrelevant.
             if offsets.last() != Some(&offset) {
                 changes.push(at);
                 offsets.push(offset);
@@ -93,7 +92,7 @@ impl Zone {
         &self.0.name
     }
 
-    /// A number that changes when the zone's rules change: the version of its data.
+    /// A digest of the zone's rules. It changes when the time zone data change.
     pub fn digest(&self) -> u64 {
         self.0.digest
     }
@@ -103,12 +102,12 @@ impl Zone {
         self.0.offsets[self.segment_at(secs)]
     }
 
-    /// What the wall shows at a second of Unix time.
+    /// The local time at a second of Unix time.
     pub fn local(&self, secs: i64) -> WallTime {
         WallTime(secs.clamp(-FOREVER, FOREVER) + i64::from(self.offset_at(secs)))
     }
 
-    /// Seconds of Unix time at which the offset changes, between two others.
+    /// Offset changes between two seconds of Unix time.
     pub fn changes(&self, from: i64, until: i64) -> impl Iterator<Item = OffsetChange> + '_ {
         let first = self.0.changes.partition_point(|at| *at < from);
         self.0.changes[first..].iter().enumerate().take_while(move |(_, at)| **at < until).map(move |(n, at)| {
@@ -118,7 +117,7 @@ impl Zone {
 
     /// The seconds of Unix time that a local time stands for under a policy: none, one or two, in order.
     pub fn instants(&self, local: WallTime, gap: GapPolicy, fold: FoldPolicy) -> impl Iterator<Item = i64> + use<> {
-        // No offset is a whole day away from UTC, so two days around the time hold all segments that matter.
+        // No offset exceeds one day, so two days around the time contain all relevant segments.
         let mut index = self.segment_at(local.0 - 2 * crate::civil::DAY_SECS);
         let mut found: [Option<i64>; 2] = [None; 2];
         loop {
@@ -168,14 +167,13 @@ impl Zone {
     }
 }
 
-/// A change of a zone's offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OffsetChange {
-    /// The first second with the new offset.
+    /// First second with the new offset.
     pub at: i64,
-    /// Offset before it.
+    /// Offset before the change, in seconds.
     pub before: i32,
-    /// Offset from it on.
+    /// Offset after the change, in seconds.
     pub after: i32,
 }
 
@@ -185,7 +183,7 @@ impl fmt::Debug for Zone {
     }
 }
 
-/// The zones that can be named. Tables are made once and shared.
+/// The zones that can be named. Tables are built once and shared.
 #[derive(Debug)]
 pub struct ZoneRegistry {
     database: TimeZoneDatabase,
@@ -193,18 +191,18 @@ pub struct ZoneRegistry {
 }
 
 impl ZoneRegistry {
-    /// Zones of a database of the time library, such as the machine's own. What it lacks is taken from those that are
-    /// compiled into the program: some machines leave out old names.
+    /// Uses a database of the time library, such as the machine's own. Zones it lacks come from the data compiled into
+    /// the binary, because some systems omit old names.
     pub fn new(database: TimeZoneDatabase) -> Self {
         Self { database, made: Mutex::new(BTreeMap::new()) }
     }
 
-    /// The zones that are compiled into the program.
+    /// Uses the data compiled into the binary.
     pub fn bundled() -> Self {
         Self::new(TimeZoneDatabase::bundled())
     }
 
-    /// The zone of that name, letter case aside.
+    /// The zone with that name, case-insensitive.
     pub fn get(&self, name: &str) -> Result<Zone, TextError> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(zone) = made.get(name) {
@@ -219,7 +217,7 @@ impl ZoneRegistry {
         Ok(zone)
     }
 
-    /// All names, in order.
+    /// All names, sorted.
     pub fn names(&self) -> Vec<String> {
         let bundled = TimeZoneDatabase::bundled();
         let all = self.database.available().chain(bundled.available());
@@ -236,7 +234,7 @@ impl ZoneRegistry {
                 .hint("name a place, such as Europe/Berlin; a fixed offset is written Etc/GMT-1 for one hour ahead");
         }
         let names = self.names();
-        // Someone may have written the city alone.
+        // The user may have written only the city.
         let city = |full: &&String| full.rsplit('/').next().is_some_and(|last| last.eq_ignore_ascii_case(name));
         let meant = names
             .iter()
@@ -259,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_berlin() {
+    fn berlin_has_known_offset_changes() {
         let zones = ZoneRegistry::bundled();
         let berlin = zones.get("europe/berlin").expect("known");
         assert_eq!(berlin.name(), "Europe/Berlin");
@@ -271,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_was_meant() {
+    fn unknown_zone_suggests_a_name() {
         let zones = ZoneRegistry::bundled();
         for (text, hint) in [
             ("Berlin", "did you mean `Europe/Berlin`?"),

@@ -1,5 +1,5 @@
-//! What mistakes say: the place, the message and the hint, word for word. People fix their schedules by these texts, so
-//! that a change of one is a change to look at. Also that no text, however long or strange, gets a long answer.
+//! The exact position, message and hint of every parse error. Users fix their schedules by these texts, so every change
+//! to one needs review. Also checks that long or strange input gets a short message.
 
 use std::ops::Range;
 
@@ -8,15 +8,15 @@ use cronhold_schedule::{
     CalendarExpr, Day, FoldPolicy, GapPolicy, Instant, ScheduleSpec, Span, TextError, TimeBound, TimeOfDay,
 };
 
-/// No message is longer, whatever was pasted.
+/// Maximum length of a message for any input.
 const MESSAGE_MAX: usize = 300;
 
-/// A text, the place of its mistake, the message and the hint.
+/// Input, position of the error, message, hint.
 type Row = (&'static str, Range<usize>, &'static str, &'static str);
-/// The same after the name of a field or the kind of a text.
+/// Name of a field or kind of text, then a row.
 type NamedRow = (&'static str, &'static str, Range<usize>, &'static str, &'static str);
 
-/// Cron expressions with values, ranges and steps that are wrong.
+/// Cron expressions with invalid values, ranges and steps.
 const VALUES: &[Row] = &[
     ("", 0..0, "expected a schedule", "such as `0 18 * * Mon-Fri`, `@every 15m` or `with 10m interval`"),
     ("   ", 0..3, "expected a schedule", "such as `0 18 * * Mon-Fri`, `@every 15m` or `with 10m interval`"),
@@ -60,9 +60,9 @@ const VALUES: &[Row] = &[
     ("*/60 * * * *", 2..4, "a step for minute here must be 1–59, not 60", "`*/5` means every fifth value"),
     ("*/ * * * *", 2..2, "expected a number after `/`", "`*/5` means every fifth value"),
     ("*/x * * * *", 2..3, "expected a number after `/`", "`*/5` means every fifth value"),
-    ("5-1 * * * *", 0..3, "the range 5-1 goes down", "write 5-59,0-1 to go over the end"),
-    ("* 22-6 * * *", 2..6, "the range 22-6 goes down", "write 22-23,0-6 to go over the end"),
-    ("* * * nov-feb *", 6..13, "the range nov-feb goes down", "write nov-dec,jan-feb to go over the end"),
+    ("5-1 * * * *", 0..3, "the range 5-1 is reversed", "write 5-59,0-1 to go over the end"),
+    ("* 22-6 * * *", 2..6, "the range 22-6 is reversed", "write 22-23,0-6 to go over the end"),
+    ("* * * nov-feb *", 6..13, "the range nov-feb is reversed", "write nov-dec,jan-feb to go over the end"),
     ("1,,2 * * * *", 2..2, "expected a value for minute here", "a number from 0–59, or *"),
     (",1 * * * *", 0..0, "expected a value for minute here", "a number from 0–59, or *"),
     ("1- * * * *", 2..2, "expected a value for minute here", "a number from 0–59, or *"),
@@ -78,7 +78,7 @@ const VALUES: &[Row] = &[
     ("   61 * * * *", 3..5, "minute must be 0–59, not 61", ""),
 ];
 
-/// Cron expressions with `L`, `W`, `#` and `H` where or how they cannot be.
+/// Cron expressions with misplaced or malformed `L`, `W`, `#` and `H`.
 const MARKS: &[Row] = &[
     ("* * W * *", 4..5, "`W` is not a value for day of month", "write 15W for the working day nearest to the 15th"),
     ("* * 32W * *", 4..6, "day of month must be 1–31, not 32", ""),
@@ -106,14 +106,14 @@ const MARKS: &[Row] = &[
     ("* * ÄW * *", 4..6, "`Ä` is not a value for day of month", "a number from 1–31, or *"),
     ("* * * * äL", 8..10, "`ä` is not a value for day of week", "a number from 0–7, a name such as Sun, or *"),
     ("H( * * * *", 0..2, "expected `)`", "write H(0-29)"),
-    ("H(5-1) * * * *", 2..5, "the range 5-1 goes down", "write 5-59,0-1 to go over the end"),
+    ("H(5-1) * * * *", 2..5, "the range 5-1 is reversed", "write 5-59,0-1 to go over the end"),
     ("H(0-99) * * * *", 4..6, "minute must be 0–59, not 99", ""),
     ("H(*) * * * *", 2..3, "expected a range such as 0-29", ""),
     ("Hx * * * *", 1..2, "expected nothing more after `H`", "write H, H/15 or H(0-29)"),
     ("H/0 * * * *", 2..3, "a step must be 1–60, not 0", ""),
     ("H/99 * * * *", 2..4, "a step must be 1–60, not 99", ""),
     ("H,5 * * * *", 1..3, "expected nothing more after `H`", "write H, H/15 or H(0-29)"),
-    ("5,H * * * *", 2..3, "`H` is not a value for minute", "H stands alone in its field"),
+    ("5,H * * * *", 2..3, "`H` is not a value for minute", "H must be the only entry of its field"),
     ("* * * * * H", 10..11, "`H` is not a value for year", "the year cannot be given as H"),
 ];
 
@@ -123,7 +123,7 @@ const PHRASES: &[Row] = &[
         "*/5 * * * * root /bin/x",
         12..16,
         "`root` is not a value for day of week",
-        "give the schedule alone: what to run stands in the job's `program`",
+        "write only the schedule; the command belongs in the job's `program`",
     ),
     ("every 10m", 0..9, "expected `@every`", "did you mean `@every 10m`?"),
     ("with 500ms interval", 5..10, "an interval must be whole seconds", ""),
@@ -174,7 +174,7 @@ const FIELDS: &[NamedRow] = &[
     ("hour", "24", 0..2, "hour must be 0–23, not 24", ""),
     ("hour", "*/0", 2..3, "a step for hour here must be 1–23, not 0", "`*/5` means every fifth value"),
     ("hour", "*/24", 2..4, "a step for hour here must be 1–23, not 24", "`*/5` means every fifth value"),
-    ("hour", "5-3", 0..3, "the range 5-3 goes down", "write 5-23,0-3 to go over the end"),
+    ("hour", "5-3", 0..3, "the range 5-3 is reversed", "write 5-23,0-3 to go over the end"),
     ("hour", "8-10/3", 5..6, "a step for hour here must be 1–2, not 3", "`*/5` means every fifth value"),
     ("day", "0", 0..1, "day must be 1–31, not 0", ""),
     ("day", "1st", 0..3, "expected a weekday after `1st`", "such as 1st mon"),
@@ -194,7 +194,7 @@ const FIELDS: &[NamedRow] = &[
     ("week", "54", 0..2, "week must be 1–53, not 54", ""),
     ("week", "0", 0..1, "week must be 1–53, not 0", ""),
     ("day_of_week", "7", 0..1, "day_of_week must be 0–6, not 7", ""),
-    ("day_of_week", "fri-mon", 0..7, "the range fri-mon goes down", "write fri-sun,mon to go over the end"),
+    ("day_of_week", "fri-mon", 0..7, "the range fri-mon is reversed", "write fri-sun,mon to go over the end"),
     ("day_of_week", "moh-fri", 0..3, "`moh` is not a value for day_of_week", "did you mean `Mon`?"),
     ("month", "13", 0..2, "month must be 1–12, not 13", ""),
     ("month", "febr", 0..4, "`febr` is not a value for month", "did you mean `Feb`?"),
@@ -316,14 +316,14 @@ fn check(text: &str, error: &TextError, at: &Range<usize>, message: &str, hint: 
 }
 
 #[test]
-fn schedules() {
+fn schedule_errors() {
     for (text, at, message, hint) in VALUES.iter().chain(MARKS).chain(PHRASES) {
         check(text, &ScheduleSpec::parse(text).expect_err(text), at, message, hint);
     }
 }
 
 #[test]
-fn named_fields() {
+fn named_field_errors() {
     for (name, text, at, message, hint) in FIELDS {
         let (index, error) = FieldsExpr::parse(&[(name, text)]).expect_err(text);
         assert_eq!(index, 0);
@@ -342,14 +342,14 @@ fn named_fields() {
 }
 
 #[test]
-fn spans() {
+fn span_errors() {
     for (text, at, message, hint) in SPANS {
         check(text, &Span::parse(text).expect_err(text), at, message, hint);
     }
 }
 
 #[test]
-fn times() {
+fn time_errors() {
     for (kind, text, at, message, hint) in TIMES {
         let error = match *kind {
             "time" => TimeOfDay::parse(text).err(),
@@ -358,7 +358,7 @@ fn times() {
             "instant" => Instant::parse(text).err(),
             "gap" => GapPolicy::parse(text).err(),
             "fold" => FoldPolicy::parse(text).err(),
-            _ => panic!("{kind} is no kind of text"),
+            _ => panic!("unknown kind {kind}"),
         };
         check(text, &error.expect(text), at, message, hint);
     }
@@ -391,13 +391,13 @@ fn long_texts() -> impl Iterator<Item = String> {
     PIECES.iter().map(|piece| piece.repeat((1 << 20) / piece.len()))
 }
 
-/// A mistake in a long text is short and points into it.
+/// Checks that an error in a long text is short and points into the text.
 #[track_caller]
 fn check_short(text: &str, error: &TextError) {
     let start: String = text.chars().take(20).collect();
     let length = error.to_string().chars().count();
     assert!(length <= MESSAGE_MAX, "{start:?}…: {length} characters");
-    assert!(text.get(error.at.clone()).is_some(), "{start:?}…: {:?} is no part of the text", error.at);
+    assert!(text.get(error.at.clone()).is_some(), "{start:?}…: {:?} is not inside the text", error.at);
 }
 
 #[test]
@@ -412,7 +412,7 @@ fn long_schedules_get_short_messages() {
         for text in texts {
             match ScheduleSpec::parse(&text) {
                 Err(error) => check_short(&text, &error),
-                // Blanks around a good schedule are no mistake.
+                // Blanks around a valid schedule are allowed.
                 Ok(spec) => assert!(spec.to_string().len() <= MESSAGE_MAX, "{spec} is taken"),
             }
         }
@@ -422,7 +422,7 @@ fn long_schedules_get_short_messages() {
 #[test]
 fn other_long_texts_get_short_messages() {
     for text in long_texts() {
-        // Seconds upon seconds are a good span.
+        // A long series of seconds is a valid span.
         if let Err(error) = Span::parse(&text) {
             check_short(&text, &error);
         }
@@ -440,7 +440,7 @@ fn other_long_texts_get_short_messages() {
     }
 }
 
-/// Cuts and single changes of good texts: an error or a schedule, and the error points into the text.
+/// Truncations and single changes of valid texts yield a schedule or an error that points into the text.
 #[test]
 fn damaged_texts_never_panic() {
     let good = [

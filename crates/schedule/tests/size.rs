@@ -1,5 +1,5 @@
-//! How much a schedule weighs. A node holds a hundred thousand jobs, so that a plain cron schedule is one small value and a
-//! share of its zone. Its own binary, because it counts what the whole program allocates.
+//! Memory size of a schedule. A node holds a hundred thousand jobs, so a plain cron schedule must be one small value
+//! that shares its zone. A separate binary, because it counts all allocations of the process.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,16 +12,16 @@ struct Counting;
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
 #[expect(unsafe_code, reason = "an allocator cannot be written without; it only counts and passes on")]
-// SAFETY: every call goes to the system's allocator unchanged.
+// SAFETY: every call is forwarded to the system allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promises are the system's conditions.
+        // SAFETY: the caller upholds the contract, which is that of the system allocator.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are the system's conditions.
+        // SAFETY: the caller upholds the contract, which is that of the system allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -29,9 +29,9 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// One test, because others at its side would be counted as well.
+/// A single test, because parallel tests would be counted as well.
 #[test]
-fn a_plain_cron_schedule_is_one_small_value() {
+fn plain_cron_schedule_is_one_small_value() {
     assert!(size_of::<Schedule>() <= 128, "{} bytes", size_of::<Schedule>());
     let zones = ZoneRegistry::bundled();
     let calendars = CalendarSet::new();
@@ -48,10 +48,10 @@ fn a_plain_cron_schedule_is_one_small_value() {
             at = schedule.next(at).unwrap_or(Instant::EPOCH);
             schedule.prev(at);
         }
-        let asked = ALLOCATIONS.load(Ordering::Relaxed) - before;
-        assert_eq!(asked, 0, "{text} allocates when asked");
+        let allocated = ALLOCATIONS.load(Ordering::Relaxed) - before;
+        assert_eq!(allocated, 0, "{text} allocates in a search");
     }
-    // What the count would miss if it were broken.
+    // Verify that the counter itself works.
     let before = ALLOCATIONS.load(Ordering::Relaxed);
     let spec = ScheduleSpec::parse("CRON_TZ=UTC @daily").expect("a good schedule");
     assert!(ALLOCATIONS.load(Ordering::Relaxed) > before, "{spec} is counted");

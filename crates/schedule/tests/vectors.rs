@@ -1,14 +1,14 @@
-//! Answers that two well-known implementations give, tried against ours: `vectors/cronexpr.jsonl` holds cron expressions
-//! in UTC, `vectors/fields.jsonl` named fields in several zones.
+//! Expected results from two well-known implementations: `vectors/cronexpr.jsonl` contains cron expressions in UTC,
+//! `vectors/fields.jsonl` named fields in several zones.
 
 use cronhold_schedule::calendar::CalendarSet;
 use cronhold_schedule::cron::FieldsExpr;
 use cronhold_schedule::{CompileContext, Instant, Schedule, ScheduleSpec, Timing, Zone, ZoneRegistry};
 use serde_json::Value;
 
-/// Where the other implementation runs a local time that comes twice a second time. Our stated policy runs it once.
+/// Where the other implementation runs a repeated local time twice. Our documented policy runs it once.
 const RUNS_IN_BOTH_HALVES: &[(&str, &str)] = &[("US/Eastern", "2013-11-03T01:30:05-04:00")];
-/// Where it misses midnight after a clock change. No line of this selection shows it.
+/// Where it misses midnight after a clock change. No line of this selection is affected.
 const MISSES_MIDNIGHT: &[(&str, &str)] = &[];
 
 fn lines(text: &str) -> Vec<Value> {
@@ -39,7 +39,7 @@ fn cron_expressions() {
                 continue;
             }
         };
-        // Lines of a benchmark, which only say that the expression is a good one.
+        // Lines of a benchmark, which only state that the expression is valid.
         if line["next"] == "PARSE" {
             continue;
         }

@@ -1,8 +1,7 @@
-//! What a no-op run costs on Redis: batches of 256 units, half of which start a run and half of which end one, for
-//! 1,000 jobs, against a server of its own on the same machine. Beside it a bare PING, because that is what the line
-//! gives.
+//! Cost of a no-op run on Redis: batches of 256 units, half of which start a run and half of which end one, for 1,000
+//! jobs, on a dedicated server on the same machine. A plain PING is measured for comparison.
 //!
-//! Prints one table. Arguments: how many batches (400), and how many of them are on their way at once (3).
+//! Prints one table. Arguments: number of batches (400), and how many of them are in flight at the same time (3).
 
 #[path = "../../store-sqlite/benches/commit/load.rs"]
 mod load;
@@ -38,7 +37,7 @@ fn main() {
     for _ in 0..TIMES {
         block_on(store.time()).expect("a time");
     }
-    println!("a round trip that asks for nothing     {:>9.1} µs", micros(begun.elapsed()) / f64::from(TIMES));
+    println!("an empty round trip                    {:>9.1} µs", micros(begun.elapsed()) / f64::from(TIMES));
 
     let mut load = Load::new(writer);
     check(&block_on(store.commit((0..JOBS).map(|index| load.put_job(index)).collect())));
@@ -54,7 +53,7 @@ fn main() {
         building += asked.elapsed();
         let asked = now();
         let mut commit = store.commit(units);
-        // The first look encodes it and sends it.
+        // The first poll encodes and sends the commit.
         assert!(commit.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
         encoding += asked.elapsed();
         on_their_way.push_back(commit);
@@ -87,13 +86,13 @@ fn main() {
     most.iter().take(8).for_each(|(name, count)| println!("    {name:<34} {count:>9}"));
 }
 
-/// What was used so far.
+/// Resources used so far.
 struct Used {
-    /// How often each command was called, by us or by a script.
+    /// Number of calls of each command, by the client or by a script.
     commands: BTreeMap<String, u64>,
-    /// How long the server has been on a processor.
+    /// CPU time of the server.
     server: Duration,
-    /// The same for the thread that has the line.
+    /// CPU time of the connection thread.
     line: Duration,
 }
 
@@ -122,7 +121,7 @@ impl Used {
         self
     }
 
-    /// Calls of scripts, or of all else.
+    /// Calls of scripts, or of all other commands.
     fn calls(&self, of_scripts: bool) -> u64 {
         self.commands
             .iter()
@@ -132,7 +131,7 @@ impl Used {
     }
 }
 
-/// How long the thread that has the line has been on a processor.
+/// CPU time of the connection thread.
 fn line_time() -> Duration {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let mine = tasks

@@ -35,7 +35,7 @@ static COMMIT: LazyLock<Script> = LazyLock::new(|| {
     ])
 });
 
-/// Commits units, and tells the recovery which of them the server has.
+/// Commits units, and reports to the recovery which of them the server has.
 #[derive(Debug)]
 pub(crate) struct Committer {
     client: Arc<NamespaceClient>,

@@ -123,7 +123,7 @@ impl StoreCore {
         }
     }
 
-    /// The state of the store, for people and for metrics.
+    /// The state of the store, for display and metrics.
     pub(crate) fn health(&self) -> StoreHealthReport {
         StoreHealthReport {
             trouble: self.client.connections().failure().or_else(|| self.counters.last_fault()),

@@ -73,7 +73,7 @@ pub(crate) fn as_unsent(fault: Fault) -> Fault {
     }
 }
 
-/// Whether the error says that the user may not log in or may not do this.
+/// Whether the error means that the user may not log in or may not run this command.
 pub(crate) fn is_about_permissions(error: &ServerError) -> bool {
     matches!(code(error), "NOAUTH" | "WRONGPASS" | "NOPERM")
         || error.details().is_some_and(|details| details.contains(NOT_PERMITTED_IN_SCRIPT))
@@ -87,7 +87,7 @@ pub(crate) fn as_transient(fault: Fault) -> Fault {
     }
 }
 
-/// Whether the error says that another server must be asked.
+/// Whether the error means that the request must go to another server.
 pub(crate) fn is_wrong_server(error: &ServerError) -> bool {
     matches!(code(error), "READONLY" | "MOVED" | "ASK" | "MASTERDOWN" | "NOAUTH")
 }

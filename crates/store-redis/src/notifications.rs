@@ -82,7 +82,7 @@ pub(crate) fn write_hint(hint: &Hint, into: &mut Vec<u8>) {
     write_field_hint(&hint.key, &keys::field(&hint.key), hint.is_quiet, into);
 }
 
-/// The same for a caller that has the field already.
+/// Like [`write_hint`], for a caller that already has the field.
 pub(crate) fn write_field_hint(key: &RecordKey, field: &str, is_quiet: bool, into: &mut Vec<u8>) {
     // Longer fields have arguments of many kilobytes. They are not reported.
     let Ok(length) = u16::try_from(field.len()) else { return };

@@ -91,7 +91,6 @@ impl OutputStore {
         Ok(found.iter().filter_map(|id| RunId::parse(id).ok()).collect())
     }
 
-    /// Deletes outputs.
     pub(crate) async fn drop_all(&self, runs: &[RunId]) -> Result<(), Fault> {
         let keys = [format!("{}:cronhold:outputs", self.namespace), format!("{}:cronhold:lines", self.namespace)];
         for part in runs.chunks(DROPPED_PER_CALL) {

@@ -1,4 +1,4 @@
-//! Replicas of the server: after a write the server is asked whether at least one replica has it.
+//! Replicas of the server: after a write the client asks the server whether at least one replica has it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;

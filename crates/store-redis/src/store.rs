@@ -91,7 +91,7 @@ impl RedisStore {
         self.worker.spawn(work).await.unwrap_or_else(|| Err(closed()))
     }
 
-    /// The same for a request that only reads: without a reply it had no effect.
+    /// Like [`Self::run`], for a request that only reads: without a reply it had no effect.
     async fn run_read<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, Fault>> + Send + 'static,

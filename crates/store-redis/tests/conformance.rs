@@ -24,7 +24,7 @@ impl OnRedis {
 
 impl Subject for OnRedis {
     fn store(&self) -> Arc<dyn Store> {
-        let mut store = self.store.lock().expect("nobody panicked");
+        let mut store = self.store.lock().expect("not poisoned");
         Arc::new(store.get_or_insert_with(|| self.open()).clone())
     }
 
@@ -35,7 +35,7 @@ impl Subject for OnRedis {
     }
 
     fn reopen(&self) -> Arc<dyn Store> {
-        *self.store.lock().expect("nobody panicked") = None;
+        *self.store.lock().expect("not poisoned") = None;
         self.store()
     }
 }

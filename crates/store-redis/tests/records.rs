@@ -173,7 +173,7 @@ fn lock_of_another_program_counts_as_held() {
     }
     server.cli(&["DEL", &key]);
     server.cli(&["RPUSH", &key, "a list"]);
-    assert!(matches!(take(), Err(UnitRefusal::Held { .. })), "whatever it is, it is somebody's");
+    assert!(matches!(take(), Err(UnitRefusal::Held { .. })), "a value of the wrong type counts as held");
     server.cli(&["DEL", &key]);
     assert!(take().is_ok());
 }

@@ -1,7 +1,7 @@
-//! What pages of runs cost out of a million: the latest, those of a job, in states that many or few have, since a time,
-//! and one by its number. Every kind of page is asked for several times, and its median is told.
+//! Cost of listing runs out of a million: the latest, of one job, in common and rare states, since a time, and by
+//! number. Each query is repeated, and the median is printed.
 //!
-//! Prints one table. Arguments: how many runs (1,000,000), and of how many jobs (1,000).
+//! Prints one table. Arguments: number of runs (1,000,000) and of jobs (1,000).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ fn main() {
         println!("{name:<40} {:>9.2} ms, {found} runs", took[ROUNDS / 2].as_secs_f64() * 1e3);
     }
     drop(store);
-    fs::remove_dir_all(&folder).expect("the folder goes");
+    fs::remove_dir_all(&folder).expect("the directory is removed");
 }
 
 fn questions(runs: usize, jobs: usize) -> Vec<(&'static str, RunQuery, usize)> {
@@ -74,7 +74,8 @@ fn questions(runs: usize, jobs: usize) -> Vec<(&'static str, RunQuery, usize)> {
     ]
 }
 
-/// A store with runs, of which one in a hundred failed, one in ten thousand is in error, and the last hundred run.
+/// A store with runs, of which one in a hundred failed, one in ten thousand is in error, and the last hundred are
+/// running.
 fn filled(path: &Path, runs: usize, jobs: usize) -> SqliteStore {
     let clock = Arc::new(|| START);
     let options = Options { clock, zones: Arc::new(ZoneRegistry::bundled()), size_max: None };
@@ -116,7 +117,7 @@ fn job(index: usize) -> JobId {
     JobId::parse(&format!("reports/prices-{index}")).expect("an id")
 }
 
-/// Ten runs a second.
+/// Nominal times at ten runs per second.
 fn nominal(index: usize) -> Instant {
     START.plus(Span::from_millis(100 * index as u64))
 }

@@ -1,4 +1,4 @@
-//! Prints the document about the tables.
+//! Prints the reference of the tables, for the committed copy in docs/reference.
 
 fn main() {
     print!("{}", cronhold_store_sqlite::reference::document());

@@ -33,31 +33,28 @@ pub enum BackupError {
     #[error(transparent)]
     Open(#[from] SqliteOpenError),
     /// The target exists.
-    #[error("{} is there already, and is left as it is (name a file that is not there)", .0.display())]
+    #[error("{} already exists and was not changed (choose a path that does not exist)", .0.display())]
     Exists(PathBuf),
     /// The target cannot be written.
-    #[error("the backup {} cannot be written: {error}{}", .path.display(), hint(.error))]
+    #[error("cannot write the backup {}: {error}{}", .path.display(), hint(.error))]
     Io {
-        /// The target.
         path: PathBuf,
         /// The error of the system.
         error: io::Error,
     },
     /// SQLite cannot write the target.
-    #[error("the backup {} cannot be written: {error}", .path.display())]
+    #[error("cannot write the backup {}: {error}", .path.display())]
     Sqlite {
-        /// The target.
         path: PathBuf,
         /// The error of SQLite.
         error: rusqlite::Error,
     },
     /// Locks of other processes blocked the copy for too long.
-    #[error("{} is locked by others (try again later)", .0.display())]
+    #[error("{} is locked by another process (try again later)", .0.display())]
     Busy(PathBuf),
     /// The copy fails the integrity check, so the store is corrupt.
-    #[error("{} is damaged: {what} (go back to an earlier backup)", .path.display())]
+    #[error("{} is corrupt: {what} (restore an earlier backup)", .path.display())]
     Damaged {
-        /// The store.
         path: PathBuf,
         /// The result of the check.
         what: String,

@@ -60,7 +60,8 @@ impl TableReader<'_> {
             }
         }
         match last {
-            // A page that says nothing of where the next begins would be the end of the list.
+            // Without a record there is no key after which the next page could begin, and the page would look like the
+            // end of the list.
             Some(fault) if page.records.is_empty() && page.unreadable.len() >= limit => Err(ReadError::Fault(fault)),
             _ => Ok(page),
         }
@@ -127,11 +128,11 @@ impl Listing {
                 after.iter().for_each(|after| wanted.text("id > ?", &after.to_string()));
                 (RecordTable::Nodes, "id")
             }
-            // Those with filters have a file of their own.
+            // Queries with filters are in `run_listing`.
             Query::Runs(_) => (RecordTable::Runs, "id DESC"),
             Query::Oldest { job, state, after } => {
                 wanted.text("job = ?", job.as_str());
-                // The index of a state would be gone through for those of the job.
+                // The `+` keeps SQLite from using the index of the state, which would scan the runs of all jobs.
                 wanted.text("+state = ?", state.name());
                 wanted.and("NOT open", []);
                 after.iter().for_each(|after| wanted.text("id > ?", &after.to_string()));
@@ -235,13 +236,13 @@ pub(crate) fn bounded(limit: usize) -> Value {
 
 #[cfg(test)]
 pub(crate) mod testing {
-    //! Plans of statements, as short as they can be compared.
+    //! Query plans in a short form for comparison.
 
     use rusqlite::Connection;
 
     use crate::schema::STEPS;
 
-    /// A file with all tables and nothing in them.
+    /// An empty database with all tables.
     pub(crate) fn schema() -> Connection {
         let connection = Connection::open_in_memory().expect("memory");
         STEPS.iter().for_each(|step| connection.execute_batch(step).expect("the schema"));
@@ -249,8 +250,8 @@ pub(crate) mod testing {
     }
 
     pub(crate) fn plan(connection: &Connection, sql: &str) -> String {
-        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("it can be asked");
-        // Parameters that nobody binds are NULL, which is good enough for a plan.
+        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("a valid query");
+        // Unbound parameters are NULL, which is sufficient for a plan.
         let steps = statement.raw_query().mapped(|row| row.get::<_, String>(3));
         steps.map(|step| step.expect("a step")).collect::<Vec<_>>().join(", ")
     }
@@ -263,9 +264,10 @@ mod tests {
     use super::testing::{plan, schema};
     use super::*;
 
-    /// A list costs what it is long, and nothing is sorted: that is what primary keys and indexes are there for.
+    /// The cost of a page depends only on its length, and nothing is sorted: every query uses a primary key or an
+    /// index.
     #[test]
-    fn lists_follow_keys_and_indexes() {
+    fn lists_use_keys_and_indexes() {
         let connection = schema();
         let job = JobId::parse("a").expect("an id");
         let schedule = ScheduleId::parse("s").expect("an id");

@@ -42,7 +42,7 @@ fn inode(path: &Path) -> io::Result<(u64, u64)> {
 /// Why the lock cannot be taken.
 #[derive(Debug)]
 pub(crate) enum LockError {
-    /// Another process holds it, with this id if the file says so.
+    /// Another process holds it; its process id, if the lock file contains one.
     Held(Option<u32>),
     Io(io::Error),
 }

@@ -38,33 +38,25 @@ pub enum SqliteOpenError {
     /// Another process has the file open for writing.
     #[error(
         "{} is in use by another process{} (stop that daemon first, or use its API; reading and `cronhold store backup` \
-         work beside it)", .path.display(), .pid.map(|pid| format!(" with pid {pid}")).unwrap_or_default()
+         work while it runs)", .path.display(), .pid.map(|pid| format!(" with pid {pid}")).unwrap_or_default()
     )]
     Locked {
-        /// The file.
         path: PathBuf,
         /// The id of that process, if the lock file has it.
         pid: Option<u32>,
     },
     /// The file is not an SQLite database.
-    #[error("{} is not an SQLite database, and is left as it is (name another file)", .path.display())]
-    NotSqlite {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} is not an SQLite database and was not changed (use another path)", .path.display())]
+    NotSqlite { path: PathBuf },
     /// The file is a database of another program.
-    #[error("{} is a database, but not one of Cronhold, and is left as it is (name another file)", .path.display())]
-    NotOurs {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} is a database of another program and was not changed (use another path)", .path.display())]
+    NotOurs { path: PathBuf },
     /// A newer version of this program has written the file.
     #[error(
-        "{} has schema version {found}, and this cronhold knows {known} and older (use the cronhold that wrote it, or a \
-         later one, or go back to a backup)", .path.display()
+        "{} has schema version {found}, but this cronhold supports {known} and older (use the cronhold that wrote it, \
+         or a later one, or restore a backup)", .path.display()
     )]
     Newer {
-        /// The file.
         path: PathBuf,
         /// The schema version of the file.
         found: usize,
@@ -73,11 +65,11 @@ pub enum SqliteOpenError {
     },
     /// An older version of this program has written the file, and it is opened for reading only.
     #[error(
-        "{} has schema version {found}, and reading needs {known} (a daemon of this cronhold updates it when it starts)",
+        "{} has schema version {found}, but reading requires {known} (a daemon of this version migrates it when it \
+         starts)",
         .path.display()
     )]
     Older {
-        /// The file.
         path: PathBuf,
         /// The schema version of the file.
         found: usize,
@@ -85,32 +77,24 @@ pub enum SqliteOpenError {
         known: usize,
     },
     /// The file does not exist, and is opened for reading only.
-    #[error("there is no store at {} (a daemon makes one when it starts)", .path.display())]
-    Missing {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("there is no store at {} (a daemon creates one when it starts)", .path.display())]
+    Missing { path: PathBuf },
     /// The file has several hard links, so that the lock file next to one does not protect the others.
     #[error(
         "{} is a hard link: the same file has another name, under which another daemon could use it (make a copy with \
          `cronhold store backup`, and use that)", .path.display()
     )]
-    ManyNames {
-        /// The file.
-        path: PathBuf,
-    },
+    ManyNames { path: PathBuf },
     /// The file cannot be accessed.
-    #[error("{} cannot be opened: {error}{}", .path.display(), hint(.error))]
+    #[error("cannot open {}: {error}{}", .path.display(), hint(.error))]
     Io {
-        /// The file.
         path: PathBuf,
         /// The error of the system.
         error: io::Error,
     },
     /// SQLite cannot open the file.
-    #[error("{} cannot be opened: {error}{}", .path.display(), sqlite_hint(.error))]
+    #[error("cannot open {}: {error}{}", .path.display(), sqlite_hint(.error))]
     Sqlite {
-        /// The file.
         path: PathBuf,
         /// The error of SQLite.
         error: rusqlite::Error,
@@ -252,10 +236,10 @@ fn has_foreign_start(path: &Path) -> io::Result<bool> {
 
 pub(crate) fn hint(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::NotFound => " (make its directory first)",
-        io::ErrorKind::PermissionDenied => " (run as a user who may write there)",
-        io::ErrorKind::StorageFull => " (make room on the disk)",
-        io::ErrorKind::ReadOnlyFilesystem => " (name a file on a disk that takes writes)",
+        io::ErrorKind::NotFound => " (create its directory first)",
+        io::ErrorKind::PermissionDenied => " (run as a user with write permission there)",
+        io::ErrorKind::StorageFull => " (free some disk space)",
+        io::ErrorKind::ReadOnlyFilesystem => " (choose a path on a writable file system)",
         _ => "",
     }
 }
@@ -265,9 +249,9 @@ fn sqlite_hint(error: &rusqlite::Error) -> &'static str {
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
             " (the file and its directory must be writable)"
         }
-        Some(ErrorCode::DatabaseBusy) => " (another program has it locked)",
-        Some(ErrorCode::DiskFull) => " (make room on the disk)",
-        Some(ErrorCode::DatabaseCorrupt) => " (the file is damaged; go back to a backup)",
+        Some(ErrorCode::DatabaseBusy) => " (another process has locked it)",
+        Some(ErrorCode::DiskFull) => " (free some disk space)",
+        Some(ErrorCode::DatabaseCorrupt) => " (the file is corrupt; restore a backup)",
         _ => "",
     }
 }

@@ -19,7 +19,7 @@ pub(crate) fn read(connection: &Connection, run: RunId, from: u64, most: usize) 
     let from = from.min(length);
     let until = from.saturating_add(most as u64).min(length);
     let mut bytes = Vec::with_capacity(usize::try_from(until - from).unwrap_or(0));
-    // No piece is longer than the longest, so that the one that holds `from` begins less than that before it.
+    // No piece is longer than `PIECE_MAX`, so the one that contains `from` begins less than that before it.
     let first = from.saturating_sub(PIECE_MAX as u64 - 1);
     let mut statement = connection
         .prepare_cached("SELECT at, bytes FROM outputs WHERE run = ?1 AND at >= ?2 AND at < ?3 ORDER BY at")?;
@@ -43,7 +43,7 @@ pub(crate) fn list(connection: &Connection, after: Option<RunId>, limit: usize) 
     while found.len() < limit
         && let Some(run) = statement.query_row([&last], |row| row.get::<_, Option<String>>(0))?
     {
-        // What is no run's id was not written by us, and is nobody's output.
+        // A value that is not a run id was not written by us.
         found.extend(RunId::parse(&run));
         last = run;
     }

@@ -1,4 +1,4 @@
-//! The document about the tables, for people who query them. It is made from the schema itself.
+//! The reference of the tables, for users who query them. It is generated from the schema.
 
 use crate::schema::STEPS;
 
@@ -7,16 +7,16 @@ const BEFORE: &str = "\
 
 <!-- Generated from the code by `./dev docs`. -->
 
-The store is one SQLite file, by default `cronhold.db` in the data directory. Everything in it can be read with the
-`sqlite3` shell, also while a daemon runs:
+The store is one SQLite file, by default `cronhold.db` in the data directory. You can query it with the `sqlite3` shell,
+even while a daemon is running:
 
 ```sh
 sqlite3 -readonly cronhold.db
 ```
 
-Do not write to it: a daemon remembers what it has read. Tables and columns can change between versions of Cronhold;
-`PRAGMA user_version` says which version of the schema a file has, and a newer Cronhold updates an older file when it
-starts. Make copies with `cronhold store backup FILE`, not with `cp`: the newest changes are in `cronhold.db-wal`.
+Do not write to it: a daemon caches what it has read. Tables and columns can change between versions of Cronhold.
+`PRAGMA user_version` returns the schema version of a file; a newer Cronhold migrates an older file when it starts. Copy
+the store with `cronhold store backup FILE`, not with `cp`: the latest changes are in `cronhold.db-wal`.
 
 ## Useful queries
 
@@ -27,27 +27,27 @@ SELECT run, state, reason, nominal, started, finished FROM runs_view
 WHERE job = 'reports/prices' ORDER BY id DESC LIMIT 10;
 ```
 
-What failed in the last day:
+Failed runs of the last day:
 
 ```sql
 SELECT run, state, reason, finished FROM runs_view
 WHERE state IN ('failure', 'error') AND nominal > strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-1 day');
 ```
 
-What is on its way now, and on which node:
+Unfinished runs and their nodes:
 
 ```sql
 SELECT run, state, started, due, nodes.name AS node FROM runs_view LEFT JOIN nodes ON nodes.id = runs_view.node
 WHERE open ORDER BY runs_view.id;
 ```
 
-What comes next:
+Upcoming occurrences:
 
 ```sql
 SELECT job, schedule, next FROM cursors_view WHERE next IS NOT NULL ORDER BY next LIMIT 20;
 ```
 
-How often each job skipped, and why:
+Skipped occurrences of each job, by reason:
 
 ```sql
 SELECT job, reason, sum(coalesce(span_count, 1)) AS occurrences FROM runs
@@ -76,7 +76,7 @@ pub fn document() -> String {
     format!("{BEFORE}{}```\n", STEPS.join("\n"))
 }
 
-/// Every query of the document, so that a test can ask them.
+/// Every query in the reference, so that a test can run them.
 pub fn queries() -> Vec<String> {
     let (queries, _) = BEFORE.rsplit_once("## Schema").unwrap_or((BEFORE, ""));
     let blocks = queries.split("```sql\n").skip(1);

@@ -9,15 +9,15 @@ use rusqlite::{Connection, params_from_iter};
 use crate::listing::{Listing, SqlCondition, bounded};
 use crate::rows::RecordTable;
 
-/// Ended runs of a state up to which the index of the state is gone through for those of one job, which takes a few
-/// milliseconds. Where there are more, the job's runs are gone through for those of the state: then many of them have
-/// it, or the job keeps few.
+/// Up to this many ended runs, the index of the state is scanned for the runs of one job, which takes a few
+/// milliseconds. Above it, the runs of the job are scanned for the state: then many of them have it, or the job keeps
+/// few runs.
 const RARE_MAX: usize = 20_000;
 
 impl Listing {
     /// A list of runs, the latest id first.
     pub(crate) fn of_runs(query: &RunQuery, limit: usize, connection: &Connection) -> rusqlite::Result<Self> {
-        // There are few runs with one number, whatever their states.
+        // Few runs share a number, whatever their states.
         if query.states.is_empty() || query.number.is_some() {
             return Ok(Self::of_all_states(query, limit));
         }
@@ -88,7 +88,7 @@ impl SqlCondition {
             self.and("number = ?", [Value::Integer(i64::try_from(number.0).unwrap_or(i64::MAX))]);
         }
         self.range(query);
-        // Ids know milliseconds only.
+        // Ids contain only milliseconds.
         since.iter().for_each(|since| self.and("nominal >= ?", [Value::Integer(since.micros())]));
     }
 
@@ -136,9 +136,9 @@ mod tests {
     use super::*;
     use crate::listing::testing::{plan, schema};
 
-    /// A list costs what it is long, also where what it lists is rare.
+    /// The cost of a page depends only on its length, also if matching runs are rare.
     #[test]
-    fn lists_of_runs_follow_keys_and_indexes() {
+    fn lists_of_runs_use_keys_and_indexes() {
         let connection = schema();
         let job = Some(JobId::parse("a").expect("an id"));
         let before = Some(RunId::from_random(Instant::EPOCH, [0; 10]));
@@ -166,7 +166,7 @@ mod tests {
                  SEARCH runs USING COVERING INDEX runs_ended (state=?), SEARCH runs USING COVERING INDEX runs_ended (state=?)",
             ),
         ] {
-            let listing = Listing::of_runs(&query, 50, &connection).expect("it can be asked");
+            let listing = Listing::of_runs(&query, 50, &connection).expect("a valid query");
             let plan = plan(&connection, &listing.sql);
             assert!(!plan.contains("TEMP B-TREE"), "{query:?}: {plan}");
             let steps: Vec<&str> = plan.split(", ").filter(|step| step.contains(" runs ")).collect();

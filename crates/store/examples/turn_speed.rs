@@ -1,5 +1,5 @@
 //! How long a turn takes when the store costs next to nothing: `cargo run --release -p cronhold-store --example
-//! turn_speed`. A run is two commands: it is asked for, and its program reports its end.
+//! turn_speed`. A run is two commands: its creation, and the report of its program's end.
 
 use std::collections::BTreeMap;
 use std::pin::pin;

@@ -1,4 +1,4 @@
-//! Failures of a store. A fault says whether a retry can help, and whether the request may have taken effect.
+//! Failures of a store. A fault states whether a retry can help, and whether the request may have taken effect.
 
 /// A request to the store failed. The text of each variant names the place (a server or a file) and the cause.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn sender_is_no_other_and_foreign_ids_were_not_issued() {
+    fn sender_is_not_an_other_and_foreign_ids_were_not_issued() {
         let board = HintBoard::starting_at(u64::MAX);
         let a = board.join();
         assert!(!board.has_others(a) && board.has_others(HandleId::from_bits(7)));

@@ -91,7 +91,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// The time by the clock of the store.
     fn time(&self) -> Pending<'_, Result<Instant, Fault>>;
 
-    /// The state of the store, for people and for metrics.
+    /// The state of the store, for display and metrics.
     fn health(&self) -> Pending<'_, StoreHealthReport>;
 
     /// The part that foreign programs use as well; `None` if the store has none.
@@ -150,7 +150,7 @@ impl Hint {
 pub struct StoreHealthReport {
     /// Why the store does not work now; `None` if it works.
     pub trouble: Option<String>,
-    /// The kind and the location of the store, for people.
+    /// The kind and the location of the store, for display.
     pub description: String,
     /// Durable commits since the store was opened.
     pub commits: u64,

@@ -29,7 +29,6 @@ const LOADS_MAX: usize = 4 + 1;
 pub struct StampedCommand {
     /// When the command was requested, by which actor, and on which node.
     pub stamp: CommandStamp,
-    /// The command.
     pub command: Command,
 }
 
@@ -48,7 +47,6 @@ pub enum CommandOutcome {
     /// The command needs a record that cannot be read. Nothing was written, and a retry fails too until the record is
     /// repaired.
     Unreadable {
-        /// The record.
         key: RecordKey,
         /// Why it cannot be read.
         fault: Fault,

@@ -39,7 +39,6 @@ pub enum UnitRefusal {
     /// Another run holds a lock.
     #[error("the lock `{lock}` is held by run {holder}")]
     Held {
-        /// The lock.
         lock: LockName,
         /// The run that holds it.
         holder: RunId,

@@ -1,4 +1,4 @@
-//! Units whose outcome is unknown, because the store did not answer their commit. Reading the records tells whether the
+//! Units whose outcome is unknown, because the store did not answer their commit. Reading the records shows whether the
 //! unit took effect.
 
 use cronhold_core::record::{LockName, Record, RecordKey};

@@ -11,7 +11,7 @@ use cronhold_schedule::{Instant, Span};
 use cronhold_store::conformance::Subject;
 use cronhold_store::{MemoryStore, Pending, Query, Store};
 
-/// A store whose time is set by the suite.
+/// A store whose clock the suite sets.
 struct Memory {
     store: MemoryStore,
     micros: Arc<AtomicI64>,
@@ -42,7 +42,7 @@ fn memory() -> Memory {
 
 cronhold_store::conformance_tests!(memory);
 
-/// The simulation decides itself what is slow: nothing in the store ever waits.
+/// In the simulation, only the simulator adds delays, so no request of the store may wait.
 #[test]
 fn requests_complete_at_the_first_poll() {
     fn poll<T>(mut pending: Pending<'_, T>) -> bool {
@@ -60,9 +60,9 @@ fn requests_complete_at_the_first_poll() {
     assert!(poll(store.time()));
     assert!(poll(store.health()));
     let other = store.clone();
-    assert!(!poll(other.hints()), "nobody has changed anything");
+    assert!(!poll(other.hints()), "there are no changes");
     assert!(poll(store.beat(&node, &[])));
     assert!(poll(other.hints()), "there is a new node");
     assert!(poll(store.beat(&node, &[])));
-    assert!(!poll(other.hints()), "nobody has to hear of a beat that says nothing new");
+    assert!(!poll(other.hints()), "a heartbeat without changes is not published");
 }

@@ -1,4 +1,4 @@
-//! The only crate that knows which stores there are: it turns a URL into the store port.
+//! The only crate that knows all kinds of stores: it turns a URL into a store.
 
 mod error;
 mod url;

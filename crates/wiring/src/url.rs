@@ -16,10 +16,10 @@ const PLANNED: [&str; 2] = ["zk", "postgres"];
 
 /// The URLs that this build accepts.
 #[cfg(feature = "redis")]
-const KNOWS: &str = "this build knows sqlite:PATH, redis://HOST, rediss://HOST, redis+sentinel://HOSTS/SERVICE and \
+const KNOWS: &str = "this build supports sqlite:PATH, redis://HOST, rediss://HOST, redis+sentinel://HOSTS/SERVICE and \
                      redis+cluster://HOSTS; ZooKeeper and PostgreSQL come with later versions";
 #[cfg(not(feature = "redis"))]
-const KNOWS: &str = "this build knows sqlite:PATH; it was made without the feature `redis`";
+const KNOWS: &str = "this build supports sqlite:PATH only; it was built without the feature `redis`";
 
 /// The URL of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl StoreUrl {
         }
     }
 
-    /// Whether it says that foreign nodes run the same jobs.
+    /// Whether the URL states that foreign nodes run the same jobs.
     pub fn names_peers(&self) -> bool {
         match self {
             Self::Sqlite(_) => false,

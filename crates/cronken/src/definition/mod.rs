@@ -27,7 +27,6 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// The other dialect.
     pub const fn other(self) -> Self {
         match self {
             Self::Cron => Self::Cronken,
@@ -59,11 +58,11 @@ pub struct ParsedDefinition {
     pub job: Option<Job>,
     /// All mistakes in the definition.
     pub mistakes: Vec<FieldMistake>,
-    /// What may surprise its writer.
+    /// Notes about parts that may surprise its author.
     pub notes: Vec<FormNote>,
     /// Whether the other dialect reads different times.
     pub depends_on_dialect: bool,
-    /// The errors that a validation has noted in the definition.
+    /// Errors that a validation has recorded in the definition; `None` if it has none.
     pub validation_errors: Option<String>,
     /// The form as it was found. Writing starts from it.
     pub form: ForeignForm,

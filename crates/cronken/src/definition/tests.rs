@@ -152,7 +152,7 @@ fn all_mistakes_of_a_definition_are_reported() {
         ),
         (
             r#"{"cron_args": {}, "job_args": {"cmd": " "}, "job_state": {"paused": "yes"}}"#,
-            "cron_args: it says no time (write `cronstring`, or one of year, month, day, week, day_of_week, hour, \
+            "cron_args: no time is given (write `cronstring`, or one of year, month, day, week, day_of_week, hour, \
              minute, second) | \
              job_args.cmd: `cmd` is empty (write the command that the job runs) | \
              job_args.lock: `lock` is missing (write true, false or the name of a lock) | \
@@ -161,11 +161,11 @@ fn all_mistakes_of_a_definition_are_reported() {
         ),
         (
             r#"{"cron_args": {"hours": "3"}, "job_args": {"cmd": "x", "lock": true, "ttl": 1}}"#,
-            "cron_args: it says no time (write `hour` for `hours`)",
+            "cron_args: no time is given (write `hour` for `hours`)",
         ),
         (
             r#"{"cron_args": {"cronstring": "@dayly"}, "job_args": {"cmd": "x", "lock": 1, "ttl": 0}}"#,
-            "cron_args.cronstring: `@dayly` is not a word that Cronken knows (did you mean `@daily`?) | \
+            "cron_args.cronstring: `@dayly` is not a macro of Cronken (did you mean `@daily`?) | \
              job_args.lock: `lock` must be true, false or a name, but is the number 1 \
              (write true for a lock named like the job) | \
              job_args.ttl: `ttl` must be 1 to 86400 seconds",

@@ -82,7 +82,7 @@ impl<'a> TimingReader<'a> {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => words.join(", "),
         };
-        self.mistakes.report(field.path(), format!("`{}` is not a word that Cronken knows", shortened(text)), &hint)
+        self.mistakes.report(field.path(), format!("`{}` is not a macro of Cronken", shortened(text)), &hint)
     }
 
     fn fields(&mut self) -> Option<ScheduleSpec> {
@@ -105,7 +105,7 @@ impl<'a> TimingReader<'a> {
             texts.push((name, text));
         }
         if texts.is_empty() && all_read {
-            return self.mistakes.report(CRON_ARGS.to_owned(), "it says no time", &self.no_time_hint());
+            return self.mistakes.report(CRON_ARGS.to_owned(), "no time is given", &self.no_time_hint());
         }
         let timing = if all_read {
             let texts: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();

@@ -1,4 +1,4 @@
-//! Writes a job in Cronken's form. A field that already says the same keeps its spelling.
+//! Writes a job in Cronken's form. A field that already means the same keeps its spelling.
 
 use cronhold_core::Job;
 use cronhold_core::job::{JobSchedule, LockPolicy, Program};
@@ -13,7 +13,7 @@ use super::read::TTL_MAX_SECS;
 use super::timing::surprises;
 use super::{CRON_ARGS, JOB_ARGS, JOB_STATE, MORE_CRON_ARGS, NEVER, ReadOptions, read_form};
 
-/// The command of a job that Cronken cannot run. An event can trigger it there whatever its schedule says.
+/// The command of a job that Cronken cannot run. An event can trigger it there regardless of its schedule.
 const NOT_FOR_CRONKEN: &str = "echo 'only Cronhold can run this job' >&2; exit 1";
 
 /// The key in `job_state` under which a validation notes errors.
@@ -160,7 +160,7 @@ fn named_weekdays(text: &str) -> Option<String> {
     Some(format!("{minute} {hour} {day} {month} {weekday}"))
 }
 
-/// Replaces the fields that say the time, and keeps unknown ones.
+/// Replaces the fields that define the time, and keeps unknown ones.
 fn replace_cron_args(form: &mut ForeignForm, new: Map<String, Value>) {
     let map = form.object(CRON_ARGS);
     map.retain(|key, _| !FieldsExpr::NAMES.into_iter().chain(MORE_CRON_ARGS).any(|known| known == key));

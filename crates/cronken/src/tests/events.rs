@@ -175,7 +175,7 @@ fn invalid_events_are_ignored() {
     });
 }
 
-/// Cronken's nodes read definitions only when an event tells them to. They have received the events of other programs.
+/// Cronken's nodes read definitions only when an event requests it. They have received the events of other programs.
 #[test]
 fn cronken_nodes_are_notified_of_changes_made_here() {
     in_executor(async || {
@@ -227,7 +227,7 @@ fn cronken_nodes_are_notified_of_changes_by_an_operator_named_event() {
 
 /// Cronken has no pause of everything. When it ends, its nodes have to read all definitions, which say what stays paused.
 #[test]
-fn cronken_nodes_are_told_to_reload_when_everything_resumes() {
+fn cronken_nodes_reload_when_everything_resumes() {
     in_executor(async || {
         let shared = SharedTestStore::new(true);
         let node = TestNode::start(1, &shared).await;

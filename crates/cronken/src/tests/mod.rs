@@ -51,7 +51,7 @@ fn definitions_create_jobs_and_jobs_create_definitions() {
         node.put("ours", shell("echo ours"), JobSource::Api).await;
         let reports = node.reconcile_reports().await;
         assert_eq!(reports[0], jobs_changed(&["theirs"], &[]));
-        let theirs = shared.job("theirs").await.expect("it is made");
+        let theirs = shared.job("theirs").await.expect("it is created");
         assert_eq!((theirs.source.clone(), theirs.revision), (JobSource::Foreign, 1));
         let ours = shared.read("ours").expect("it is written");
         assert_eq!(
@@ -72,7 +72,7 @@ fn definitions_create_jobs_and_jobs_create_definitions() {
         assert!(shared.job("theirs").await.is_none());
         node.ask(Command::RemoveJob { id: job_id("ours"), source: JobSource::Api, provided: Precondition::Any }).await;
         node.reconcile().await;
-        assert_eq!(shared.read("ours"), None, "a definition goes with its job");
+        assert_eq!(shared.read("ours"), None, "a definition is removed with its job");
     });
 }
 
@@ -104,8 +104,8 @@ fn invalid_definition_is_reported_once_and_leaves_other_jobs_alone() {
             |report: &SharedJobReport| matches!(report, SharedJobReport::InvalidName { name, .. } if name == "a#b");
         assert!(reports.iter().any(is_name), "{reports:?}");
         assert_eq!(shared.job("good").await.expect("it stays").revision, 1);
-        assert!(shared.job("last").await.is_some(), "others come all the same");
-        assert!(node.reconcile_reports().await.is_empty(), "it was said");
+        assert!(shared.job("last").await.is_some(), "the other jobs are created");
+        assert!(node.reconcile_reports().await.is_empty(), "it was already reported");
         let invalid = node.reconciler.invalid_definitions();
         let shown: Vec<&str> = invalid.iter().map(|invalid| invalid.job.as_str()).collect();
         assert_eq!(shown, ["bad", "bad", "bad", "bad", "good"]);
@@ -159,9 +159,9 @@ fn loss_of_everything_at_once_removes_nothing() {
                 .await;
         }
         node.reconcile().await;
-        assert!(shared.read("a").is_some(), "it is looked at twice");
+        assert!(shared.read("a").is_some(), "definitions are kept until the next reconciliation");
         node.reconcile().await;
-        assert_eq!(shared.job_count().await, 2, "they are made again");
+        assert_eq!(shared.job_count().await, 2, "they are created again");
     });
 }
 

@@ -171,7 +171,7 @@ impl NodeLoop {
         self.context.ports.programs.launch(LaunchRequest { run, fence, launch_by, kill_at });
     }
 
-    /// The fence of a lock that a run holds. If it is not known from the commit, the store is asked.
+    /// The fence of a lock that a run holds. If it is not known from the commit, it is read from the store.
     async fn fence(&self, lock: &LockName, run: RunId, commit: Option<CommitReceipt<'_>>) -> Option<u64> {
         let known = commit.and_then(|commit| commit.fences.iter().find(|(name, _)| name == lock));
         if let Some((_, fence)) = known {

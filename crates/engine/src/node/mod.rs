@@ -49,7 +49,7 @@ const WATCHDOG_AFTER_STEP: Span = Span::from_secs(10);
 pub struct Options {
     /// The identity of the node.
     pub node: NodeId,
-    /// The name of the node, for people.
+    /// The name of the node, for display.
     pub name: String,
     /// Runs of backlogs that the node starts in a second.
     pub catch_up_rate: u32,
@@ -87,7 +87,6 @@ pub enum EngineError {
     /// Another live node has the same name.
     #[error("another running node has the name `{name}` ({other})")]
     NameTaken {
-        /// The name.
         name: String,
         /// The other node.
         other: NodeId,
@@ -193,7 +192,7 @@ impl NodeLoop {
         handle: &NodeHandle,
     ) -> Result<Self, EngineError> {
         let session = WriterSession::new(ports.store.clone(), options.cache_max).await?;
-        // Every start is a new writer, so the writer's number tells the processes of a node apart.
+        // Every start is a new writer, so the writer's number distinguishes the processes of a node.
         let me = RunOwner { node: options.node, incarnation: session.writer() };
         let is_shared = ports.store.is_shared();
         let now = if is_shared { ports.store.time().await? } else { ports.clock.now() };
@@ -293,7 +292,7 @@ impl NodeLoop {
         self.commands.refuse_requests();
     }
 
-    /// The current time by the clock that the node goes by. Handles a step of that clock.
+    /// The current time by the clock that the node uses. Handles a step of that clock.
     fn read_clock(&mut self) -> Instant {
         let (now, step) = self.clock.read(&*self.context.ports.clock);
         if let Some(step) = step {

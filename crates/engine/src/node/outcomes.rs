@@ -106,7 +106,7 @@ impl NodeLoop {
         match origin {
             CommandOrigin::Request(reply) => reply.send(Err(fault.clone().into())),
             CommandOrigin::Planned(due) => self.agenda.reschedule(due, command.stamp.at.plus(UNREADABLE_WAIT)),
-            // The watchdog asks again for the program of a run whose report was lost.
+            // The watchdog requests the program of a run again if its report was lost.
             CommandOrigin::Report(..) | CommandOrigin::Own => {}
         }
     }

@@ -115,7 +115,7 @@ impl NodeLoop {
         }
     }
 
-    /// The next instant with so many claims that preparing them pays.
+    /// The next instant with enough claims to prepare them.
     fn next_crowded_instant(&self, now: Instant) -> Option<Instant> {
         self.agenda.crowded_instant(self.context.options.prepare_ahead_min).filter(|at| *at > now)
     }

@@ -1,5 +1,5 @@
-//! The watchdog: once a minute it asks the store for everything that is overdue, and compares it with the plan of the
-//! node. It plans what is missing, and the records say that the watchdog did it.
+//! The watchdog: once a minute it reads everything that is overdue from the store, and compares it with the plan of the
+//! node. It plans what is missing, and the records name the watchdog as the actor.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::ports::EngineEvent;
 
 /// Obligations or runs on one page.
 const PAGE: usize = 1_000;
-/// What is later than this is repaired. What is less late may still be in progress.
+/// Items that are later than this are repaired. Less late ones may still be in progress.
 const LATE: Span = Span::from_secs(5);
 /// Repairs in one pass. The next pass makes the others.
 const REPAIRS_MAX: usize = 5_000;
@@ -72,7 +72,7 @@ impl NodeLoop {
         Ok(())
     }
 
-    /// Asks for the program of a run if the run has not changed for long, because a report may have been lost.
+    /// Requests the program of a run again if the run has not changed for long: a report may have been lost.
     async fn check_known_program(&mut self, run: &Arc<Run>, now: Instant) {
         if self.world.is_shared {
             // Another node may have requested a stop, and the notification was lost.

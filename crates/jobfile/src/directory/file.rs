@@ -38,7 +38,6 @@ pub(super) enum FileContent {
 }
 
 impl ReadFile {
-    /// Reads a file.
     pub(super) fn new(found: &FoundFile, options: &Options<'_>) -> Self {
         Self::unless(found, options, None).expect("a file that is not compared is read")
     }
@@ -83,7 +82,7 @@ impl ReadFile {
 fn of_job(read: JobRead) -> (FileContent, Vec<Mistake>) {
     let JobRead { mut job, mut draft, mistakes, places } = read;
     if mistakes.iter().all(|mistake| mistake.kind == MistakeKind::Unsupported) {
-        // Nothing is missing from the job, so everything else that is wrong with it can be found as well.
+        // The job is complete, so the other checks can report their mistakes as well.
         job = job.or_else(|| draft.take());
     }
     let content = FileContent::Job { job: job.map(Arc::new), draft: draft.map(Arc::new), places: Arc::new(places) };

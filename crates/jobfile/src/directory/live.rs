@@ -27,7 +27,6 @@ const SUFFIXES: [&str; 2] = ["yaml", "yml"];
 /// A directory of job files, and the prefix of its ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobsRoot {
-    /// Path of the directory.
     pub path: PathBuf,
     /// Prefix of all ids; `team` turns `backup` into `team/backup`.
     pub prefix: Option<String>,
@@ -40,7 +39,8 @@ impl JobsRoot {
         self.name_of(id).is_some_and(|name| !self.path.is_dir() || !self.is_without(name))
     }
 
-    /// The path of a job's file below the directory, without its suffix; none for a job that belongs elsewhere.
+    /// The path of a job's file below the directory, without its suffix. `None` if the job does not belong to this
+    /// directory.
     fn name_of<'a>(&self, id: &'a JobId) -> Option<&'a str> {
         let prefix = self.prefix.as_deref();
         prefix.map_or(Some(id.as_str()), |prefix| id.as_str().strip_prefix(prefix)?.strip_prefix('/'))
@@ -81,7 +81,6 @@ impl LiveDirectories {
         Self { roots: roots.into_iter().map(RootFiles::new).collect() }
     }
 
-    /// The directories.
     pub fn roots(&self) -> impl Iterator<Item = &JobsRoot> {
         self.roots.iter().map(|files| &files.root)
     }
@@ -163,8 +162,8 @@ impl RootFiles {
         self.is_absent = !has_root || self.has_jobs() && !found.iter().any(|found| found.kind == FileKind::Job);
         if self.is_absent {
             if has_root {
-                let message = "there is no job file in it any more, so all its jobs stay as they are";
-                let hint = "is it mounted? once one job file is in it, jobs without a file go";
+                let message = "it contains no job files any more, so all its jobs are kept";
+                let hint = "check whether it is mounted; once it contains a job file, jobs without a file are removed";
                 mistakes.push(Mistake::new(self.root.path.to_string_lossy(), 0..0, message).hint(hint));
             }
             let is_changed = self.mistakes != mistakes;

@@ -30,9 +30,9 @@ use crate::read::JobPlaces;
 /// What loading depends on besides the files.
 #[derive(Debug, Clone, Copy)]
 pub struct Options<'a> {
-    /// All time zones.
+    /// Time zones that a schedule can name.
     pub zones: &'a Arc<ZoneRegistry>,
-    /// The zone of schedules that name none.
+    /// The zone of schedules that do not name one.
     pub zone: &'a Zone,
     /// Start of the search for a sample occurrence of each schedule, which the checks use.
     pub now: Instant,
@@ -60,7 +60,6 @@ pub struct Directory {
 /// A job and where it comes from.
 #[derive(Debug, Clone)]
 pub struct LoadedJob {
-    /// The job.
     pub job: Arc<Job>,
     /// Name of the file that mistakes use.
     pub file: String,

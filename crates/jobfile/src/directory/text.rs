@@ -10,7 +10,6 @@ use crate::yaml::FILE_BYTES_MAX;
 /// A file that cannot be read as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableFile {
-    /// The reason.
     pub mistake: Mistake,
     /// The text that the mistake points into: the file with a mark for each invalid byte; empty if nothing could be read.
     pub text: String,
@@ -36,7 +35,7 @@ pub fn read_text(file: &str, path: &Path) -> Result<String, Box<UnreadableFile>>
         let byte = error.as_bytes()[at];
         let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
         let end = at + char::REPLACEMENT_CHARACTER.len_utf8();
-        let message = format!("the byte {byte:#04x} belongs to no character");
+        let message = format!("the byte {byte:#04x} is not valid UTF-8");
         let mistake = Mistake::new(file, at..end, message).hint("save the file as UTF-8");
         Box::new(UnreadableFile { mistake, text })
     })

@@ -28,7 +28,6 @@ pub(super) enum FileKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FoundFile {
     pub(super) kind: FileKind,
-    /// Path of the file.
     pub(super) path: PathBuf,
     /// Name that mistakes use.
     pub(super) file: String,
@@ -83,9 +82,9 @@ pub(super) struct WalkResult {
 /// A folder that is still to be read.
 struct OpenFolder {
     path: PathBuf,
-    /// Its path below the root with `/` behind each part.
+    /// Its path below the root with `/` after each part.
     name: String,
-    /// Itself and the folders that lead to it, links resolved.
+    /// The folder itself and its ancestors, with links resolved.
     way: Vec<PathBuf>,
 }
 
@@ -98,13 +97,13 @@ pub(super) fn walk(root: &Path) -> WalkResult {
         Ok((metadata, canonical)) if metadata.is_dir() => {
             walk.folders.push(OpenFolder { path: root.to_owned(), name: String::new(), way: vec![canonical] });
         }
-        Ok(_) => walk.report(root, "it is not a directory", Some("give the directory that holds the job files")),
+        Ok(_) => walk.report(root, "it is not a directory", Some("use the directory that contains the job files")),
         Err(error) => walk.unreadable(root, &error),
     }
     while let Some(folder) = walk.folders.pop() {
         if walk.entries >= ENTRIES_MAX {
             let message = format!("there are more than {ENTRIES_MAX} entries below the directory");
-            walk.report(root, &message, Some("look for symbolic links that lead into each other"));
+            walk.report(root, &message, Some("check for symbolic links that form a loop"));
             break;
         }
         walk.folder(&folder);
@@ -209,10 +208,10 @@ impl DirectoryWalk {
             Err(error) => return self.unreadable(path, &error),
         };
         if folder.way.contains(&canonical) {
-            return self.report(path, "this link leads back to a folder that it lies in", Some("remove it"));
+            return self.report(path, "this link points to one of its parent folders", Some("remove it"));
         }
         if folder.way.len() > DEPTH_MAX {
-            let message = format!("folders can lie at most {DEPTH_MAX} deep");
+            let message = format!("folders can be nested at most {DEPTH_MAX} deep");
             return self.report(path, &message, None);
         }
         let way = folder.way.iter().cloned().chain([canonical]).collect();

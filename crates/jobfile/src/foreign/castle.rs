@@ -28,7 +28,6 @@ pub struct CastleRead {
     pub job: Option<Job>,
     /// The next start that castle-cron has computed.
     pub next: Option<Instant>,
-    /// All mistakes.
     pub mistakes: Vec<FieldMistake>,
     /// The form that was read; writing keeps its unknown fields.
     pub form: ForeignForm,

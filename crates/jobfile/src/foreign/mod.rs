@@ -31,12 +31,11 @@ pub struct FormNote {
 /// A job in a foreign form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WrittenForm {
-    /// The form.
     pub form: ForeignForm,
-    /// Keys of our job file that the form cannot say, in order. While there are any, the form says that the job must not
-    /// be run from it.
+    /// Keys of a job file that the form cannot express, in order. If there are any, the form marks the job as not
+    /// runnable.
     ///
-    /// Invariant: when there are none, the form reads back to the same job.
+    /// Invariant: if there are none, the form reads back to the same job.
     pub unexpressed: Vec<String>,
 }
 

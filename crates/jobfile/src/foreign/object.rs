@@ -19,7 +19,7 @@ const FORM_BYTES_MAX: usize = 1 << 20;
 pub struct ForeignForm(pub Map<String, Value>);
 
 impl ForeignForm {
-    /// Reads the JSON of a form, whatever its fields are.
+    /// Parses the JSON of a form with any fields.
     pub fn parse(text: &str) -> Result<Self, FieldMistake> {
         let whole = |message: String, hint: &str| FieldMistake {
             path: String::new(),
@@ -41,13 +41,13 @@ impl ForeignForm {
         Value::Object(self.0.clone())
     }
 
-    /// The object under a key, made when it is not there.
+    /// The object under a key, inserted if it does not exist.
     pub fn object(&mut self, key: &str) -> &mut Map<String, Value> {
         let value = self.0.entry(key).or_insert_with(|| Value::Object(Map::new()));
         if !value.is_object() {
             *value = Value::Object(Map::new());
         }
-        value.as_object_mut().expect("it was made an object just now")
+        value.as_object_mut().expect("it is an object")
     }
 }
 
@@ -177,7 +177,7 @@ pub fn found(value: &Value) -> String {
     }
 }
 
-/// Keys of our job file in which two jobs differ, in order.
+/// Keys of a job file in which two jobs differ, in order.
 pub fn differences(job: &Job, other: &Job) -> Vec<String> {
     let (Value::Object(job), Value::Object(other)) = (write_job(job), write_job(other)) else {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! Codecs: how the value of a key is read and written, for every kind of value that is a field of a type. What a reader
-//! or a writer has to say beyond one line is a function in `read` or `write`.
+//! Codecs: how the value of a key is read and written, for every kind of value that is a field of a type. Anything
+//! longer than one line is a function in `read` or `write`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,9 +20,9 @@ use super::{CHANNEL as ANY_CHANNEL, IDENTIFIER, ValueShape, job};
 use crate::size;
 use crate::write;
 
-/// Less memory than this starts no program: someone forgot the unit.
+/// Smallest memory limit in bytes. No program starts with less, so a smaller number is a forgotten unit.
 pub(crate) const MEMORY_LEAST: u64 = 1 << 20;
-/// The smallest part of a processor that kernels can deal out.
+/// Smallest CPU limit that kernels support, in processors.
 pub(crate) const CPU_LEAST: f64 = 0.01;
 /// Transitions that actions can wait for: every state, and `finished` for any of the last four.
 pub(super) const EVENTS: &str =
@@ -62,18 +62,18 @@ pub(super) const CHOICES: Codec<Vec<String>> = Codec {
 pub(super) const BOOL: Codec<bool> =
     Codec { shape: ValueShape::Bool, read: |reader, item| reader.bool(item), write: |value| json!(value) };
 
-/// A number from 0 on.
+/// An integer, at least 0.
 pub(super) const COUNT: Codec<u32> = Codec {
     shape: ValueShape::Whole { least: 0, most: MOST },
     read: |reader, item| reader.count(item, 0),
     write: |count| json!(count),
 };
 
-/// A number from 1 on.
+/// An integer, at least 1.
 pub(super) const POSITIVE: Codec<u32> =
     Codec { shape: FROM_ONE, read: |reader, item| reader.count(item, 1), write: |count| json!(count) };
 
-/// A number from 1 on, for fields that count in 64 bits.
+/// A 64-bit integer, at least 1.
 pub(super) const POSITIVE_WIDE: Codec<u64> =
     Codec { shape: FROM_ONE, read: |reader, item| reader.count(item, 1).map(u64::from), write: |count| json!(count) };
 
@@ -246,7 +246,7 @@ pub(super) const SUCCESS_CODES: Codec<Vec<u8>> = Codec {
     read: |reader, item| {
         let nodes = reader.some(item, "[0, 3]")?;
         let codes = nodes.iter().filter_map(|node| reader.whole(item.item(node), 0, 255));
-        // A set: the order and repeats of exit codes mean nothing.
+        // A set: order and repeats of exit codes have no meaning.
         let codes: BTreeSet<u8> = codes.filter_map(|code| u8::try_from(code).ok()).collect();
         Some(codes.into_iter().collect())
     },

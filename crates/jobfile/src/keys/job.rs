@@ -12,8 +12,8 @@ record! {
     pub static JOB: Job = "job", "a job",
         "A job: what to run, when, and under which conditions. Its id is the file's path below the jobs directory.";
     value description = codec::TEXT => key("description", "Description in Markdown.");
-    value labels = codec::LABELS => key("labels", "Words to find the job by.");
-    // Params come before everything that may hold templates, which use their names.
+    value labels = codec::LABELS => key("labels", "Labels to find jobs by.");
+    // Params come first, because templates in the other keys use their names.
     value params = codec::PARAMS => key(
         "params",
         "Parameters of the job's runs. A list of names makes all of them required.",
@@ -33,7 +33,7 @@ record! {
     );
     value lock = codec::LOCK => key(
         "lock",
-        "Lock that a run holds: `true` for a lock of the job's own, or the name of a lock that jobs share.",
+        "Lock that a run holds: `true` for the job's own lock, or the name of a lock that jobs share.",
     )
     .default("false");
     value ttl = codec::SOME_SPAN => key(
@@ -94,7 +94,7 @@ record! {
         "Value that is used if none is given; a param without a default is required.",
     );
     value choices = codec::CHOICES => key("choices", "The only values allowed.");
-    value description = codec::TEXT => key("description", "Shown to people.");
+    value description = codec::TEXT => key("description", "Description of the param.");
 }
 
 /// `overlap` as a map.
@@ -181,7 +181,7 @@ pub static EACH: KeyTable = KeyTable {
 record! {
     /// A trigger.
     pub static TRIGGER: Trigger = "trigger", "a trigger", "Messages that start runs.";
-    always channel = codec::CHANNEL => key("channel", "Channel listened to, its children included.").required();
+    always channel = codec::CHANNEL => key("channel", "Channel to subscribe to, including its children.").required();
     value args = codec::TRIGGER_ARGS => key("args", "Args of the runs; `message` and `channel` can be used in them.");
     value batching = codec::BATCHING => key("batching", "How messages become runs.").default("greedy");
 }
@@ -200,7 +200,7 @@ pub static BATCHING: KeyTable = KeyTable {
              `newest`: the newest first, one a run.",
         )
         .default("greedy"),
-        KeySpec::new("concurrent", FROM_ONE, "Runs at once.").default("1"),
+        KeySpec::new("concurrent", FROM_ONE, "Maximum number of active runs.").default("1"),
         KeySpec::new("most", FROM_ONE, "Messages in one run at most; not with `newest`.").default("1000"),
         KeySpec::new(
             "base",

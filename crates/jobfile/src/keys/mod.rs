@@ -65,45 +65,43 @@ pub static TABLES: &[&KeyTable] = &[
 pub struct KeyTable {
     /// Name in the schema, such as `schedule`.
     pub name: &'static str,
-    /// What it is called in messages, such as `a schedule`.
+    /// Its name in messages, such as `a schedule`.
     pub noun: &'static str,
     /// What it describes.
     pub doc: &'static str,
-    /// Its keys in the order people write them.
+    /// Its keys in the order in which users write them.
     pub keys: &'static [KeySpec],
-    /// Exactly one of these groups must be there, each with one or more of its keys; no rule when empty.
+    /// Groups of keys of which exactly one must be present, with one or more of its keys. Empty if there is no such
+    /// rule.
     pub one_of: &'static [&'static [&'static str]],
 }
 
 impl KeyTable {
-    /// A key by its name or one of its other names.
+    /// Looks up a key by its name or an alias.
     pub fn key(&self, name: &str) -> Option<&'static KeySpec> {
         self.keys.iter().find(|key| key.name == name || key.aliases.contains(&name))
     }
 
-    /// All names that can be written, canonical ones first.
+    /// All accepted names, canonical ones first.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         let names = self.keys.iter().map(|key| key.name);
         names.chain(self.keys.iter().flat_map(|key| key.aliases.iter().copied()))
     }
 }
 
-/// One key.
 #[derive(Debug)]
 pub struct KeySpec {
     /// Canonical name.
     pub name: &'static str,
-    /// Other names that are read as well.
     pub aliases: &'static [&'static str],
-    /// What may stand behind it.
+    /// The values that it accepts.
     pub shape: ValueShape,
     /// What it means, in one sentence.
     pub doc: &'static str,
-    /// What holds without it, for people.
+    /// The default, as shown in the reference. `None` if there is none.
     pub default: Option<&'static str>,
-    /// Whether it must be there.
     pub required: bool,
-    /// The feature that has to be supported for the key to be accepted; `None` for what every version carries out.
+    /// The feature that the key requires; `None` if every version supports the key.
     pub feature: Option<Feature>,
 }
 
@@ -132,13 +130,13 @@ impl KeySpec {
         self
     }
 
-    /// A key that is refused while this version does not support the feature.
+    /// Marks a key that is rejected unless this version supports the feature.
     const fn needs(mut self, feature: Feature) -> Self {
         self.feature = Some(feature);
         self
     }
 
-    /// What the key means, and whether this version refuses it.
+    /// The doc text, with a note if this version rejects the key.
     pub fn meaning(&self) -> String {
         match self.unsupported() {
             Some(_) => format!("{} **Not supported by this version.**", self.doc),
@@ -146,46 +144,44 @@ impl KeySpec {
         }
     }
 
-    /// The feature of the key that this version does not support, if there is one.
+    /// The feature that the key requires and this version does not support.
     pub fn unsupported(&self) -> Option<Feature> {
         self.feature.filter(|feature| !feature.is_supported())
     }
 }
 
-/// What may stand behind a key.
+/// The values that a key accepts.
 #[derive(Debug)]
 pub enum ValueShape {
-    /// A text; a number is taken as its text.
+    /// A text; a number is read as its text.
     Text,
-    /// A text, number or boolean, taken as its text.
+    /// A text, number or boolean, read as its text.
     Value,
     /// Like `Value`, with template expressions.
     Template,
-    /// An expression as templates have them between `{{` and `}}`.
+    /// An expression, as between `{{` and `}}` of a template.
     Expression,
     /// `true` or `false`.
     Bool,
     /// Only `true`.
     True,
-    /// Nothing.
     Null,
     /// A whole number.
     Whole {
-        /// The smallest.
+        /// Minimum.
         least: i64,
-        /// The largest.
+        /// Maximum.
         most: i64,
     },
-    /// A number.
     Number {
-        /// The smallest.
+        /// Minimum.
         least: f64,
     },
     /// A span of time.
     Span,
     /// A size in bytes.
     Size {
-        /// The smallest, as a number.
+        /// Minimum in bytes.
         least: u64,
     },
     /// A time of day.
@@ -194,24 +190,22 @@ pub enum ValueShape {
     Moment,
     /// A text that a regular expression describes.
     Pattern {
-        /// The expression.
         regex: &'static str,
-        /// What it is called.
+        /// The name of such a value in messages.
         noun: &'static str,
     },
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A list.
     List(&'static ValueShape),
     /// A list with at least one item.
     Some(&'static ValueShape),
     /// A map with the keys of a table.
     Map(&'static KeyTable),
-    /// A map with keys of the writer's choice.
+    /// A map with keys that the user chooses.
     Names {
-        /// What the names must look like; anything when empty.
+        /// Pattern of the names; empty if any name is allowed.
         regex: &'static str,
-        /// What stands behind each.
+        /// The values of the map.
         value: &'static ValueShape,
     },
     /// Any of these.
@@ -237,7 +231,7 @@ mod tests {
             let mut seen = BTreeSet::new();
             assert!(table.doc.ends_with('.'), "{}", table.name);
             for name in table.names() {
-                assert!(seen.insert(name), "{}: {name} stands twice", table.name);
+                assert!(seen.insert(name), "{}: duplicate {name}", table.name);
             }
             for key in table.keys {
                 assert!(key.doc.ends_with('.'), "{}.{}", table.name, key.name);

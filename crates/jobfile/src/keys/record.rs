@@ -8,9 +8,9 @@ use serde_json::{Map, Value as Json};
 use super::{KeySpec, KeyTable, ValueShape};
 use crate::read::{JobReader, NamedNode};
 
-/// How the value of a key is read and written, and what it may look like.
+/// How the value of a key is read and written, and its accepted form.
 pub(crate) struct Codec<V: 'static> {
-    /// What may stand behind the key, for the schema and the reference.
+    /// The accepted values, for the schema and the reference.
     pub(crate) shape: ValueShape,
     /// Reads a value, or reports what is wrong with it and returns `None`.
     pub(crate) read: fn(&mut JobReader<'_>, NamedNode<'_>) -> Option<V>,
@@ -31,8 +31,7 @@ pub(crate) struct Accessor<T: 'static> {
     /// Reads a value into the field. If the value is invalid, it reports that, leaves the field as it is and returns
     /// false.
     pub(crate) read: fn(&mut JobReader<'_>, NamedNode<'_>, &mut T) -> bool,
-    /// Writes the field of the first value; `None` if it is not worth a key, because the second value, which has all
-    /// defaults, has the same.
+    /// Writes the field of the first value. `None` if it equals the field of the second value, which has all defaults.
     pub(crate) write: fn(&T, &T) -> Option<Json>,
 }
 
@@ -55,7 +54,7 @@ impl JobReader<'_> {
     }
 }
 
-/// Writes a record without the keys that say the same as `defaults`.
+/// Writes a record without the keys that equal `defaults`.
 pub(crate) fn write_record<T: KeyedRecord>(record: &T, defaults: &T) -> Json {
     let mut map = Map::new();
     for (key, accessor) in T::TABLE.keys.iter().zip(T::FIELDS) {
@@ -66,7 +65,7 @@ pub(crate) fn write_record<T: KeyedRecord>(record: &T, defaults: &T) -> Json {
     Json::Object(map)
 }
 
-/// A key of a `record!`, whose codec gives the shape.
+/// A key of a `record!`. The codec supplies the shape.
 pub(super) const fn key(name: &'static str, doc: &'static str) -> KeySpec {
     KeySpec::new(name, ValueShape::Null, doc)
 }

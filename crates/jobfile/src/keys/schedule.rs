@@ -2,7 +2,7 @@
 
 use super::{IDENTIFIER, KeySpec, KeyTable, ValueShape};
 
-/// What `schedule` can be.
+/// The values of `schedule`.
 pub const WHEN: ValueShape = ValueShape::Either(&[
     ValueShape::Text,
     ValueShape::Map(&SCHEDULE),
@@ -28,12 +28,12 @@ const ZONE: KeySpec = KeySpec::new("timezone", ValueShape::Text, "IANA zone of d
 const CALENDAR: KeySpec =
     KeySpec::new("calendar", ValueShape::Text, "Only on these days, such as `Mon-Fri` or `us-business - freeze`.");
 const DATE_SHIFT: KeySpec =
-    KeySpec::new("date_shift", DAYS, "Plain days from the calendar day to the day meant; belongs to `daily`.")
+    KeySpec::new("date_shift", DAYS, "Days from the calendar day to the day of the run; only with `daily`.")
         .default("0");
 const CALENDAR_SHIFT: KeySpec = KeySpec::new(
     "calendar_shift",
     DAYS,
-    "Days of the calendar from the calendar day to the day meant; belongs to `daily`.",
+    "Calendar days from the calendar day to the day of the run; only with `daily`.",
 )
 .also(&["cal_shift"])
 .default("0");
@@ -42,7 +42,7 @@ const CALENDAR_SHIFT: KeySpec = KeySpec::new(
 pub static SCHEDULE: KeyTable = KeyTable {
     name: "schedule",
     noun: "a schedule",
-    doc: "One schedule: exactly one kind (`cron`, `every`, `daily` …, or named cron fields), and what all kinds share.",
+    doc: "One schedule: exactly one kind (`cron`, `every`, `daily` …, or named cron fields), and keys that all kinds share.",
     one_of: &[
         &["cron"],
         &["every"],
@@ -75,7 +75,7 @@ pub static SCHEDULE: KeyTable = KeyTable {
         KeySpec::new("daily_interval", ValueShape::Map(&DAILY_INTERVAL), "At steps inside a window on each day.")
             .also(&["daily-interval"]),
         KeySpec::new("at", MOMENTS, "At these instants."),
-        KeySpec::new("triggered", ValueShape::True, "Never by time: only when someone starts a run."),
+        KeySpec::new("triggered", ValueShape::True, "Never by time, only by hand, by an action or by a message."),
         KeySpec::new("never", ValueShape::True, "Never."),
         KeySpec::new("reboot", ValueShape::True, "Once when a node starts."),
         KeySpec::new("year", ValueShape::Value, "Years, such as `2026` or `*/2`."),
@@ -190,8 +190,12 @@ pub static APSIS_TYPED: KeyTable = KeyTable {
     doc: "A schedule as Apsis writes it.",
     one_of: &[],
     keys: &[
-        KeySpec::new("type", ValueShape::Word(&["interval", "daily", "daily-interval", "explicit"]), "Its kind.")
-            .required(),
+        KeySpec::new(
+            "type",
+            ValueShape::Word(&["interval", "daily", "daily-interval", "explicit"]),
+            "Kind of the schedule.",
+        )
+        .required(),
         KeySpec::new("tz", ValueShape::Text, "IANA zone.").also(&["timezone"]),
         KeySpec::new("daytime", TIMES, "Times of day, for `daily`."),
         CALENDAR,
@@ -236,7 +240,7 @@ pub static APSIS_STOP: KeyTable = KeyTable {
     doc: "When runs are stopped, as Apsis writes it.",
     one_of: &[],
     keys: &[
-        KeySpec::new("type", ValueShape::Word(&["duration", "daytime"]), "Its kind.").required(),
+        KeySpec::new("type", ValueShape::Word(&["duration", "daytime"]), "Kind of the stop.").required(),
         KeySpec::new("duration", ValueShape::Span, "Time from the nominal time to the stop, for `duration`."),
         KeySpec::new("daytime", ValueShape::Time, "At the next such time of day, for `daytime`."),
         KeySpec::new("tz", ValueShape::Text, "Must be the schedule's zone.").also(&["timezone"]),

@@ -48,7 +48,7 @@ pub static PROGRAM: KeyTable = KeyTable {
             ValueShape::Either(&[ValueShape::True, ValueShape::Null, ValueShape::Span, ValueShape::Map(&NOOP)]),
             "Does nothing for the given time.",
         ),
-        KeySpec::new("plugin", ValueShape::Map(&PLUGIN), "An executable that speaks the plug-in protocol.")
+        KeySpec::new("plugin", ValueShape::Map(&PLUGIN), "An executable that implements the plug-in protocol.")
             .needs(Feature::PluginProgram),
     ],
 };
@@ -133,7 +133,7 @@ pub static NOOP: KeyTable = KeyTable {
 pub static PLUGIN: KeyTable = KeyTable {
     name: "plugin",
     noun: "`plugin`",
-    doc: "An executable that speaks the plug-in protocol.",
+    doc: "An executable that implements the plug-in protocol.",
     one_of: &[],
     keys: &[
         KeySpec::new("command", ValueShape::Text, "Path or name of the executable.").required(),
@@ -250,21 +250,17 @@ pub static ACTION: KeyTable = KeyTable {
     doc: "What happens when a run enters a state.",
     one_of: &[&["run"], &["webhook"], &["email"], &["command"], &["publish"]],
     keys: &[
-        KeySpec::new(
-            "run",
-            ValueShape::Either(&[ValueShape::Text, ValueShape::Map(&RUN)]),
-            "A run of a job is created.",
-        )
-        .needs(Feature::RunAction),
-        KeySpec::new("webhook", ValueShape::Either(&[URL, ValueShape::Map(&WEBHOOK)]), "A request is sent.")
+        KeySpec::new("run", ValueShape::Either(&[ValueShape::Text, ValueShape::Map(&RUN)]), "Creates a run of a job.")
+            .needs(Feature::RunAction),
+        KeySpec::new("webhook", ValueShape::Either(&[URL, ValueShape::Map(&WEBHOOK)]), "Sends an HTTP request.")
             .needs(Feature::WebhookAction),
-        KeySpec::new("email", ValueShape::Map(&EMAIL), "A mail is sent.").needs(Feature::EmailAction),
-        KeySpec::new("command", ValueShape::Template, "A shell command runs on the node.")
+        KeySpec::new("email", ValueShape::Map(&EMAIL), "Sends an email.").needs(Feature::EmailAction),
+        KeySpec::new("command", ValueShape::Template, "Runs a shell command on the node.")
             .needs(Feature::CommandAction),
         KeySpec::new(
             "publish",
             ValueShape::Either(&[CHANNEL, ValueShape::Map(&PUBLISH)]),
-            "A message goes to a channel.",
+            "Publishes a message to a channel.",
         )
         .needs(Feature::PublishAction),
     ],
@@ -274,7 +270,7 @@ pub static ACTION: KeyTable = KeyTable {
 pub static RUN: KeyTable = KeyTable {
     name: "run",
     noun: "`run`",
-    doc: "A run of a job is created.",
+    doc: "Creates a run of a job.",
     one_of: &[],
     keys: &[
         KeySpec::new("job", ValueShape::Template, "Id of the job.").required(),
@@ -284,7 +280,7 @@ pub static RUN: KeyTable = KeyTable {
 
 record! {
     /// `webhook` as a map.
-    pub static WEBHOOK: HttpTarget = "webhook", "`webhook`", "A request is sent.";
+    pub static WEBHOOK: HttpTarget = "webhook", "`webhook`", "Sends an HTTP request.";
     always url = codec::URL => key("url", "URL of the request.").required();
     value method = codec::METHOD => key("method", "The method.").default("POST");
     value headers = codec::HEADERS => key("headers", "Headers to send.");
@@ -295,7 +291,7 @@ record! {
 pub static EMAIL: KeyTable = KeyTable {
     name: "email",
     noun: "`email`",
-    doc: "A mail is sent.",
+    doc: "Sends an email.",
     one_of: &[],
     keys: &[
         KeySpec::new("to", ValueShape::Either(&[ADDRESS, ValueShape::Some(&ADDRESS)]), "Receivers.").required(),
@@ -311,7 +307,7 @@ const ADDRESS: ValueShape =
 pub static PUBLISH: KeyTable = KeyTable {
     name: "publish",
     noun: "`publish`",
-    doc: "A message goes to a channel.",
+    doc: "Publishes a message to a channel.",
     one_of: &[],
     keys: &[
         KeySpec::new("channel", CHANNEL, "The channel.").required(),

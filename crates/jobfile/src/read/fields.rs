@@ -94,9 +94,9 @@ impl JobReader<'_> {
             (Some(first), Some(second)) => {
                 let (first, second) =
                     if first.key_span.start <= second.key_span.start { (first, second) } else { (second, first) };
-                let message = format!("`{}` cannot stand beside `{}`", second.key, first.key);
+                let message = format!("`{}` cannot be combined with `{}`", second.key, first.key);
                 let mistake = self.mistake(&second.key_span, message).related(first.key_span.clone(), "first here");
-                self.report(mistake.hint(format!("{} says one of them", table.noun)));
+                self.report(mistake.hint(format!("{} has exactly one of them", table.noun)));
             }
             (None, _) if !table.one_of.is_empty() => {
                 let names: Vec<String> = table

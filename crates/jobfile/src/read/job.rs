@@ -32,7 +32,7 @@ impl JobReader<'_> {
         let name = self.text(item)?;
         if matches!(name.to_lowercase().as_str(), "yes" | "no" | "on" | "off" | "true" | "false" | "none") {
             let message = format!("{} would be the name of a lock", quoted(name));
-            return self.refuse(item, message, "write `true` for a lock of the job's own, `false` for none");
+            return self.refuse(item, message, "write `true` for the job's own lock, `false` for none");
         }
         if name.is_empty() || name.len() > LockName::MAX {
             let message =
@@ -74,7 +74,7 @@ impl JobReader<'_> {
         match mask {
             Some(mask) if !is_decimal => Some(mask),
             Some(_) => {
-                let message = format!("`umask` is the number {digits}, and it is unclear whether octal is meant");
+                let message = format!("`umask` is the number {digits}, which may be decimal or octal");
                 self.refuse(item, message, format!("write `\"0{digits}\"` or `0o{digits}`"))
             }
             None => self.wrong(item, "a mask in octal digits, at most 777", "\"022\""),

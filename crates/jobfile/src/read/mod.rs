@@ -33,7 +33,6 @@ use crate::yaml::{self, YamlNode, YamlValue};
 /// What the reader depends on besides the text.
 #[derive(Debug, Clone, Copy)]
 pub struct Options<'z> {
-    /// All time zones.
     pub zones: &'z ZoneRegistry,
 }
 
@@ -61,15 +60,15 @@ pub struct JobRead {
 /// Hint for a file without a job.
 const EMPTY_HINT: &str = "a job needs at least a program, such as `program: echo hello`";
 
-/// Reads a job file. `file` is the name that mistakes use. A key that this version does not carry out is a mistake.
+/// Reads a job file. `file` is the name that mistakes use. A key that this version does not support is a mistake.
 pub fn read_job(file: &str, text: &str, options: &Options<'_>) -> JobRead {
     let (root, mistakes) = yaml::parse(file, text);
     read_tree(root, text, JobReader::new(file, text, options.zones, mistakes))
 }
 
-/// Reads the definition of a stored job. It was accepted once, perhaps by another version, so neither its size nor a
-/// feature that this version does not carry out makes it unreadable: the job keeps its schedule, and
-/// [`Job::unsupported`] says what has to be reported about it.
+/// Reads the definition of a stored job. It was accepted once, perhaps by another version, so neither its size nor an
+/// unsupported feature makes it unreadable: the job keeps its schedule, and [`Job::unsupported`] lists what has to be
+/// reported about it.
 pub fn read_stored_job(id: &str, text: &str, options: &Options<'_>) -> JobRead {
     let (root, mistakes) = yaml::parse_any_size(id, text);
     read_tree(root, text, JobReader::new(id, text, options.zones, mistakes).accepting_unsupported())
@@ -125,7 +124,7 @@ fn plain(text: &str) -> YamlNode {
     YamlNode { value: YamlValue::Scalar(scalar), span: 0..text.len() }
 }
 
-/// A word of a message in backticks, shortened.
+/// A text in backticks, shortened, for messages.
 fn quoted(text: &str) -> String {
     format!("`{}`", shortened(text))
 }

@@ -7,7 +7,6 @@ use cronhold_schedule::text::shortened;
 use super::reader::{JobReader, NamedNode};
 use crate::yaml::{YamlEntry, YamlValue};
 
-/// A rule for names.
 pub(super) type NameCheck = fn(&str) -> Result<(), TextError>;
 
 impl JobReader<'_> {

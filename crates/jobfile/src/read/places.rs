@@ -19,7 +19,7 @@ impl JobPlaces {
         Self { root, first_lines }
     }
 
-    /// The places of a text that holds schedules alone, under the paths that they have in a job file.
+    /// The positions in a text that contains only schedules, under the paths that they have in a job file.
     pub(super) fn of_schedules(root: YamlNode, text: &str) -> Self {
         let span = root.span.clone();
         let entry = YamlEntry { key: "schedule".to_owned(), key_span: span.start..span.start, value: root };
@@ -74,7 +74,7 @@ impl JobPlaces {
     }
 }
 
-/// The places of a text that is read for its places alone.
+/// The positions in a text that is parsed only for them.
 #[cfg(test)]
 fn places(text: &str) -> JobPlaces {
     JobPlaces::new(yaml::parse("x.yaml", text).0, text)

@@ -24,7 +24,7 @@ pub(crate) struct JobReader<'t> {
     pub(super) params: BTreeSet<String>,
     /// The scope that is being read, which decides which other names templates may use.
     pub(super) scope: TemplateScope,
-    /// Whether a key that this version does not carry out is a mistake.
+    /// Whether an unsupported key is a mistake.
     refuses_unsupported: bool,
     mistakes: Vec<Mistake>,
 }
@@ -34,7 +34,6 @@ pub(crate) struct JobReader<'t> {
 pub(crate) struct NamedNode<'n> {
     /// Its key, or the key of its list.
     pub(crate) name: &'n str,
-    /// The value.
     pub(crate) node: &'n YamlNode,
 }
 
@@ -63,7 +62,7 @@ impl<'t> JobReader<'t> {
         }
     }
 
-    /// A reader that accepts keys that this version does not carry out.
+    /// A reader that accepts unsupported keys.
     pub(crate) fn accepting_unsupported(self) -> Self {
         Self { refuses_unsupported: false, ..self }
     }
@@ -84,7 +83,7 @@ impl<'t> JobReader<'t> {
         self.mistakes.len() >= yaml::MISTAKES_MAX
     }
 
-    /// Refuses a key that this version does not carry out.
+    /// Rejects a key that this version does not support.
     pub(crate) fn report_unsupported(&mut self, key: &KeySpec, entry: &YamlEntry) {
         if let (true, Some(feature)) = (self.refuses_unsupported, key.unsupported()) {
             self.report(Mistake::unsupported(self.file, entry.key_span.clone(), feature));
@@ -143,14 +142,14 @@ impl<'t> JobReader<'t> {
         }
     }
 
-    /// A text. A number is read as its text; a boolean is a mistake, because it is more likely a slip.
+    /// A text. A number is read as its text; a boolean is a mistake, because it is more likely unintended.
     pub(crate) fn text<'n>(&mut self, item: NamedNode<'n>) -> Option<&'n str> {
         match &item.node.value {
             YamlValue::Scalar(scalar) => match scalar.kind() {
                 ScalarKind::Bool(value) => self.refuse(
                     item,
                     format!("`{}` must be a text, but is `{value}`", item.name),
-                    format!("quote it if the word is meant: \"{value}\""),
+                    format!("quote it if a text is intended: \"{value}\""),
                 ),
                 _ => self.not_empty(item, scalar),
             },

@@ -102,7 +102,7 @@ impl JobReader<'_> {
             if let Some(item) = fields.get(key)
                 && fields.get(kind).is_none()
             {
-                let message = format!("`{key}` only has a meaning beside `{kind}`");
+                let message = format!("`{key}` is only allowed with `{kind}`");
                 return self.refuse(item, message, "leave it out");
             }
         }

@@ -1,5 +1,5 @@
-//! Reads templates and expressions, and checks that every name in them will be bound. `cronhold_core::job::TemplateScope`
-//! says which names are bound in which key.
+//! Reads templates and expressions, and checks that every name in them will be bound.
+//! `cronhold_core::job::TemplateScope` defines which names are bound in which key.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -115,7 +115,7 @@ impl JobReader<'_> {
             names.push(name);
         }
         let listed = names.join(", ");
-        let message = format!("nothing binds the name `{name}`");
+        let message = format!("unknown name `{name}`");
         if self.params.contains(name) {
             let hint = format!("params have no values before there is a run; here it can be {listed}");
             return (format!("{message} here"), hint);
@@ -124,7 +124,7 @@ impl JobReader<'_> {
             let places: Vec<&str> = known.scopes.iter().map(|scope| scope.noun()).collect();
             return (
                 format!("{message} here"),
-                format!("it is known in {}; here it can be {listed}", places.join(", ")),
+                format!("it is available in {}; here it can be {listed}", places.join(", ")),
             );
         }
         let hint = match did_you_mean(name, names.iter().copied()) {

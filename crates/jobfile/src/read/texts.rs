@@ -18,7 +18,7 @@ impl JobReader<'_> {
     pub(crate) fn some_span(&mut self, item: NamedNode<'_>) -> Option<Span> {
         let span = self.span(item)?;
         if span.is_zero() {
-            return self.refuse(item, format!("`{}` must be more than no time", item.name), "write for example `30s`");
+            return self.refuse(item, format!("`{}` must be longer than zero", item.name), "write for example `30s`");
         }
         Some(span)
     }

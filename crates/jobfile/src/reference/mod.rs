@@ -1,4 +1,4 @@
-//! Documents that are generated from the tables of keys: a JSON Schema for editors and a reference for people.
+//! Documents that are generated from the tables of keys: a JSON Schema for editors and a reference for users.
 
 mod markdown;
 mod schema;

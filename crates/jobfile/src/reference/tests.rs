@@ -26,7 +26,7 @@ impl Validator {
         Self { schemas, root }
     }
 
-    /// What the schema has against a value; none when it is valid.
+    /// The schema's error for a value; `None` if it is valid.
     fn error(&self, value: &Value) -> Option<String> {
         self.schemas.validate(value, self.root).err().map(|error| format!("{error:#}"))
     }
@@ -66,7 +66,7 @@ fn good_files_fit_the_schema() {
 }
 
 #[test]
-fn schema_and_reader_refuse_the_same() {
+fn schema_and_reader_reject_the_same() {
     let validator = Validator::new();
     for text in [
         "{}",

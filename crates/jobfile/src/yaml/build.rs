@@ -22,7 +22,7 @@ pub(crate) fn parse(file: &str, text: &str) -> (Option<YamlNode>, Vec<Mistake>) 
     parse_any_size(file, text)
 }
 
-/// The same without a limit of the size, for a text that was accepted before and may be longer in its stored form.
+/// Like `parse` without a size limit, for a text that was accepted before and may be longer in its stored form.
 pub(crate) fn parse_any_size(file: &str, text: &str) -> (Option<YamlNode>, Vec<Mistake>) {
     let mut builder = TreeBuilder::new(file, text);
     let options = granit_parser::options! { emit_unresolved_aliases: true, emit_comments: false };
@@ -115,8 +115,8 @@ impl<'t> TreeBuilder<'t> {
                 self.documents += 1;
                 if self.documents > 1 {
                     let mistake =
-                        Mistake::new(self.file, at, "a file holds one job, but a second document begins here")
-                            .hint("put the second job into a file of its own");
+                        Mistake::new(self.file, at, "a file contains one job, but a second document begins here")
+                            .hint("move the second job to a separate file");
                     return self.stop(mistake);
                 }
             }
@@ -152,12 +152,12 @@ impl<'t> TreeBuilder<'t> {
         Ok(())
     }
 
-    /// Reports tags that ask for more than plain values, which are not supported.
+    /// Reports tags, which are not supported except for plain values.
     fn tagged(&mut self, tag: Option<&Tag>, at: &Range<usize>) {
         let plain = ["str", "int", "float", "bool", "null", "seq", "map"];
         if tag.is_some_and(|tag| !plain.iter().any(|known| tag.is_yaml_core_schema_tag(known))) {
             let mistake = Mistake::new(self.file, at.clone(), "a tag has no meaning in a job file");
-            self.report(mistake.hint("leave out the word that begins with `!`, or quote the text if it is part of it"));
+            self.report(mistake.hint("remove the tag that begins with `!`, or quote the text if it is part of it"));
         }
     }
 
@@ -200,7 +200,7 @@ impl<'t> TreeBuilder<'t> {
         let mut kept: Vec<YamlEntry> = Vec::with_capacity(entries.len());
         for entry in entries {
             if let Some(first) = seen.get(&entry.key) {
-                let mistake = Mistake::new(self.file, entry.key_span, format!("the key `{}` stands twice", entry.key))
+                let mistake = Mistake::new(self.file, entry.key_span, format!("duplicate key `{}`", entry.key))
                     .hint("keep one of them")
                     .related(first.clone(), "first here");
                 self.report(mistake);
@@ -237,7 +237,7 @@ impl<'t> TreeBuilder<'t> {
 
     fn alias(&mut self, anchor: usize, at: Range<usize>) -> Result<(), StopReading> {
         let Some((node, extent)) = self.anchors.get(&anchor) else {
-            let mistake = Mistake::new(self.file, at, "this alias stands inside the value that it names");
+            let mistake = Mistake::new(self.file, at, "this alias refers to a value that contains it");
             return self.stop(mistake);
         };
         if self.stack.len() + extent.height > DEPTH_MAX {
@@ -344,7 +344,7 @@ fn too_deep(file: &str, at: Range<usize>) -> Mistake {
 }
 
 fn too_many(file: &str, at: Range<usize>) -> Mistake {
-    Mistake::new(file, at, format!("the file holds more than {NODES_MAX} values, aliases counted in full"))
+    Mistake::new(file, at, format!("the file contains more than {NODES_MAX} values, aliases counted in full"))
 }
 
 /// A syntax error of the parser, with a hint for the most frequent causes.
@@ -358,15 +358,15 @@ fn syntax(file: &str, text: &str, error: &ScanError) -> Mistake {
     let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
     let line = text[line_start..].lines().next().unwrap_or_default();
     let hint = if line.contains("{{") {
-        "a text with `{{ … }}` needs quotes when it begins with it, or stands inside `[…]` or `{…}`"
+        "a text needs quotes if it begins with `{{ … }}`, or contains it inside `[…]` or `{…}`"
     } else if line.contains('\t') {
         "indent with spaces; YAML does not allow tabs there"
     } else {
         match error.kind() {
             _ if error.info().contains("quote") => "close the quote, and write a quote inside it as `''` or `\\\"`",
             ErrorKind::UnclosedFlowCollection { .. } => "close the bracket",
-            _ if line.matches(": ").count() > 1 => "a text that holds `: ` needs quotes",
-            _ => "keys of one map stand under each other; a text with special characters needs quotes",
+            _ if line.matches(": ").count() > 1 => "a text that contains `: ` needs quotes",
+            _ => "keys of one map have the same indentation; a text with special characters needs quotes",
         }
     };
     mistake.hint(hint)
@@ -423,11 +423,11 @@ mod tests {
     #[test]
     fn syntax_mistakes_have_their_place() {
         for (text, expected) in [
-            ("a: 1\nb: 2\na: 3", "`a` the key `a` stands twice"),
+            ("a: 1\nb: 2\na: 3", "`a` duplicate key `a`"),
             ("a: {{ x }}", "`{{ x }}` without quotes YAML reads `{{ … }}` as a map"),
             ("a: *x", "`*x` there is no anchor `&x` before this alias"),
-            ("a: &x [*x]", "`*x` this alias stands inside the value that it names"),
-            ("a: 1\n---\nb: 2", "`---` a file holds one job, but a second document begins here"),
+            ("a: &x [*x]", "`*x` this alias refers to a value that contains it"),
+            ("a: 1\n---\nb: 2", "`---` a file contains one job, but a second document begins here"),
             ("[a]: 1", "`[a]` a key must be a text, but this is a list"),
             ("a: {<<: 1}", "`1` `<<` needs a map, or a list of maps"),
         ] {
@@ -436,13 +436,13 @@ mod tests {
     }
 
     #[test]
-    fn exponential_aliases_are_refused() {
+    fn exponential_aliases_are_rejected() {
         let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..12 {
             let items = vec![format!("*a{}", level - 1); 10].join(", ");
             text.push_str(&format!("a{level}: &a{level} [{items}]\n"));
         }
-        assert!(first_mistake(&text).ends_with("the file holds more than 100000 values, aliases counted in full"));
+        assert!(first_mistake(&text).ends_with("the file contains more than 100000 values, aliases counted in full"));
         let mut text = "a0: &a0 [x]\n".to_owned();
         for level in 1..100 {
             text.push_str(&format!("a{level}: &a{level} [*a{}]\n", level - 1));

@@ -31,7 +31,6 @@ pub(crate) const MISTAKES_MAX: usize = 100;
 /// A value and its place in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct YamlNode {
-    /// The value.
     pub(crate) value: YamlValue,
     /// Byte range in the file.
     pub(crate) span: Range<usize>,
@@ -44,7 +43,6 @@ pub(crate) enum YamlValue {
     Null,
     /// A text, number or boolean.
     Scalar(YamlScalar),
-    /// A list.
     List(Vec<YamlNode>),
     /// A map, with its entries in the order of the file.
     ///

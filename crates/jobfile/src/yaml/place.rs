@@ -30,8 +30,8 @@ fn shifted(span: &Range<usize>, by: usize, at: &Range<usize>) -> Range<usize> {
     start..(span.start + by + at.end).clamp(start, span.end)
 }
 
-/// In a block after `|` the lines of the text are the lines of the file from the first one with content on, each with
-/// its indentation cut off.
+/// In a block after `|`, the lines of the text are the lines of the file from the first one with content, each without
+/// its indentation.
 fn literal(source: &str, span: &Range<usize>, text: &str, at: &Range<usize>) -> Option<Range<usize>> {
     let before = text.get(..at.start)?;
     let line_number = before.matches('\n').count();

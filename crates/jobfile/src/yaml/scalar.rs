@@ -1,6 +1,6 @@
-//! Which plain texts are numbers. The rules are stricter than YAML's, whose result often surprises people.
+//! Which plain texts are numbers. The rules are stricter than YAML's, whose result often surprises users.
 
-/// The whole number that a plain text is: decimal without leading zeros, `0o17` or `0x1f`.
+/// The integer value of a plain text: decimal without leading zeros, `0o17` or `0x1f`.
 ///
 /// `017` is 17 in YAML 1.2 and 15 in YAML 1.1; because the intent is unclear, it is read as a text.
 pub(crate) fn integer(text: &str) -> Option<i64> {
@@ -25,7 +25,7 @@ pub(crate) fn integer(text: &str) -> Option<i64> {
     Some(if negative { -number } else { number })
 }
 
-/// The number that a plain text is, when it has a point or an exponent. Infinity and `.nan` are texts.
+/// The value of a plain text with a point or an exponent. Infinity and `.nan` are texts.
 pub(crate) fn float(text: &str) -> Option<f64> {
     let digits = text.trim_start_matches(['-', '+']);
     let shaped = text.len() - digits.len() <= 1

@@ -85,8 +85,8 @@ fn indent(depth: usize, text: &mut String) {
     text.extend(std::iter::repeat_n("  ", depth));
 }
 
-/// A text on one line: without quotes if no reader of YAML can take it for anything else, else quoted as in JSON, which
-/// is YAML as well.
+/// A text on one line: without quotes if no YAML parser can mistake it for something else, otherwise quoted as in JSON,
+/// which is valid YAML.
 fn one_line(text: &str) -> String {
     let starts_plain = text.starts_with(|first: char| first.is_ascii_alphabetic() || matches!(first, '_' | '/' | '.'));
     let is_plain = starts_plain
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_is_written_as_people_write_it() {
+    fn job_is_written_in_common_style() {
         let text = "{schedule: '0 3 * * *', program: \"cd /srv\\n./backup --all\\n\", labels: [nightly]}";
         let job = read_job("job", text, &Options::default()).job.expect("good");
         let expected =

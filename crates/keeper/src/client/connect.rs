@@ -56,7 +56,7 @@ impl Connector {
         let until = clock() + START_WAIT;
         let mut wait = RETRY_MIN;
         while clock() < until && !is_stopping.load(Ordering::Relaxed) {
-            // Looked at before the attempt, so that the keeper had every chance before the client gives up.
+            // Checked before the attempt, so that the keeper has every chance before the client gives up.
             let ended = end.try_recv();
             if let Some(connection) = self.try_connect(&dir)? {
                 return Ok(connection);

@@ -80,9 +80,9 @@ impl KeeperConnection {
         self.write().map_err(ConnectionError::Socket)
     }
 
-    /// Waits until a message comes, the wakeup is notified or more can be sent, and returns what came.
+    /// Waits until a message arrives, the wakeup is notified or more can be sent, and returns the messages.
     pub(super) fn receive(&mut self, wakeup: &Wakeup) -> Result<Vec<FromKeeper>, ConnectionError> {
-        // The list often comes with the hello, and nothing may come after it for a long time.
+        // The list often arrives with the hello, and there may be no further message for a long time.
         let messages = self.messages()?;
         if !messages.is_empty() {
             return Ok(messages);
@@ -95,12 +95,12 @@ impl KeeperConnection {
             wakeup.clear();
         }
         let is_closed = is_readable && self.read().map_or_else(|error| !is_transient(&error), |count| count == 0);
-        // Messages that came before the close are handled first; the next call finds the connection closed again.
+        // Messages that arrived before the close are handled first; the next call finds the connection closed again.
         let messages = self.messages()?;
         if messages.is_empty() && is_closed { Err(ConnectionError::Closed) } else { Ok(messages) }
     }
 
-    /// All complete messages that came.
+    /// All complete messages that have arrived.
     fn messages(&mut self) -> Result<Vec<FromKeeper>, ConnectionError> {
         let mut messages = Vec::new();
         loop {

@@ -13,20 +13,10 @@ use crate::frames::FrameError;
 pub enum ConnectionError {
     /// The keeper's directory cannot be created or opened.
     #[error("cannot open the keeper's directory {}: {source}", path.display())]
-    Directory {
-        /// The directory.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
+    Directory { path: PathBuf, source: io::Error },
     /// Something other than an absent keeper prevents the connection.
     #[error("cannot connect to the keeper at {}: {source}", socket.display())]
-    Connect {
-        /// The socket.
-        socket: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
+    Connect { socket: PathBuf, source: io::Error },
     /// The keeper's process could not be created.
     #[error("cannot start the keeper: {0}")]
     Start(#[source] io::Error),
@@ -94,26 +84,22 @@ pub enum ConnectionError {
 /// What the log of a keeper that failed ends with.
 #[derive(Debug)]
 pub enum LastLogLine {
-    /// This line.
     Line {
-        /// The log.
+        /// Path of the log file.
         path: PathBuf,
-        /// The line.
         line: String,
     },
     /// Nothing, because the log cannot be written, such as on a full disk.
     Unwritable {
-        /// The log.
+        /// Path of the log file.
         path: PathBuf,
-        /// The reason.
         error: io::Error,
     },
-    /// Nothing.
     None,
 }
 
 impl fmt::Display for LastLogLine {
-    /// As the end of a sentence.
+    /// The text is the end of a sentence.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line { path, line } => write!(f, "; last line of {}: {line}", path.display()),

@@ -1,6 +1,6 @@
 //! The daemon's side of the connection to its keeper: a thread that connects, starts a keeper if there is none, and
-//! carries messages both ways. It has no queue: it asks its [`KeeperDelegate`] for a message whenever there is room,
-//! and after the connection broke the delegate decides what to send again.
+//! transfers messages in both directions. It has no queue: it takes a message from its [`KeeperDelegate`] whenever the
+//! buffer has space, and after a lost connection the delegate decides what to send again.
 
 mod connect;
 mod connection;
@@ -37,14 +37,14 @@ pub struct ClientOptions {
     pub data: PathBuf,
     /// The program that becomes a keeper when it is called as `PROGRAM keeper --data DIR`.
     pub program: PathBuf,
-    /// The daemon's version, for people.
+    /// The daemon's version, for messages.
     pub version: String,
     /// Further arguments with which a keeper is started, so that it logs as the daemon does.
     pub log_args: Vec<String>,
 }
 
-/// Supplies messages for the keeper and handles what comes from it. The client's thread calls the methods one at a
-/// time; they must not block for long.
+/// Supplies messages for the keeper and handles its messages. The client's thread calls the methods one at a time; they
+/// must not block for long.
 pub trait KeeperDelegate: Send + Sync {
     /// The next message to send; `None` if there is none now.
     fn next_message(&self) -> Option<ToKeeper>;
@@ -56,13 +56,13 @@ pub trait KeeperDelegate: Send + Sync {
 /// What happens on the connection.
 #[derive(Debug)]
 pub enum KeeperEvent {
-    /// There is a connection. The keeper's list comes next.
+    /// There is a connection. The keeper's list follows.
     Connected {
         /// The keeper's version.
         version: String,
         /// The keeper's process.
         pid: u32,
-        /// What the keeper cannot do on this machine, in words.
+        /// What the keeper cannot do on this machine, as messages.
         warnings: Vec<String>,
     },
     /// The keeper sent a message.

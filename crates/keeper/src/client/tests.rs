@@ -1,4 +1,4 @@
-//! The client against keepers that the test plays.
+//! The client against keepers that the test simulates.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ use super::{ClientOptions, ConnectionError, KeeperClient, KeeperDelegate, Keeper
 use crate::frames::{Inbox, encode};
 use crate::protocol::{FromKeeper, PROTOCOL, PROTOCOL_OLDEST, RunKey, ToKeeper};
 
-/// What has not come after this time never comes.
+/// Timeout for every event.
 const EVENT_TIMEOUT: Duration = Duration::from_secs(30);
 
 type IsConnectionError = fn(&ConnectionError) -> bool;
@@ -34,7 +34,7 @@ impl KeeperDelegate for Recorder {
     }
 }
 
-/// A client that looks for its keeper in a directory of its own.
+/// A client whose keeper has a separate directory.
 struct ClientRig {
     data: PathBuf,
     recorder: Arc<Recorder>,
@@ -148,7 +148,7 @@ fn messages_pass_both_ways_and_client_reconnects_after_close() {
     }
 }
 
-/// Nothing comes later that could wake the client.
+/// No later message could wake the client.
 #[test]
 fn list_that_comes_with_the_hello_is_received() {
     let mut rig = ClientRig::new("at-once");
@@ -195,7 +195,7 @@ fn keeper_that_does_not_speak_the_protocol_is_reported_with_its_reason() {
 #[test]
 fn keeper_that_exits_at_startup_is_reported_with_the_last_line_of_its_log() {
     let mut rig = ClientRig::new("starts");
-    // A keeper that is gone left its socket.
+    // A dead keeper left its socket behind.
     drop(rig.keeper());
     let script = rig.data.join("script");
     fs::write(&script, "#!/bin/sh\necho \"called as: $*\"\necho 'error: no room' >&2\nexit 3\n").expect("written");

@@ -26,7 +26,7 @@ pub(crate) enum JournalEntry {
     Exit { run: RunKey, end: ProgramEnd },
     /// The program was lost with an earlier keeper.
     Lost(RunKey),
-    /// The daemon has stored what became of the run.
+    /// The daemon has stored the result of the run.
     Forgotten(RunKey),
 }
 

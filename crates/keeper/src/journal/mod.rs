@@ -35,7 +35,7 @@ const FILL: usize = 256 * 1024;
 
 /// A journal that is written to.
 ///
-/// Invariant: between `end` and `size` there is room for all later lines of every open run, so that the end of a
+/// Invariant: between `end` and `size` there is space for all later lines of every open run, so that the end of a
 /// program that was started can always be recorded.
 #[derive(Debug)]
 struct Journal {
@@ -73,13 +73,13 @@ impl Journal {
         Ok(Self { file, size, end, first_end: end, open_runs, max, pending: Vec::new(), is_urgent: false })
     }
 
-    /// How many more runs there is room for.
+    /// The number of further runs that fit into the journal.
     fn room(&self) -> u64 {
         let used = self.end + self.pending.len() as u64 + self.open_runs * RUN_MAX;
         self.size.saturating_sub(used) / RUN_MAX
     }
 
-    /// Whether a new journal would have more room: because much was written since, or because it may be larger.
+    /// Whether a new journal would have more space: because much was written since, or because it may be larger.
     fn would_gain(&self) -> bool {
         self.end - self.first_end > self.size / 4 || (self.size < self.max && self.end > self.first_end)
     }

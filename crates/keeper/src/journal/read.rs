@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::entry::JournalEntry;
 use crate::protocol::{ProgramEnd, RunKey};
 
-/// What the journal says about a run.
+/// The recorded state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JournaledRun {
     /// The program may have been started; its process and the clock tick at which it began, if they were recorded.
@@ -38,7 +38,7 @@ pub(crate) fn read(bytes: &[u8]) -> JournalContents {
         rest = &rest[end + 1..];
         apply(&mut found, entry);
     }
-    // Reserved room that was not used is zeros.
+    // Reserved space that was not used is zeros.
     found.is_whole = found.boot.is_some() && rest.iter().all(|byte| *byte == 0);
     found
 }

@@ -1,5 +1,5 @@
-//! The journal that is written to, and its replacement by a new one when it has little room left. A new journal holds
-//! only the runs that are still known.
+//! The journal that is written to, and its replacement by a new one when it has little space left. A new journal
+//! contains only the runs that are still known.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,7 +17,7 @@ pub(crate) struct RotatingJournal {
     journal: Journal,
     /// The keeper's directory.
     folder: OwnedFd,
-    /// Which start of the machine this is.
+    /// The id of the current boot.
     boot: String,
     /// How large a journal may become.
     max: u64,
@@ -33,7 +33,7 @@ impl RotatingJournal {
         Ok(Self { journal, folder, boot, max, not_before: 0 })
     }
 
-    /// How many more runs there is room for.
+    /// The number of further runs that fit into the journal.
     pub(crate) fn room(&self) -> u64 {
         self.journal.room()
     }
@@ -53,7 +53,7 @@ impl RotatingJournal {
         self.journal.commit()
     }
 
-    /// Replaces the journal by a new one, if that has more room.
+    /// Replaces the journal by a new one, if that has more space.
     pub(crate) fn rotate(&mut self, table: &ProgramTable, now: u64) {
         if !self.journal.would_gain() || now < self.not_before {
             return;

@@ -1,5 +1,5 @@
-//! Connections to daemons. One daemon is in charge; a new one that says hello takes over from the old one, which is
-//! gone or will notice. A connection that has not said hello yet is pending.
+//! Connections to daemons. One daemon is in charge; a new one that sends a hello replaces the old one, which is gone or
+//! will notice. A connection that has not sent a hello yet is pending.
 
 use std::os::fd::OwnedFd;
 
@@ -20,13 +20,13 @@ const FAREWELL: u64 = 1_000_000;
 #[derive(Debug)]
 pub(super) struct DaemonLinks {
     listener: OwnedFd,
-    /// The keeper's version, for people.
+    /// The keeper's version, for messages.
     version: String,
     pending: Option<DaemonConnection>,
     daemon: Option<DaemonConnection>,
     /// The protocols of the last daemon with which none was in common, so that it is logged once.
     unknown_protocol: Option<(u32, u32)>,
-    /// When news were last sent.
+    /// When reports were last sent.
     last_sent: u64,
 }
 
@@ -61,7 +61,7 @@ impl DaemonLinks {
     }
 
     /// Receives the first message of a pending connection. Returns whether it is in charge now. What was not sent to
-    /// the daemon before it is in the list that the new one got.
+    /// the previous daemon is in the list that the new one received.
     pub(super) fn receive_hello(&mut self, programs: &Supervisor) -> bool {
         let Some(mut connection) = self.pending.take() else { return false };
         match connection.receive().and_then(|()| connection.next()) {
@@ -88,7 +88,7 @@ impl DaemonLinks {
             .add(&self.hello(programs))
             .and_then(|()| if is_known { send_list(&mut connection, &programs.list()) } else { connection.flush() });
         if !is_known {
-            // Such a daemon comes again every two seconds as long as a program runs.
+            // Such a daemon reconnects every two seconds as long as a program runs.
             if self.unknown_protocol.replace((oldest, newest)) != Some((oldest, newest)) {
                 log::line(&format!(
                     "a daemon of version {version} speaks only unknown protocols, {oldest} to {newest}"
@@ -130,7 +130,7 @@ impl DaemonLinks {
         }
     }
 
-    /// Sends news to the daemon. Without one they are in the list of the next.
+    /// Sends reports to the daemon. Without a daemon they are in the list for the next one.
     pub(super) fn send(&mut self, news: &[FromKeeper], may_read: bool, events: &Events) {
         self.last_sent = clock::now();
         for message in news {
@@ -166,7 +166,8 @@ impl DaemonLinks {
         self.daemon = None;
     }
 
-    /// Lets the daemon read the rest of what was sent, for a limited time. The next keeper lists what it does not read.
+    /// Waits for the daemon to read the remaining messages, for a limited time. The next keeper lists what it does not
+    /// read.
     pub(super) fn say_farewell(&mut self, events: &mut Events) {
         let until = clock::now() + FAREWELL;
         while let Some(connection) = self.daemon.as_mut()

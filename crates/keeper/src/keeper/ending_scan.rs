@@ -1,6 +1,6 @@
-//! Ends programs that are due to end: the signal that asks, the kill of everything that belongs to a run, and the check
-//! that nothing of it is left. All processes are scanned before anything is signalled, because a process whose parent
-//! has ended cannot be attributed to its run unless it was known before. All runs of a turn share one scan.
+//! Ends programs that are due to end: the stop signal, the kill of everything that belongs to a run, and the check that
+//! nothing of it is left. All processes are scanned before anything is signalled, because a process whose parent has
+//! ended cannot be attributed to its run unless it was known before. All runs of a turn share one scan.
 
 use std::io;
 
@@ -19,7 +19,7 @@ const SCAN_SHARE: u64 = 4;
 /// Ends programs, and limits how often all processes are scanned for that.
 #[derive(Debug, Default)]
 pub(super) struct EndingScan {
-    /// No scan takes place before this time, except for the signal that asks a program to end.
+    /// No scan takes place before this time, except for a stop signal.
     not_before: u64,
 }
 
@@ -126,7 +126,7 @@ fn carry_out(
 pub(super) fn signal_group(pid: Option<i32>, signal: i32) {
     let Some(pid) = pid.and_then(Pid::from_raw) else { return };
     match Signal::from_named_raw(signal) {
-        // The group may be dead already, which SIGCHLD tells.
+        // The group may be dead already, which SIGCHLD reports.
         Some(signal) => drop(kill_process_group(pid, signal)),
         None => log::line(&format!("signal {signal} cannot be sent")),
     }

@@ -1,4 +1,4 @@
-//! Launches that the daemon asked for and that are not in the journal yet.
+//! Launches that the daemon requested and that are not in the journal yet.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -9,7 +9,7 @@ const QUEUE_MAX: usize = 4_096;
 /// Programs that are started in one turn, so that exits and stops do not wait for all that are due at once.
 pub(crate) const BATCH: usize = 64;
 
-/// Launches in the order in which they came.
+/// Launches in order of arrival.
 ///
 /// Invariant: `runs` holds exactly the runs of `launches`.
 #[derive(Debug, Default)]

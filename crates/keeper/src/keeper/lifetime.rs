@@ -1,5 +1,5 @@
-//! When the keeper ends: after some time without programs and without a daemon, or, once it was asked to, as soon as no
-//! program runs.
+//! When the keeper ends: after some time without programs and without a daemon, or, once it was asked to retire, as
+//! soon as no program runs.
 
 use std::time::Duration;
 

@@ -20,11 +20,10 @@ use crate::recover::recover;
 use crate::spawn::Spawner;
 use crate::{KeeperError, Options, clock, log};
 
-/// While launches wait, news are sent only this often, in microseconds: each costs the daemon some work, and programs
-/// that are due need the processors more.
+/// While launches wait, reports are sent only this often, in microseconds: each costs the daemon some work, and
+/// programs that are due need the processors more.
 const NEWS_WAIT: u64 = 200_000;
 
-/// A keeper.
 #[derive(Debug)]
 struct Keeper {
     home: Home,
@@ -125,7 +124,7 @@ impl Keeper {
         self.drop_queued_without_daemon();
     }
 
-    /// Handles all messages that came.
+    /// Handles all received messages.
     fn handle_messages(&mut self) {
         while let Some(message) = self.links.next_message() {
             self.handle(message);

@@ -1,16 +1,16 @@
-//! When the keeper looks at output files: how long they are, while their programs run, and which can be removed.
+//! When the keeper checks output files: their length, while their programs run, and which can be removed.
 
 use crate::outputs::OutputFiles;
 use crate::table::ProgramTable;
 
-/// Time between two looks at outputs while one of them grows, in microseconds.
+/// Interval between two checks of outputs while one of them grows, in microseconds.
 const POLL_GROWING: u64 = 200_000;
-/// Time between two looks while none of them grows.
+/// Interval between two checks while none of them grows.
 const POLL_QUIET: u64 = 1_000_000;
 /// Outputs are removed when no program was started for this long.
 const QUIET: u64 = 50_000;
 
-/// When output files are looked at next.
+/// When output files are checked next.
 #[derive(Debug, Default)]
 pub(super) struct OutputSchedule {
     poll_due: u64,
@@ -19,12 +19,12 @@ pub(super) struct OutputSchedule {
 }
 
 impl OutputSchedule {
-    /// When there is something to do even if nothing happens.
+    /// When the next action is due; `None` if there is none.
     pub(super) fn due(&self, has_running: bool) -> Option<u64> {
         has_running.then_some(self.poll_due).into_iter().chain(self.clear_due).min()
     }
 
-    /// Looks how long the outputs of running programs are, if it is time for it.
+    /// Updates the lengths of outputs of running programs, if a check is due.
     pub(super) fn poll(&mut self, outputs: &OutputFiles, table: &mut ProgramTable, now: u64) {
         if now < self.poll_due || table.running_count() == 0 {
             return;

@@ -1,6 +1,6 @@
-//! Owns the programs: starts those that were asked for, waits for them, and brings them to their end. Each launch is in
-//! the journal before its program is started; a launch that is in the journal is either started in the same turn, or
-//! refused and recorded as refused.
+//! Owns the programs: starts the requested ones, waits for them, and ends them. Each launch is in the journal before
+//! its program is started; a launch in the journal is either started in the same turn, or refused and recorded as
+//! refused.
 
 use rustix::process::{Signal, WaitOptions, WaitStatus};
 
@@ -35,7 +35,7 @@ pub(super) struct Supervisor {
     cgroups: Cgroups,
     spawner: Spawner,
     scan: EndingScan,
-    /// What is sent to the daemon at the end of the turn, when the journal is on disk.
+    /// Reports that are sent to the daemon at the end of the turn, when the journal is on disk.
     news: Vec<FromKeeper>,
     /// Whether more children may have ended than were waited for.
     has_unreaped: bool,
@@ -43,7 +43,6 @@ pub(super) struct Supervisor {
 
 /// What the second stage of a launch has reported.
 enum StageReport {
-    /// Nothing yet.
     Pending,
     /// It became the program, or was stopped before that.
     Started,
@@ -78,7 +77,7 @@ impl Supervisor {
         self.table.list()
     }
 
-    /// What cannot be done on this machine, in words.
+    /// What cannot be done on this machine, as messages.
     pub(super) fn warnings(&self) -> Vec<String> {
         self.cgroups.warnings()
     }
@@ -101,7 +100,7 @@ impl Supervisor {
         !self.queue.is_full()
     }
 
-    /// When there is something to do even if nothing happens.
+    /// When the next action is due; `None` if there is none.
     pub(super) fn next_due(&self) -> Option<u64> {
         if self.has_launches() || self.has_unreaped {
             return Some(0);
@@ -109,7 +108,7 @@ impl Supervisor {
         self.table.next_due().into_iter().chain(self.output_schedule.due(self.has_running())).min()
     }
 
-    /// Takes what happened since it was last taken.
+    /// Takes the reports since the last call.
     pub(super) fn take_news(&mut self) -> Vec<FromKeeper> {
         std::mem::take(&mut self.news)
     }
@@ -239,7 +238,7 @@ impl Supervisor {
 
 /// From a program that runs to its end.
 impl Supervisor {
-    /// Asks a program to end.
+    /// Requests the end of a program.
     pub(super) fn stop(&mut self, run: RunKey, signal: i32, grace: u64) {
         self.withdraw(run, &Refusal::Stopped);
         // SIGKILL needs no grace period.
@@ -271,7 +270,7 @@ impl Supervisor {
         }
     }
 
-    /// Asks all programs to end, each with the signal and the grace period of its job.
+    /// Requests the end of all programs, each with the signal and the grace period of its job.
     pub(super) fn stop_all(&mut self) {
         for run in self.queue.clear() {
             self.refuse(run, &Refusal::KeeperEnding);
@@ -280,7 +279,7 @@ impl Supervisor {
         all.into_iter().for_each(|(run, (signal, grace))| self.stop(run, signal, grace));
     }
 
-    /// The daemon has stored what became of a run.
+    /// The daemon has stored the result of a run.
     pub(super) fn forget(&mut self, run: RunKey) {
         fail::point("keeper-before-forget");
         if self.table.forget(run) {
@@ -326,7 +325,7 @@ impl Supervisor {
         }
     }
 
-    /// Receives how the start of a program through a second stage went.
+    /// Receives the outcome of a start through a second stage.
     pub(super) fn receive_stage_report(&mut self, pid: i32) {
         let Some(run) = self.table.of_pid(pid) else { return };
         let Some(program) = self.table.running_mut(run) else { return };
@@ -380,7 +379,7 @@ impl Supervisor {
         }
     }
 
-    /// Looks after output files and the journal.
+    /// Maintains output files and the journal.
     pub(super) fn maintain(&mut self, is_busy: bool) {
         let now = clock::now();
         self.output_schedule.poll(&self.outputs, &mut self.table, now);
@@ -401,7 +400,7 @@ fn read_stage_report(program: &mut RunningProgram) -> StageReport {
     let mut buffer = [0; REPORT_MAX];
     loop {
         let mut text = match rustix::io::read(report, &mut buffer) {
-            // A stage that was asked to end before it became the program ends as the program would.
+            // A stage that was stopped before it became the program ends as the program would.
             Ok(0) if program.is_prepared || program.ending.is_ending() => return StageReport::Started,
             Ok(0) => return StageReport::Failed(Refusal::StageKilled.to_string()),
             Ok(length) => &buffer[..length],

@@ -63,7 +63,7 @@ pub(crate) enum ExecFailure {
     Format,
     #[error("its arguments and environment are too long")]
     TooLong,
-    #[error("the machine has no room for another process ({0})")]
+    #[error("the machine cannot run another process ({0})")]
     NoRoom(OsError),
     #[error("{0}")]
     Other(OsError),
@@ -74,7 +74,7 @@ pub(crate) enum ExecFailure {
 pub(crate) struct OsError(io::Error);
 
 impl SpawnError {
-    /// An error of a call that says what was tried.
+    /// An error of a system call, with the action that failed.
     pub(crate) fn system<E: Into<OsError>>(what: &'static str) -> impl FnOnce(E) -> Self {
         move |error| Self::System { what, source: error.into() }
     }

@@ -150,7 +150,7 @@ fn actions(files: &[(&OwnedFd, i32)]) -> nix::Result<PosixSpawnFileActions> {
     Ok(actions)
 }
 
-/// Changes to the directory of a program.
+/// Changes to the working directory of a program.
 fn enter(path: &str) -> Result<(), SpawnError> {
     if path == ROOT {
         return Ok(());

@@ -31,7 +31,7 @@ const FAILED: u8 = 127;
 /// Seconds of processor time between SIGXCPU and SIGKILL.
 const CPU_TIME_GRACE: u64 = 5;
 
-/// What the stage has to do.
+/// Instructions for the stage.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct StageInstructions {
     argv: Vec<String>,

@@ -1,4 +1,4 @@
-//! Ending programs with everything that descends from them, whatever they do against it.
+//! Ending programs with everything that descends from them, however they resist.
 
 use crate::support::{Daemon, Keeper, SECOND, is_alive, launch, read_pid};
 use cronhold_keeper::{ProcessExit, RunKey, ToKeeper};
@@ -37,7 +37,7 @@ fn program_that_ignores_the_signal_is_killed_after_the_grace_period() {
     assert!(!is_alive(pid));
 }
 
-/// The scans for stops must not delay kills.
+/// Scans for stops must not delay kills.
 #[test]
 fn stops_of_other_programs_do_not_delay_a_kill() {
     let keeper = Keeper::start();
@@ -48,12 +48,12 @@ fn stops_of_other_programs_do_not_delay_a_kill() {
         daemon.started(run);
     }
     let stubborn = "trap '' TERM; echo ready; while :; do sleep 0.01; done";
-    let (asked, _) = daemon.start(stubborn);
+    let (stopped, _) = daemon.start(stubborn);
     let (killed, _) = daemon.start(stubborn);
-    keeper.wait_for(asked, "ready");
+    keeper.wait_for(stopped, "ready");
     stop(&mut daemon, killed, 0);
     let is_over = (0..500).any(|_| {
-        stop(&mut daemon, asked, LONG);
+        stop(&mut daemon, stopped, LONG);
         let (other, _) = daemon.start("true");
         daemon.ended(other);
         daemon.has_received_end(killed)
@@ -126,7 +126,7 @@ fn program_that_forks_all_the_time_is_killed() {
     assert_eq!(marked(run), Vec::<u32>::new());
 }
 
-/// Living processes with the id of a run in their environment.
+/// Live processes with the id of a run in their environment.
 fn marked(run: RunKey) -> Vec<u32> {
     let pids =
         std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());

@@ -7,7 +7,7 @@ const TERM: i32 = 15;
 const KILL: i32 = 9;
 /// Longer than any test waits.
 const LONG: u64 = 600 * SECOND;
-/// A program that prints a line on the signal and ignores it.
+/// A program that prints a line on the signal and continues.
 const STUBBORN: &str = "trap 'echo warned' TERM; echo ready; while :; do sleep 0.01; done";
 
 /// Starts a program with a lease of this length that is announced this much earlier.

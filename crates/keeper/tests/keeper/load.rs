@@ -29,7 +29,7 @@ fn mixed(number: usize) -> ProgramLaunch {
     next
 }
 
-/// The run that this message ends, if it does. The keeper is told to forget it.
+/// The run that this message ends, if any. Sends the keeper a forget for it.
 fn over(daemon: &mut Daemon, message: &FromKeeper) -> Option<RunKey> {
     match message {
         FromKeeper::Ended { run, end } => {
@@ -60,12 +60,12 @@ fn after_2000_runs_no_files_and_processes_are_left() {
         }
         let message = daemon.receive().expect("the connection stays");
         if let Some(run) = over(&mut daemon, &message) {
-            assert!(flying.remove(&run), "told twice: {message:?}");
+            assert!(flying.remove(&run), "reported twice: {message:?}");
         }
     }
     until("no child is left", || (children_of(keeper.pid()) == 0).then_some(()));
     assert_eq!(files_of(keeper.pid()), before);
-    // Only empty files for coming runs are left.
+    // Only empty files for later runs are left.
     until("no output is left", || {
         let mut files = std::fs::read_dir(keeper.folder().join("outputs")).unwrap().flatten();
         files.all(|entry| entry.file_name().to_string_lossy().starts_with("spare-")).then_some(())
@@ -130,7 +130,7 @@ fn long_output_is_punched_out_while_it_grows() {
 
 #[test]
 fn full_journal_refuses_launches_and_records_ends() {
-    // Room for a few programs, and for all of their ends.
+    // Room for a few programs and all of their ends.
     let mut keeper = Keeper::start_with(crate::support::PATIENCE, 4_096);
     let mut daemon = keeper.daemon();
     let launches: Vec<ProgramLaunch> = (0..20).map(|_| shell("sleep 600")).collect();
@@ -145,7 +145,7 @@ fn full_journal_refuses_launches_and_records_ends() {
         }) {
             Ok(()) => running.push(run),
             Err(why) => {
-                assert!(why.contains("no room"), "{why}");
+                assert!(why.contains("journal is full"), "{why}");
                 refused += 1;
             }
         }

@@ -1,4 +1,4 @@
-//! What programs get and what is reported of them: arguments, environment, directory, output and exit.
+//! What programs receive and what is reported about them: arguments, environment, directory, output and exit.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 

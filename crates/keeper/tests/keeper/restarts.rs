@@ -1,4 +1,4 @@
-//! Keepers that die, that are replaced and that end: what is known afterwards, and which processes still live.
+//! Keepers that are killed, replaced or that end: what is known afterwards, and which processes are still alive.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn ended(exit: ProcessExit, output: u64) -> ProgramStage {
     ProgramStage::Ended(ProgramEnd { exit, output, by_lease: false })
 }
 
-/// Kills what a test kept alive on purpose.
+/// Kills processes that a test kept alive on purpose.
 fn kill_group(pid: u32) {
     let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
     rustix::process::kill_process_group(pid, rustix::process::Signal::KILL).unwrap();

@@ -106,7 +106,7 @@ fn program_that_keeps_starting_descendants_without_a_run_id_is_killed() {
     }
 }
 
-/// Living processes that sleep for this time.
+/// Live processes that sleep for this time.
 fn sleepers(time: &str) -> Vec<u32> {
     let pids =
         std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());

@@ -16,7 +16,7 @@ use cronhold_keeper::{
     RunKey, ToKeeper,
 };
 
-/// How long anything may take before a test fails.
+/// Timeout of every wait in tests.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// Microseconds.
 pub(crate) const SECOND: u64 = 1_000_000;
@@ -33,7 +33,7 @@ pub(crate) struct Keeper {
 pub(crate) struct Daemon {
     pub(crate) stream: UnixStream,
     inbox: Inbox,
-    /// Messages that came and that the test has not asked for.
+    /// Received messages that the test has not taken yet.
     received: VecDeque<FromKeeper>,
     /// The warnings of the keeper's hello.
     pub(crate) warnings: Vec<String>,
@@ -189,7 +189,7 @@ impl Daemon {
                 Ok(0) => return None,
                 Ok(length) => self.inbox.push(&bytes[..length]),
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return None,
-                Err(error) => panic!("nothing came: {error}"),
+                Err(error) => panic!("no message: {error}"),
             }
         }
     }

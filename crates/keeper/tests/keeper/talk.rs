@@ -1,4 +1,4 @@
-//! How the keeper answers daemons that are new, old, invalid, slow or not daemons at all.
+//! How the keeper responds to daemons that are new, old, invalid or slow, and to other clients.
 
 use std::io::{Read, Write};
 
@@ -103,12 +103,12 @@ fn daemon_that_does_not_read_is_disconnected_and_delays_nothing() {
     // Repeated refusals fill the socket and the keeper's buffer for this daemon.
     let mut bytes = Vec::new();
     encode(&ToKeeper::Launch(Box::new(launch(&[&format!("/no/such/{}", "x".repeat(1_000))]))), &mut bytes).unwrap();
-    let mut told = 0;
+    let mut sent = 0;
     deaf.stream.set_write_timeout(Some(PATIENCE)).unwrap();
-    while told < 200_000 && deaf.stream.write_all(&bytes).is_ok() {
-        told += 1;
+    while sent < 200_000 && deaf.stream.write_all(&bytes).is_ok() {
+        sent += 1;
     }
-    assert!(told < 200_000, "the keeper never hung up");
+    assert!(sent < 200_000, "the keeper did not close the connection");
     let mut daemon = keeper.daemon();
     let (run, _) = daemon.start("exit 2");
     assert_eq!(daemon.ended(run).exit, ProcessExit::Code(2));

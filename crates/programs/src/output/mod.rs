@@ -1,7 +1,7 @@
-//! What programs write, from their files into the store. The keeper lets a program append both streams to one file per
-//! run, and punches out the middle of a file that grows too long. The store gets the bytes of the file in order while
-//! the program runs, up to [`LIVE_MAX`]. If the program wrote more, the end follows when it has ended, after a line
-//! that says how many bytes are left out.
+//! Moves the output of programs from their files into the store. The keeper lets a program append both streams to one
+//! file per run, and punches out the middle of a file that grows too long. The store gets the bytes of the file in
+//! order while the program runs, up to [`LIVE_MAX`]. If the program wrote more, the end follows when it has ended,
+//! after a line that states how many bytes are left out.
 //!
 //! Offsets in the store are those of the stored text. Where to continue follows from its length: up to [`LIVE_MAX`]
 //! bytes are the beginning of the file, and more are the whole output, because the end of a long output is appended in
@@ -65,7 +65,7 @@ impl OutputFile {
         let offset = start.offset();
         let until = found.len().min(LIVE_MAX - start.base).min(offset + PIECE_MAX);
         let mut more = read(&file, offset, until)?;
-        // The program may have truncated the file while it was read; the next look shows that.
+        // The program may have truncated the file while it was read; the next check detects that.
         if !start.fits(&file)? {
             return Ok(OutputPiece { bytes: Vec::new(), after: progress.clone().unseen() });
         }
@@ -152,7 +152,7 @@ fn begin(file: &File, progress: &OutputProgress) -> io::Result<(Vec<u8>, OutputP
     })
 }
 
-/// The line that stands for bytes that are left out.
+/// The notice that replaces omitted bytes.
 fn gap_notice(bytes: u64) -> String {
     let digits = bytes.to_string();
     let mut grouped = String::new();
@@ -226,7 +226,7 @@ mod tests {
             Self(OutputFile(path))
         }
 
-        /// Writes a range, each byte a function of where it is.
+        /// Writes a range in which each byte is a function of its position.
         fn write(&self, from: u64, until: u64) {
             let mut file = File::options().write(true).open(&self.0.0).expect("there");
             file.seek(SeekFrom::Start(from)).expect("a file");
@@ -238,7 +238,7 @@ mod tests {
             fs::write(&self.0.0, text).expect("written");
         }
 
-        /// Stores what is there while the program runs.
+        /// Stores what is available while the program runs.
         fn live(&self, stored: &mut StoredOutput) {
             while self.0.has_changed(&stored.progress) {
                 let piece = self.0.grown(&stored.progress).expect("there");

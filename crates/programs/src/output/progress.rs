@@ -8,7 +8,8 @@ use std::os::unix::fs::MetadataExt;
 
 use super::{LIVE_MAX, OUTPUT, length, read};
 
-/// The notice that stands where a program truncated its file. What was written before and not stored by then is lost.
+/// The notice at the position where a program truncated its file. Output that was written before and not stored by then
+/// is lost.
 pub const TRUNCATED: &str = "\n[… the program emptied or overwrote its output here; \
     write >&2 or >> /dev/stderr instead of > /dev/stderr …]\n";
 /// Bytes at either end of what is stored of a file by which a truncation is detected.
@@ -38,7 +39,7 @@ pub(super) struct FileState {
 /// The next bytes to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct OutputPiece {
-    /// May be empty.
+    /// The bytes; may be empty.
     pub(super) bytes: Vec<u8>,
     /// How far the output is stored with them.
     pub(super) after: OutputProgress,

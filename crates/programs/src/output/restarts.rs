@@ -1,9 +1,9 @@
 //! Where the output file of a run begins in the stored output. That is the start, unless the program truncated its
-//! file: then the file begins again after the truncation notice. The stored bytes cannot tell where that is, because a
+//! file: then the file begins again after the truncation notice. The stored bytes do not show where that is, because a
 //! program may print the notice itself, so the offset is kept in a small file beside them.
 //!
-//! The offset is written before the bytes that it describes are appended to the store. After a crash the length of the
-//! stored output tells whether the append took place, and with it which of the two recorded offsets holds.
+//! The offset is written before the bytes that it describes are appended to the store. After a crash, the length of the
+//! stored output shows whether the append took place, and thus which of the two recorded offsets applies.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ use cronhold_core::RunId;
 
 /// The folder in the data directory. It exists once a program has truncated its output.
 const FOLDER: &str = "output-restarts";
-/// What a file is called until it is complete.
+/// Suffix of a file until it is complete.
 const PARTIAL: &str = "new";
 
 /// The recorded offsets of all runs whose programs truncated their output.

@@ -1,5 +1,5 @@
-//! Copies what programs write from their files into the store: a few times a second while they run, and the rest when
-//! they have ended, before the end is reported to the node. It has a thread of its own, because it reads files. The
+//! Copies the output of programs from their files into the store: a few times a second while they run, and the rest
+//! when they have ended, before the end is reported to the node. It has a separate thread, because it reads files. The
 //! node never waits for it. While the store is unreachable it waits, and loses nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ use crate::event::ProgramEvent;
 use crate::process::UnstoredOutput;
 use crate::runner::LocalRunner;
 
-/// Time between two looks at the files of running programs.
+/// Interval between two checks of the files of running programs.
 const POLL_EVERY: Span = Span::from_millis(250);
 /// The wait when no program runs; the runner ends it when one does.
 const IDLE_WAIT: Span = Span::from_secs(60);
@@ -50,7 +50,7 @@ struct ShipperLoop {
     runner: Arc<LocalRunner>,
     clock: Box<dyn MachineClock>,
     is_stopping: Arc<AtomicBool>,
-    /// How far each output is stored; `None` if the store has to be asked.
+    /// How far each output is stored; `None` if the store has to be queried.
     progress: BTreeMap<RunId, Option<OutputProgress>>,
     /// Where the files of programs that truncated theirs begin in the stored output.
     restarts: RestartLog,
@@ -60,13 +60,13 @@ struct ShipperLoop {
     in_flight: BTreeSet<RunId>,
     requests: JoinSet<StoreReply>,
     bytes_in_flight: usize,
-    /// When files are looked at next.
+    /// When files are checked next.
     poll_at: Span,
     /// After a failure of the store: when it is tried again, and how long this wait is.
     retry: Option<(Span, Span)>,
 }
 
-/// The result of a request to the store: how far an output is stored; `None` if the store has to be asked again.
+/// The result of a request to the store: how far an output is stored; `None` if the store has to be queried again.
 struct StoreReply {
     run: RunId,
     bytes: usize,
@@ -150,7 +150,7 @@ impl ShipperLoop {
         }
     }
 
-    /// Waits for a reply of the store, for the runner, or for the next look at files.
+    /// Waits for a reply of the store, for the runner, or for the next check of files.
     async fn wait(&mut self) {
         let uptime = self.clock.uptime();
         let retry_at = self.retry.map(|(until, _)| until).filter(|until| *until > uptime);
@@ -198,7 +198,7 @@ impl ShipperLoop {
     fn finish(&mut self, run: RunId, total: Option<u64>) {
         let progress = self.progress.remove(&run).flatten().unwrap_or_default();
         self.finishing.remove(&run);
-        // The report of a program that was lost with its keeper says nothing about its output.
+        // The report of a program that was lost with its keeper does not describe its output.
         let written = total.map_or_else(OutputSummary::default, |total| {
             let written = OutputFile::new(&self.data, run).written(&progress, total);
             written.unwrap_or_else(|_| OutputSummary { bytes: total, tail: Vec::new() })
@@ -245,14 +245,14 @@ impl ShipperLoop {
         }
     }
 
-    /// How far an output is stored; `None` if the store has to be asked.
+    /// How far an output is stored; `None` if the store has to be queried.
     fn progress(&mut self, run: RunId) -> Option<&OutputProgress> {
         let runner = &self.runner;
         let begin = || runner.is_new(run).then(OutputProgress::default);
         self.progress.entry(run).or_insert_with(begin).as_ref()
     }
 
-    /// Asks the store how far an output is stored.
+    /// Requests from the store how far an output is stored.
     fn request_progress(&mut self, run: RunId) {
         let (store, restart) = (Arc::clone(&self.store), self.restarts.get(run));
         self.in_flight.insert(run);
@@ -274,7 +274,7 @@ impl ShipperLoop {
         self.bytes_in_flight += bytes.len();
         self.requests.spawn(async move {
             let length = store.append(run, from, &bytes).await;
-            // If the store has more or less than expected, it is asked what it has.
+            // If the store has more or less than expected, its length is queried again.
             let progress = length.map(|length| (length == after.stored).then_some(after));
             StoreReply { run, bytes: bytes.len(), progress }
         });
@@ -288,7 +288,7 @@ impl ShipperLoop {
             let confirmed = self.restarts.confirm(run, progress.base);
             self.observe_unrecorded(run, confirmed);
         }
-        // An append whose reply was lost may have taken place, so the store is asked.
+        // An append whose reply was lost may have taken place, so the store is queried.
         self.progress.insert(run, progress.as_ref().ok().cloned().flatten());
         match progress {
             Ok(_) => {

@@ -1,4 +1,4 @@
-//! One process as the daemon knows it: its state, and what the node has asked of it.
+//! One process as the daemon knows it: its state, and the node's requests for it.
 
 use std::sync::Arc;
 
@@ -9,45 +9,44 @@ use cronhold_engine::LaunchRequest;
 use cronhold_keeper::ProgramEnd;
 use cronhold_schedule::Span;
 
-/// A process that the node asked for, or that the keeper has of a run that is over.
+/// A process that the node requested, or a process of the keeper whose run is over.
 #[derive(Debug)]
 pub(super) struct ProcessEntry {
-    /// `None` if this daemon was not asked for it.
+    /// `None` if the node has not requested it from this daemon.
     pub(super) run: Option<Arc<Run>>,
-    /// Whether this daemon was the first to ask for it, so that no earlier one can have stored output of it.
+    /// Whether this daemon was the first to request it, so that no earlier one can have stored output of it.
     pub(super) is_new: bool,
     pub(super) fence: Option<u64>,
     /// The uptime after which it must not be started.
     pub(super) launch_by: Span,
-    /// The uptime by which it must be dead, as the node last said.
+    /// The uptime by which it must be dead, as the node last requested.
     pub(super) kill_at: Option<Span>,
     pub(super) state: ProcessState,
-    /// The signal that asks it to end and the grace period, once it was asked to.
+    /// The stop signal and the grace period, once a stop was requested.
     pub(super) stop: Option<(Signal, Span)>,
     /// Whether the run is final in the store, so that the node does not wait for a report.
     pub(super) is_settled: bool,
-    /// The last report, for a node that asks again.
+    /// The last report, for a node that requests it again.
     pub(super) last_report: Option<ProgramReport>,
 }
 
 /// The state of a process. ARCHITECTURE.md has the table of transitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProcessState {
-    /// The keeper has not been asked to start it.
+    /// The launch has not been sent to the keeper.
     Queued,
-    /// The keeper was asked to start it and has not answered.
+    /// The launch was sent to the keeper, which has not answered.
     Requested,
     /// The connection broke before the keeper answered. The keeper's next list decides.
     Uncertain,
     /// An earlier daemon may have started it. The keeper's list decides.
     Sought,
-    /// It runs.
     Running,
     /// It has ended, and its output is being stored.
     Ended(ProgramEnd),
     /// It was lost with its keeper, and the output it wrote until then is being stored.
     Lost,
-    /// The last report was handed to the node.
+    /// The last report was delivered to the node.
     Reported,
 }
 

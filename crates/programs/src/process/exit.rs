@@ -22,7 +22,7 @@ pub(super) fn ended(run: Option<&Run>, end: ProgramEnd, written: OutputSummary) 
     };
     // A plain success has no reason.
     let reason = reason.filter(|reason| *reason != Reason::ExitCode(0) || !success);
-    // As with a stop, what ended the process says more than its exit code.
+    // As with a stop, the cause of the end is more informative than the exit code.
     let reason = if end.by_lease { Some(Reason::LockLost) } else { reason };
     ProgramReport::Ended(ExitOutcome { success, reason, exit: Some(exit), written: Some(written) })
 }

@@ -17,11 +17,11 @@ enum LinkState {
     New,
     /// There is no connection.
     Down(ConnectionError),
-    /// The keeper sends the list of its programs, which came as far as this.
+    /// The keeper is sending the list of its programs; the part that has arrived.
     Listing(Vec<ListedProgram>),
     /// Messages can be sent.
     Up,
-    /// The keeper was asked to retire and does so at once.
+    /// The keeper was asked to retire and does so immediately.
     Retiring,
 }
 
@@ -32,7 +32,7 @@ enum Replacement {
     NotNeeded,
     /// The keeper is asked to retire as soon as it runs no program.
     Pending,
-    /// This daemon has replaced a keeper once. The keeper that came then has the only version there is.
+    /// This daemon has replaced a keeper once. The new keeper has the only version available.
     Done,
 }
 
@@ -43,7 +43,7 @@ impl Default for KeeperLink {
 }
 
 impl KeeperLink {
-    /// There is a connection. The list comes next.
+    /// There is a connection. The list follows.
     pub(super) fn connected(&mut self, is_other_version: bool) {
         self.state = LinkState::Listing(Vec::new());
         if self.replacement != Replacement::Done {
@@ -80,7 +80,7 @@ impl KeeperLink {
         matches!(self.state, LinkState::Up)
     }
 
-    /// Whether the keeper is to be asked to retire as soon as it has nothing to do.
+    /// Whether the keeper is to be asked to retire as soon as it is idle.
     pub(super) fn is_replacement_pending(&self) -> bool {
         self.is_up() && self.replacement == Replacement::Pending
     }

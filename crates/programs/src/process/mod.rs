@@ -1,9 +1,9 @@
-//! The table of a node's processes. The keeper owns them; this is what the daemon knows of each: whether it was asked
-//! for, runs or has ended, and what was reported. The table is told what happens and never waits, so that every order
-//! of events can be tested.
+//! The table of a node's processes. The keeper owns them; the table holds what the daemon knows about each: whether it
+//! was requested, runs or has ended, and what was reported. The table receives events and never blocks, so that every
+//! order of events can be tested.
 //!
-//! A program is started at most once: a launch that was sent is sent again only if the list of the keeper, which holds
-//! everything that the keeper began and was not told to forget, does not have it.
+//! A program is started at most once: a launch that was sent is sent again only if it is not in the keeper's list,
+//! which contains everything that the keeper started and has not been told to forget.
 //!
 //! The keeper may also have programs of runs that are over, because other nodes declared them lost while this one was
 //! unreachable. The table reports these like any other, and the node decides what to do about them.
@@ -46,9 +46,9 @@ pub struct Processes {
     entries: BTreeMap<RunId, ProcessEntry>,
     link: KeeperLink,
     outbox: KeeperOutbox,
-    /// Programs of the keeper that no run has asked for; empty once the node is ready.
+    /// Programs of the keeper that no run has requested; empty once the node is ready.
     unclaimed: BTreeMap<RunId, ProgramStage>,
-    /// Whether the node has asked for everything that earlier daemons left.
+    /// Whether the node has requested everything that earlier daemons left.
     is_ready: bool,
     has_logged_found: bool,
     launch_deadlines: BTreeSet<(Span, RunId)>,
@@ -62,16 +62,15 @@ pub struct Processes {
 /// A program that has ended or was lost, and whose output has to be stored to the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnstoredOutput {
-    /// The run.
     pub run: RunId,
     /// The length of the output. `None` for a program that was lost with its keeper: then everything in the file
     /// counts.
     pub length: Option<u64>,
 }
 
-/// What the node asks for.
+/// Requests of the node.
 impl Processes {
-    /// Starts a run's program, unless it was asked for before.
+    /// Starts a run's program, unless it was requested before.
     pub fn launch(&mut self, request: LaunchRequest) {
         let (id, launch_by) = (request.run.id, request.launch_by);
         if let Entry::Vacant(entry) = self.entries.entry(id) {
@@ -80,8 +79,8 @@ impl Processes {
         }
     }
 
-    /// Continues with a run's program that may have been started before. A node that asks for a program that is known
-    /// may have missed a report: it gets the last one again, and later ones as they come.
+    /// Adopts a run's program that may have been started before. A node that requests a known program may have missed a
+    /// report: it gets the last one again, and later ones as they come.
     pub fn adopt(&mut self, run: Arc<Run>) {
         let (id, state) = (run.id, run.state);
         let Some(entry) = self.entries.get_mut(&id) else {
@@ -124,7 +123,7 @@ impl Processes {
         }
     }
 
-    /// Asks a run's program to end, as its job says.
+    /// Requests the end of a run's program, as its job defines it.
     pub fn stop(&mut self, run: &Run) {
         self.end(run.id, run.terms.signal, run.terms.grace);
     }
@@ -140,7 +139,7 @@ impl Processes {
         }
     }
 
-    /// The node has asked for everything that earlier daemons left.
+    /// The node has requested everything that earlier daemons left.
     pub fn ready(&mut self) {
         if !std::mem::replace(&mut self.is_ready, true) && self.link.is_up() {
             self.adopt_unclaimed();
@@ -170,7 +169,7 @@ impl Processes {
                 self.report_last(run, exit::never_started(signal));
             }
             ProcessState::Requested | ProcessState::Uncertain | ProcessState::Sought | ProcessState::Running => {
-                // SIGKILL is not taken back, and a stop that is repeated does not begin another grace period.
+                // SIGKILL is never replaced, and a repeated stop does not start another grace period.
                 if entry.stop.is_none_or(|(before, _)| before != signal && before != Signal::KILL) {
                     entry.stop = Some((signal, grace));
                     self.outbox.stop(run, (signal, grace));
@@ -181,9 +180,9 @@ impl Processes {
     }
 }
 
-/// What the keeper, and the thread that stores outputs, report.
+/// Reports of the keeper and of the thread that stores outputs.
 impl Processes {
-    /// There is a connection to a keeper. Its list comes next.
+    /// There is a connection to a keeper. Its list follows.
     pub fn connected(&mut self, is_other_version: bool) {
         self.link.connected(is_other_version);
     }
@@ -255,7 +254,7 @@ impl Processes {
         } else if self.is_ready {
             self.adopt_one_unclaimed(run, stage);
         } else {
-            // A run may still ask for it.
+            // A run may still request it.
             self.unclaimed.insert(run, stage);
         }
     }
@@ -273,7 +272,7 @@ impl Processes {
         match (before, stage) {
             (_, Some(ProgramStage::Running { .. })) => {
                 entry.state = ProcessState::Running;
-                // A stop that was asked for earlier, or sent on a connection that broke, is sent again.
+                // A stop that was requested earlier, or sent on a connection that broke, is sent again.
                 if let Some(stop) = entry.stop {
                     self.outbox.stop(run, stop);
                 }
@@ -294,8 +293,8 @@ impl Processes {
                 self.unstored.push_back(UnstoredOutput { run, length: None });
             }
             (_, None) if entry.is_settled => drop(self.entries.remove(&run)),
-            // The keeper did not begin it, so it can be asked again. If it is too late for that, the deadline reports
-            // it.
+            // The keeper did not start it, so it can be requested again. If it is too late for that, the deadline
+            // reports it.
             (ProcessState::Uncertain, None) => {
                 entry.state = ProcessState::Queued;
                 let launch_by = entry.launch_by;
@@ -309,7 +308,7 @@ impl Processes {
         }
     }
 
-    /// The node has asked for all that it wants. What else the keeper has belongs to runs that are over or unknown.
+    /// The node has requested all that it needs. Anything else in the keeper belongs to runs that are over or unknown.
     fn adopt_unclaimed(&mut self) {
         if !std::mem::replace(&mut self.has_logged_found, true) {
             let count = |is_wanted: fn(ProcessState) -> bool| {
@@ -336,14 +335,14 @@ impl Processes {
     }
 }
 
-/// What others take from the table: messages to the keeper, reports to the node, outputs to be stored, events to log.
+/// What other parts take from the table: messages to the keeper, reports to the node, outputs to store, events to log.
 impl Processes {
     /// The next message to the keeper that is neither a launch nor a forget.
     pub fn next_control(&mut self) -> Option<ToKeeper> {
         if !self.link.is_up() {
             return None;
         }
-        // A keeper that retires starts nothing more, so it is asked only when it has nothing to do.
+        // A keeper that retires starts nothing more, so it is asked only when it is idle.
         let is_busy = || self.entries.values().any(|entry| entry.state.is_with_keeper());
         if self.link.is_replacement_pending() && self.is_ready && !is_busy() {
             self.link.retire();
@@ -357,7 +356,7 @@ impl Processes {
                 return Some(ToKeeper::Lease { run: RunKey(id.bits()), kill_at: kill_at.micros() });
             }
         }
-        // Others are of no use now: a stop is queued again when its program is found to run.
+        // Skip the others: a stop is queued again when its program is found running.
         while let Some((id, message)) = self.outbox.next_control() {
             if self.entries.get(&id).is_some_and(|entry| entry.state == ProcessState::Running) {
                 return Some(message);
@@ -372,7 +371,7 @@ impl Processes {
             return None;
         }
         while let Some(id) = self.outbox.next_launch() {
-            // What is too late is left to its deadline.
+            // Launches that are too late are left to their deadline.
             if let Some(entry) = self.entries.get_mut(&id).filter(|entry| entry.launch_by > uptime)
                 && let Some(request) = entry.launch_request()
             {
@@ -389,7 +388,7 @@ impl Processes {
         if self.link.is_up() { self.outbox.next_forget() } else { None }
     }
 
-    /// Takes up to `most` reports that there are by now.
+    /// Takes up to `most` available reports.
     pub fn take_reports(&mut self, uptime: Span, most: usize) -> Vec<(RunId, ProgramReport)> {
         while let Some((_, run)) = self.launch_deadlines.first().copied().filter(|(at, _)| *at <= uptime) {
             self.launch_deadlines.pop_first();
@@ -407,8 +406,8 @@ impl Processes {
         taken
     }
 
-    /// Forgets processes of settled runs whose last report was handed out long enough ago. Returns whether the keeper
-    /// has to be told.
+    /// Forgets processes of settled runs whose last report was delivered long enough ago. Returns whether there is a
+    /// message for the keeper.
     pub fn expire_settled(&mut self, uptime: Span) -> bool {
         let mut has_expired = false;
         while let Some((_, run)) = self.expiries.first().copied().filter(|(at, _)| *at <= uptime) {
@@ -434,7 +433,7 @@ impl Processes {
         self.unstored.drain(..count).collect()
     }
 
-    /// Takes what is to be logged.
+    /// Takes the events to log.
     pub fn take_events(&mut self) -> Vec<ProgramEvent> {
         std::mem::take(&mut self.events)
     }
@@ -444,12 +443,12 @@ impl Processes {
         self.entries.contains_key(&run)
     }
 
-    /// Whether all processes are known: the keeper has listed what it has, and the node has asked for what it wants.
+    /// Whether all processes are known: the keeper has sent its list, and the node has requested what it needs.
     pub fn has_all(&self) -> bool {
         self.is_ready && self.link.is_up()
     }
 
-    /// Whether this daemon was the first to ask for a run's process.
+    /// Whether this daemon was the first to request a run's process.
     pub fn is_new(&self, run: RunId) -> bool {
         self.entries.get(&run).is_some_and(|entry| entry.is_new)
     }
@@ -482,7 +481,7 @@ impl Processes {
     }
 }
 
-/// The run of a key; `None` if the keeper has it from something else than a Cronhold daemon.
+/// The run of a key; `None` if the key does not come from a Cronhold daemon.
 fn run_id(key: RunKey) -> Option<RunId> {
     RunId::parse(&key.to_string()).ok()
 }

@@ -1,5 +1,5 @@
-//! What waits to be sent to the keeper. Messages that depend on the state of a process when they are sent are kept as
-//! run ids; [`super::Processes`] turns them into messages.
+//! Messages that wait to be sent to the keeper. Messages that depend on the state of a process when they are sent are
+//! kept as run ids; [`super::Processes`] turns them into messages.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -18,7 +18,7 @@ const CONTROLS_MAX: usize = 100_000;
 pub(super) struct KeeperOutbox {
     /// Runs whose leases were extended.
     leases: BTreeSet<RunId>,
-    /// Stops and signals, in the order in which the node asked for them.
+    /// Stops and signals, in the order of the node's requests.
     controls: VecDeque<(RunId, ToKeeper)>,
     /// Runs to be launched.
     launches: VecDeque<RunId>,

@@ -60,7 +60,7 @@ fn program(text: &str) -> ListedProgram {
     ListedProgram { run: key(number), stage }
 }
 
-/// Does what a line says, at an uptime in seconds.
+/// Executes a line of a script, at an uptime in seconds.
 fn step(processes: &mut Processes, uptime: u64, line: &str) {
     let words: Vec<&str> = line.split(' ').collect();
     let state = |index: usize| words.get(index).map_or(State::Running, |word| State::parse(word).expect("a state"));
@@ -99,11 +99,11 @@ fn step(processes: &mut Processes, uptime: u64, line: &str) {
         }
         ["stored", number] => processes.output_stored(id(number), OutputSummary { bytes: 5, tail: Vec::new() }),
         ["wait"] => {}
-        _ => panic!("what is `{line}`?"),
+        _ => panic!("unknown event `{line}`"),
     }
 }
 
-/// Everything that the table has for others at this uptime.
+/// Everything that the table has for other parts at this uptime.
 fn outcome(processes: &mut Processes, uptime: u64) -> Vec<String> {
     let number = |run: RunId| ["1", "2", "3"].into_iter().find(|number| id(number) == run).expect("a known run");
     let by_key = |run: RunKey| super::run_id(run).map_or("?", number);

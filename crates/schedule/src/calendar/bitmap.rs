@@ -1,5 +1,5 @@
-//! A bit for every day that a schedule can run on. Six kilobytes answer every question with a
-//! scan over words, so a calendar made of files costs no more than one made of weekdays.
+//! One bit for every day that a schedule can run on. The bitmap takes six kilobytes and every query is a scan over
+//! machine words, so a calendar from files costs no more than one of weekdays.
 
 use crate::civil::Day;
 
@@ -14,21 +14,21 @@ const WORDS: usize = DAYS.div_ceil(64);
 
 /// A set of days between `FIRST_DAY` and `LAST_DAY`.
 ///
-/// Invariant: bits that stand for no day are zero.
+/// Invariant: bits outside this range are zero.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct DayBitmap {
     words: Box<[u64]>,
 }
 
 impl DayBitmap {
-    /// No day.
+    /// An empty set.
     pub(super) fn new() -> Self {
         Self { words: vec![0; WORDS].into_boxed_slice() }
     }
 
     /// Every day whose weekday is in the mask (bit 0 is Sunday).
     pub(super) fn of_weekdays(mask: u8) -> Self {
-        // 64 days are a week and a bit, so the words repeat after seven.
+        // A word covers 64 days, nine weeks and one day, so the pattern of words repeats after seven.
         let mut pattern = [0_u64; 7];
         for number in 0..7 * 64 {
             let day = FIRST_DAY.plus(number);
@@ -40,7 +40,7 @@ impl DayBitmap {
         Self { words }
     }
 
-    /// Adds the days from `first` to `last`, as far as they are between `FIRST_DAY` and `LAST_DAY`.
+    /// Adds the days from `first` to `last`, clipped to `FIRST_DAY`..=`LAST_DAY`.
     pub(super) fn insert(&mut self, first: Day, last: Day) {
         let (first, last) = (first.max(FIRST_DAY), last.min(LAST_DAY));
         if first > last {
@@ -122,7 +122,7 @@ impl DayBitmap {
         None
     }
 
-    /// Joins two sets word by word. The operator must keep zero and zero at zero.
+    /// Combines two sets word by word. The operator must map two zero bits to zero.
     pub(super) fn combined(&self, other: &Self, operator: impl Fn(u64, u64) -> u64) -> Self {
         Self { words: self.words.iter().zip(&other.words).map(|(a, b)| operator(*a, *b)).collect() }
     }
@@ -139,7 +139,7 @@ struct BitPosition {
     bit: u32,
 }
 
-/// Where the bit of a day stands. The day must be between `FIRST_DAY` and `LAST_DAY`.
+/// The word and bit of a day. The day must be between `FIRST_DAY` and `LAST_DAY`.
 fn place(day: Day) -> BitPosition {
     let index = day.0.cast_unsigned();
     BitPosition { word: (index / 64) as usize, bit: index % 64 }

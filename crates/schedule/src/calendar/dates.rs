@@ -1,4 +1,4 @@
-//! Files of dates: one date a line, as people keep lists of holidays.
+//! Date files: one date per line, for example a list of holidays.
 
 use super::Calendar;
 use super::bitmap::{DayBitmap, FIRST_DAY, LAST_DAY};
@@ -6,7 +6,7 @@ use super::mistakes::{CalendarMistakes, check_len};
 use crate::civil::Day;
 use crate::text::{TextError, did_you_mean};
 
-/// A date with the place of its word in the file.
+/// A date with the byte range of its token in the file.
 struct DatedWord {
     day: Day,
     at: usize,
@@ -21,7 +21,7 @@ struct DateFile {
     mistakes: CalendarMistakes,
 }
 
-/// Reads a file of dates.
+/// Parses a date file. Returns all errors of the file.
 pub(super) fn read(text: &str) -> Result<Calendar, Vec<TextError>> {
     check_len(text)?;
     let mut file = DateFile::default();
@@ -60,7 +60,7 @@ impl DateFile {
         };
         match dated(date, at + date_at) {
             Ok(_) if bound.is_some() => {
-                self.mistakes.push(TextError::new(keyword, format!("`{word}` stands in this file twice")));
+                self.mistakes.push(TextError::new(keyword, format!("duplicate `{word}`")));
             }
             Ok(date) => *bound = Some(date),
             Err(mistake) => self.mistakes.push(mistake),
@@ -89,7 +89,7 @@ impl DateFile {
         self.mistakes.or(Calendar::listed(days, known_until))
     }
 
-    /// Why a date cannot stand in this file.
+    /// The reason why a date is not allowed in this file; `None` if it is allowed.
     fn misplaced(&self, day: Day) -> Option<String> {
         if day < FIRST_DAY || day > LAST_DAY {
             return Some(format!("{day} is outside the days that schedules run on, {FIRST_DAY} to {LAST_DAY}"));
@@ -104,12 +104,12 @@ impl DateFile {
     }
 }
 
-/// The first word of a line from `from` on, and where it begins; nothing when only a comment is left.
+/// The first word of a line at or after `from`, with its offset. `None` if only blanks or a comment remain.
 fn first_word(line: &str, from: usize) -> Option<(&str, usize)> {
     let rest = line[from..].trim_start();
     let at = line.len() - rest.len();
     let word = rest.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '#')).next()?;
-    // A line that begins with a comma has no word, but is not empty either: the whole of it is the mistake.
+    // A line that begins with a comma has no word but is not empty: report the whole line.
     let word = if word.is_empty() && !rest.starts_with('#') { rest.trim_end() } else { word };
     (!word.is_empty()).then_some((word, at))
 }
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn reports_errors_with_positions() {
         for (text, mistakes) in [
             ("2026-02-30", vec![(0..10, "there is no 2026-02-30")]),
             ("2026-01-01\n 01/02/2026 x", vec![(12..22, "`01/02/2026` is not a date")]),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn limits() {
+    fn errors_and_file_size_are_limited() {
         assert_eq!(Calendar::from_dates(&"x\n".repeat(5_000)).expect_err("garbage").len(), 100);
         let long = "2026-01-01\n".repeat(400_000);
         assert!(Calendar::from_dates(&long).expect_err("too long")[0].message.contains("at most 4 MiB"));
@@ -201,7 +201,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "((START|STOP|#|20[0-9]{2}-0[0-9]-[0-3][0-9])?\\PC{0,6}\r?\n?){0,8}") {
+        fn arbitrary_text_never_panics(text in "((START|STOP|#|20[0-9]{2}-0[0-9]-[0-3][0-9])?\\PC{0,6}\r?\n?){0,8}") {
             if let Err(mistakes) = Calendar::from_dates(&text) {
                 for mistake in mistakes {
                     prop_assert!(text.get(mistake.at).is_some(), "the place is in the text");

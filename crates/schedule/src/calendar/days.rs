@@ -1,5 +1,5 @@
-//! The two forms of a set of days, weekdays or a bitmap, behind one set of questions. Most
-//! schedules name weekdays only; they must not pay six kilobytes each.
+//! The two representations of a set of days, weekday mask and bitmap, behind one interface. Most schedules name only
+//! weekdays and must not cost six kilobytes each.
 
 use std::sync::Arc;
 
@@ -16,19 +16,19 @@ pub(super) enum DaySet {
     Listed(Arc<DayBitmap>),
 }
 
-/// How two sets are joined.
+/// How two sets are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SetOperator {
-    /// Days of either.
+    /// Union.
     Or,
-    /// Days of the first that are not in the second.
+    /// Difference: days of the first set that are not in the second.
     Minus,
-    /// Days of both.
+    /// Intersection.
     And,
 }
 
 impl SetOperator {
-    /// The operator on sets that are bits of a word.
+    /// Applies the operator to sets stored as bits of a word.
     fn apply(self, a: u64, b: u64) -> u64 {
         match self {
             Self::Or => a | b,
@@ -80,7 +80,7 @@ impl DaySet {
         }
     }
 
-    /// This set joined with another.
+    /// Combines this set with another.
     pub(super) fn combined(&self, operator: SetOperator, other: &Self) -> Self {
         match (self, other) {
             (Self::Weekdays(a), Self::Weekdays(b)) => {
@@ -98,13 +98,12 @@ impl DaySet {
     }
 }
 
-/// The `n`-th day of the mask after `day` (`direction` 1) or before it (-1). Whole weeks are
-/// jumped over, so that it takes at most 49 steps however large `n` is. The answer may lie outside
-/// the days of a calendar.
+/// The `n`-th day of the mask after `day` (`direction` 1) or before it (-1). Whole weeks are skipped, so the search
+/// takes at most 49 steps for any `n`. The result may lie outside `FIRST_DAY`..=`LAST_DAY`.
 fn nth_weekday(mask: u8, day: Day, n: u32, direction: i32) -> Option<Day> {
     let n = n.cast_signed();
     let per_week = mask.count_ones().cast_signed();
-    // No calendar has that many days; this also keeps the sums below far from overflow.
+    // No calendar has that many days. The check also rules out overflow in the sums below.
     if per_week == 0 || !(1..=LAST_DAY.0 + 1).contains(&n) {
         return None;
     }

@@ -1,5 +1,5 @@
-//! A calendar as written: an expression over weekdays and named calendars. It can be compared,
-//! printed and stored with a job before any calendar file is there; `Calendars::compile` resolves it.
+//! A calendar as written: an expression over weekdays and named calendars. It can be compared, printed and stored with
+//! a job before any calendar file is loaded; `CalendarSet::compile` resolves it.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,15 +12,15 @@ use crate::text::TextError;
 /// A calendar as written, such as `Mon-Fri` or `us-business - freeze`.
 ///
 /// - `all`, `none`, weekdays (`Mon`, `Mon-Fri`, `Mon,Wed-Fri`, `Fri-Mon`), names of calendars;
-/// - `+` or `or`: days of either; `-` between blanks: days of the first without the second;
-/// - `&` or `and`: days of both, binds tighter; `!` or `not`: all other days, binds tightest;
+/// - `+` or `or`: union; `-` with a blank on both sides: difference;
+/// - `&` or `and`: intersection, binds tighter; `!` or `not`: complement, binds tightest;
 /// - parentheses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CalendarExpr {
     pub(super) root: ExprNode,
 }
 
-/// Part of an expression.
+/// A node of the expression tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ExprNode {
     All,
@@ -36,7 +36,7 @@ pub(super) enum ExprNode {
     },
 }
 
-/// The name of a calendar, and where it stands in the text that was parsed.
+/// The name of a calendar, and its byte range in the text that was parsed.
 #[derive(Debug, Clone)]
 pub(super) struct CalendarName {
     pub(super) name: String,
@@ -44,12 +44,12 @@ pub(super) struct CalendarName {
 }
 
 impl CalendarExpr {
-    /// Reads an expression.
+    /// Parses an expression.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         parse::expression(text).map(|root| Self { root })
     }
 
-    /// The names of the calendars that it refers to, in the order of the text; one may come twice.
+    /// The names of the calendars it refers to, in text order, possibly with repeats.
     pub fn names(&self) -> Vec<&str> {
         let mut names = Vec::new();
         self.root.collect_names(&mut names);
@@ -70,7 +70,7 @@ impl ExprNode {
         }
     }
 
-    /// How tightly it holds together when printed; an operand that is looser needs parentheses.
+    /// Binding strength for printing. An operand that binds less tightly needs parentheses.
     fn tightness(&self) -> u8 {
         match self {
             Self::Join { operator: SetOperator::Or | SetOperator::Minus, .. } => 0,
@@ -95,7 +95,7 @@ impl ExprNode {
                 inner.print(f, 2)
             }
             Self::Join { operator, left, right } => {
-                // Operators group to the left, so only a right operand of the same kind needs parentheses.
+                // Operators associate to the left, so only a right operand of the same strength needs parentheses.
                 let tightness = self.tightness();
                 left.print(f, tightness)?;
                 f.write_str(match operator {
@@ -115,7 +115,7 @@ impl fmt::Display for CalendarExpr {
     }
 }
 
-/// Where a name stands says nothing about the calendar: the canonical text has it elsewhere.
+/// The position of a name is ignored: two expressions are equal if they mean the same calendar.
 impl PartialEq for CalendarName {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
@@ -195,13 +195,13 @@ mod tests {
             let expr = CalendarExpr { root };
             match CalendarExpr::parse(&expr.to_string()) {
                 Ok(read) => prop_assert_eq!(read, expr),
-                // The one shape that the parser refuses although it could be printed.
-                Err(error) => prop_assert!(error.message.contains("takes"), "{}: {}", expr, error),
+                // The one expression that can be printed but that the parser rejects.
+                Err(error) => prop_assert!(error.message.contains("without"), "{}: {}", expr, error),
             }
         }
 
         #[test]
-        fn any_text_is_read_or_refused(text in "[a-cMonFri +&|!(),./_-]{0,60}|\\PC{0,40}") {
+        fn arbitrary_text_never_panics(text in "[a-cMonFri +&|!(),./_-]{0,60}|\\PC{0,40}") {
             match CalendarExpr::parse(&text) {
                 Ok(expr) => prop_assert_eq!(CalendarExpr::parse(&expr.to_string()), Ok(expr)),
                 Err(error) => prop_assert!(text.get(error.at).is_some(), "the place is in the text"),

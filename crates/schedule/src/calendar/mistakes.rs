@@ -1,15 +1,15 @@
-//! The mistakes of one file, in order, up to a limit: a file of garbage must not become a list of
-//! garbage.
+//! The errors of one file, in order and limited in number, so that a binary file does not produce thousands of
+//! messages.
 
 use crate::text::TextError;
 
-/// No calendar file is longer, in bytes.
+/// Maximum size of a calendar file in bytes.
 pub(super) const FILE_MAX: usize = 4 * 1024 * 1024;
 
-/// No more mistakes than this are kept of one file.
+/// Maximum number of errors that are kept for one file.
 const MISTAKES_MAX: usize = 100;
 
-/// Mistakes found so far.
+/// Errors found so far.
 #[derive(Debug, Default)]
 pub(super) struct CalendarMistakes {
     found: Vec<TextError>,
@@ -32,12 +32,12 @@ impl CalendarMistakes {
         self.found.is_empty()
     }
 
-    /// Whether reading on is pointless.
+    /// Whether the limit is reached, so that parsing can stop.
     pub(super) fn is_full(&self) -> bool {
         self.found.len() >= MISTAKES_MAX
     }
 
-    /// The value, if there was no mistake; else the mistakes in the order of the file.
+    /// The value if there were no errors; otherwise the errors in file order.
     pub(super) fn or<T>(mut self, value: T) -> Result<T, Vec<TextError>> {
         if self.found.is_empty() {
             return Ok(value);
@@ -47,7 +47,7 @@ impl CalendarMistakes {
     }
 }
 
-/// Refuses a file that is too long to be read.
+/// Rejects a file that is larger than `FILE_MAX`.
 pub(super) fn check_len(text: &str) -> Result<(), Vec<TextError>> {
     if text.len() > FILE_MAX {
         let message = format!("a calendar file has at most {} MiB, this one has {} bytes", FILE_MAX >> 20, text.len());

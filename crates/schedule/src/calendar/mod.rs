@@ -1,5 +1,5 @@
-//! Calendars: sets of days. Weekdays, files of dates, ICS files, and algebra over them. A calendar
-//! is pure and compiled once; every question about it takes a bounded scan and no allocation.
+//! Calendars: sets of days. Weekdays, date files, ICS files, and set operations over them. A calendar is compiled once;
+//! every query is a bounded scan without allocation.
 
 mod bitmap;
 mod dates;
@@ -24,9 +24,9 @@ use crate::text::TextError;
 use bitmap::DayBitmap;
 use days::{DaySet, SetOperator};
 
-/// A set of days, ready to be asked. Cheap to clone.
+/// A compiled set of days. Cheap to clone.
 ///
-/// Invariant: it holds no day before `FIRST_DAY` or after `LAST_DAY`.
+/// Invariant: it contains no day before `FIRST_DAY` or after `LAST_DAY`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Calendar {
     days: DaySet,
@@ -44,20 +44,19 @@ impl Calendar {
         Self { days: DaySet::NONE, known_until: None }
     }
 
-    /// Every day whose weekday is in the mask; bit 0 is Sunday, bit 7 means nothing.
+    /// Every day whose weekday is in the mask; bit 0 is Sunday, bit 7 is ignored.
     pub fn weekdays(mask: u8) -> Self {
         Self { days: DaySet::Weekdays(mask & weekdays::WEEK), known_until: None }
     }
 
-    /// Reads a file of dates: one date a line, what follows it on the line is ignored, as are empty
-    /// lines and lines that begin with `#`. `START date` and `STOP date` say which days the file
-    /// speaks of, the second of them excluded.
+    /// Parses a date file: one date per line. Text after the date, empty lines and lines that begin with `#` are
+    /// ignored. `START date` and `STOP date` state which days the file covers; the `STOP` day is excluded.
     pub fn from_dates(text: &str) -> Result<Self, Vec<TextError>> {
         dates::read(text)
     }
 
-    /// Reads an iCalendar file (RFC 5545). A day belongs to the calendar when an event touches it, in
-    /// the zone that the event is written in.
+    /// Parses an iCalendar file (RFC 5545). A day belongs to the calendar if an event covers it, in the zone of the
+    /// event.
     pub fn from_ics(text: &str) -> Result<Self, Vec<TextError>> {
         ics::read(text)
     }
@@ -67,7 +66,7 @@ impl Calendar {
         self.days.contains(day)
     }
 
-    /// The days of the month that begins with `first`, as bits from 1 on; bits past the month's end mean nothing.
+    /// The days of the month that begins with `first`, as bits from 1 on; bits past the month's end are undefined.
     pub(crate) fn month_days(&self, first: Day) -> u32 {
         self.days.month_days(first)
     }
@@ -82,9 +81,9 @@ impl Calendar {
         self.days.nth_before(day.plus(1), 1)
     }
 
-    /// The day `by` calendar days later, or earlier when negative. From a day that is not in the
-    /// calendar the first step leads to the nearest calendar day in that direction. Zero leaves
-    /// the day as it is, in the calendar or not.
+    /// The day `by` calendar days later, or earlier if negative. From a day outside the calendar, the first step leads
+    /// to the nearest calendar day in that direction. Zero returns the day unchanged, in the calendar or not. `None` if
+    /// the calendar has too few days.
     pub fn shift(&self, day: Day, by: i32) -> Option<Day> {
         match by {
             0 => Some(day),
@@ -93,8 +92,8 @@ impl Calendar {
         }
     }
 
-    /// The last day that the files behind it speak of: the earliest such day when there are several
-    /// files. Nothing when it never runs out, as weekdays and rules without end do not.
+    /// The last day that its files cover; the earliest such day if there are several files. `None` if it never runs
+    /// out, such as for weekdays and rules without end.
     pub fn known_until(&self) -> Option<Day> {
         self.known_until
     }
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn shifts() {
+    fn shift_counts_calendar_days() {
         let business = Calendar::weekdays(0b011_1110);
         for (from, by, to) in [
             ("2026-03-06", 1, "2026-03-09"),

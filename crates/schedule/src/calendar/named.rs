@@ -1,4 +1,4 @@
-//! Calendars by name, and the step from an expression to the days it means.
+//! Calendars by name, and the resolution of expressions to days.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::{Calendar, CalendarExpr};
 use crate::civil::WEEKDAYS;
 use crate::text::{TextError, did_you_mean, shortened};
 
-/// A message lists at most this many names.
+/// Maximum number of names listed in a message.
 const NAMES_SHOWN: usize = 12;
 
 /// The calendars that expressions can refer to.
@@ -19,13 +19,12 @@ pub struct CalendarSet {
 }
 
 impl CalendarSet {
-    /// No calendar yet: weekdays, `all` and `none` can be compiled nevertheless.
+    /// No calendars; weekdays, `all` and `none` still compile.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a calendar, or replaces the one of that name. `check_name` says which names an
-    /// expression can refer to.
+    /// Adds a calendar, or replaces the one with that name. `check_name` defines valid names.
     pub fn insert(&mut self, name: impl Into<String>, calendar: Calendar) {
         self.by_name.insert(name.into(), calendar);
     }
@@ -40,12 +39,12 @@ impl CalendarSet {
         self.by_name.get(name)
     }
 
-    /// The days that an expression means. A mistake points into the text that the expression was read from.
+    /// Resolves an expression to days. An error refers to the byte range of the text the expression was parsed from.
     pub fn compile(&self, expr: &CalendarExpr) -> Result<Calendar, TextError> {
         self.evaluate(&expr.root)
     }
 
-    /// Invariant: the parser bounds how deep this goes, by its limits on depth and operands.
+    /// Recursion is bounded: the parser limits depth and operands.
     fn evaluate(&self, node: &ExprNode) -> Result<Calendar, TextError> {
         Ok(match node {
             ExprNode::All => Calendar::all(),
@@ -81,14 +80,14 @@ impl CalendarSet {
     }
 }
 
-/// `Mon-Fri` for `Mon-Fry`: a weekday or a range of weekdays, one word of which is almost right.
+/// Suggests `Mon-Fri` for `Mon-Fry`: a weekday or a range of weekdays with a typo in one word.
 fn meant_weekdays(name: &str) -> Option<String> {
     let word = |word: &str| {
         if weekday(word).is_some() {
             return Some(word.to_owned());
         }
         let short = WEEKDAYS.map(|name| &name[..3]);
-        // Short words are like many others, so only a long name is guessed when it stands alone.
+        // Short words resemble too many others, so a single word is only corrected if it is long.
         let meant = did_you_mean(word, WEEKDAYS).or_else(|| did_you_mean(word, short).filter(|_| name.contains('-')));
         meant.map(str::to_owned)
     };
@@ -122,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn algebra() {
+    fn expressions_combine_calendars() {
         for (text, days, known_until) in [
             ("all", "xxxxxxxxxxxxxx", None),
             ("none", "..............", None),
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_names() {
+    fn unknown_names_are_reported_with_suggestions() {
         for (text, at, message) in [
             (
                 "Mon + holiday",
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_of_names_is_cut() {
+    fn long_list_of_names_is_truncated() {
         let mut calendars = CalendarSet::new();
         for number in 0..30 {
             calendars.insert(format!("cal-{number:02}"), Calendar::all());

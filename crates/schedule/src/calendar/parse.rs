@@ -1,5 +1,5 @@
-//! The grammar of calendar expressions: words and signs first, then operators by recursive descent.
-//! It stands apart from the expression itself because it is mostly about mistakes.
+//! The grammar of calendar expressions: tokens first, then operators by recursive descent. Separate from the expression
+//! type because most of it is error reporting.
 
 use std::ops::Range;
 
@@ -9,16 +9,16 @@ use super::weekdays::{WEEK, weekday, weekday_range, weekdays_text};
 use crate::civil::WEEKDAYS;
 use crate::text::{TextError, did_you_mean, shortened};
 
-/// No expression is longer, in bytes, neither as written nor as printed.
+/// Maximum length of an expression in bytes, both as written and as printed.
 const LEN_MAX: usize = 4 * 1024;
-/// Parentheses and complements inside each other.
+/// Maximum nesting of parentheses and complements.
 const DEPTH_MAX: usize = 32;
-/// Weekdays and names in one expression.
+/// Maximum number of weekdays and names in one expression.
 const OPERANDS_MAX: usize = 256;
 
 const OPERATORS_HINT: &str = "join calendars with `+`, `-` or `&` between blanks, weekdays with commas";
 
-/// Reads an expression.
+/// Parses an expression.
 pub(super) fn expression(text: &str) -> Result<ExprNode, TextError> {
     let too_long = || TextError::new(0..text.len(), format!("a calendar has at most {LEN_MAX} characters"));
     if text.len() > LEN_MAX {
@@ -28,12 +28,12 @@ pub(super) fn expression(text: &str) -> Result<ExprNode, TextError> {
     let root = parser.sum()?;
     if let Some((token, at)) = parser.peek() {
         return Err(match token {
-            CalendarToken::Close => TextError::new(at, "this parenthesis closes nothing"),
+            CalendarToken::Close => TextError::new(at, "unmatched closing parenthesis"),
             CalendarToken::Comma => TextError::new(at, "only weekdays are listed with commas").hint(OPERATORS_HINT),
             _ => TextError::new(at, "expected an operator before this").hint(OPERATORS_HINT),
         });
     }
-    // Printing puts blanks around operators; the printed text has to be readable as well.
+    // Printing adds blanks around operators, and the printed text must be parseable as well.
     let printed = super::CalendarExpr { root };
     if printed.to_string().len() > LEN_MAX {
         return Err(too_long());
@@ -50,7 +50,7 @@ pub fn check_name(name: &str) -> Result<(), TextError> {
     if let Some((at, c)) = name.char_indices().find(|(_, c)| !is_word(*c)) {
         return Err(TextError::new(
             at..at + c.len_utf8(),
-            format!("`{}` cannot stand in a calendar's name", printable(c)),
+            format!("`{}` is not allowed in a calendar's name", printable(c)),
         ));
     }
     if name.split('/').any(|part| part.is_empty() || part.starts_with('.')) {
@@ -63,7 +63,7 @@ pub fn check_name(name: &str) -> Result<(), TextError> {
         return wrong(format!("`{}` is not a calendar's name: it begins or ends with a dash", shortened(name)));
     }
     if weekday_range(name).is_some() || is_reserved(name) {
-        return wrong(format!("`{}` has a meaning of its own and cannot be a calendar's name", shortened(name)));
+        return wrong(format!("`{}` is a reserved word and cannot be a calendar's name", shortened(name)));
     }
     Ok(())
 }
@@ -81,7 +81,7 @@ enum CalendarToken<'a> {
 struct CalendarParser<'a> {
     tokens: Vec<(CalendarToken<'a>, Range<usize>)>,
     next: usize,
-    /// Length of the text: where something is missing at the end.
+    /// Length of the text, the position of errors about a missing operand at the end.
     end: usize,
     depth: usize,
     operands: usize,
@@ -92,7 +92,7 @@ impl<'a> CalendarParser<'a> {
         self.tokens.get(self.next).cloned()
     }
 
-    /// Operands joined by `+` and `-`, grouped to the left.
+    /// Operands joined by `+` and `-`, left-associative.
     fn sum(&mut self) -> Result<ExprNode, TextError> {
         let mut left = self.product()?;
         while let Some((CalendarToken::Operator(operator @ (SetOperator::Or | SetOperator::Minus)), at)) = self.peek() {
@@ -106,7 +106,7 @@ impl<'a> CalendarParser<'a> {
         Ok(left)
     }
 
-    /// Operands joined by `&`, grouped to the left.
+    /// Operands joined by `&`, left-associative.
     fn product(&mut self) -> Result<ExprNode, TextError> {
         let mut left = self.operand()?;
         while let Some((CalendarToken::Operator(operator @ SetOperator::And), _)) = self.peek() {
@@ -158,7 +158,7 @@ impl<'a> CalendarParser<'a> {
         Ok(())
     }
 
-    /// A word that is no operator: `all`, `none`, weekdays with what is listed after them, or a name.
+    /// A word that is not an operator: `all`, `none`, weekdays including a list after them, or a name.
     fn word(&mut self, word: &str, at: Range<usize>) -> Result<ExprNode, TextError> {
         self.operands += 1;
         if self.operands > OPERANDS_MAX {
@@ -208,7 +208,7 @@ fn tokens(text: &str) -> Result<Vec<(CalendarToken<'_>, Range<usize>)>, TextErro
                 word_token(word, at)?
             }
             _ => {
-                let message = format!("`{}` means nothing in a calendar", printable(c));
+                let message = format!("`{}` is not allowed in a calendar expression", printable(c));
                 return Err(TextError::new(at..at + len, message).hint(OPERATORS_HINT));
             }
         };
@@ -234,12 +234,12 @@ fn word_token(word: &str, at: usize) -> Result<CalendarToken<'_>, TextError> {
     })
 }
 
-/// `Mon - Fri` takes Friday from Monday, which nobody means.
+/// Rejects `Mon - Fri`, Monday without Friday: the range `Mon-Fri` is almost certainly intended.
 fn check_minus(left: &ExprNode, right: &ExprNode, at: Range<usize>) -> Result<(), TextError> {
     match (left, right) {
         (ExprNode::Weekdays(a), ExprNode::Weekdays(b)) if a.count_ones() == 1 && b.count_ones() == 1 => {
             let (a, b) = (weekdays_text(*a), weekdays_text(*b));
-            Err(TextError::new(at, format!("`{a} - {b}` takes {b} away from {a}"))
+            Err(TextError::new(at, format!("`{a} - {b}` means {a} without {b}"))
                 .hint(format!("a range of weekdays has no blanks: `{a}-{b}`")))
         }
         _ => Ok(()),
@@ -277,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn says_what_is_wrong() {
+    fn reports_errors_with_positions() {
         for (text, at, message) in [
             ("", 0..0, "expected a calendar here"),
             ("  ", 2..2, "expected a calendar here"),
@@ -288,14 +288,14 @@ mod tests {
             ("Mon Fri", 4..7, "expected an operator before this"),
             ("(a b)", 3..4, "expected an operator or `)`"),
             ("(a + b", 0..1, "never closed"),
-            ("a + b)", 5..6, "closes nothing"),
+            ("a + b)", 5..6, "unmatched closing parenthesis"),
             ("a,b", 1..2, "only weekdays are listed"),
             ("Mon,", 3..4, "expected a weekday after the comma"),
             ("Mon,Fryday", 4..10, "`Fryday` is not a weekday (did you mean `Friday`?)"),
             ("Mon,holidays", 4..12, "join calendars with `+`"),
             ("a -b", 2..3, "a minus needs a blank on both sides"),
             ("a- b", 1..2, "a minus needs a blank on both sides"),
-            ("Mon - Fri", 4..5, "`Mon - Fri` takes Fri away from Mon (a range of weekdays has no blanks: `Mon-Fri`)"),
+            ("Mon - Fri", 4..5, "`Mon - Fri` means Mon without Fri (a range of weekdays has no blanks: `Mon-Fri`)"),
             ("a – b", 2..5, "`–` means nothing"),
             ("a\u{0}", 1..2, "`\\u{0}` means nothing"),
             ("../secret", 0..9, "begins with a dot"),
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_cannot_be_referred_to() {
+    fn reserved_and_malformed_names_are_rejected() {
         for name in ["", "Mon", "mon-fri", "ALL", "or", "a b", "a,b", "-a", "a-", "ü", "a/.b"] {
             assert!(check_name(name).is_err(), "{name}");
         }
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn limits() {
+    fn depth_operands_and_length_are_limited() {
         let nested = |depth: usize| format!("{}a{}", "(".repeat(depth), ")".repeat(depth));
         assert!(CalendarExpr::parse(&nested(32)).is_ok());
         assert_eq!(CalendarExpr::parse(&nested(33)).expect_err("too deep").at, 32..33);

@@ -1,4 +1,4 @@
-//! Weekdays as words and as a mask: bit 0 is Sunday, as `Day::weekday` counts.
+//! Weekdays as names and as a mask: bit 0 is Sunday, as in `Day::weekday`.
 
 use std::fmt::Write;
 
@@ -7,12 +7,12 @@ use crate::civil::WEEKDAYS;
 /// Every weekday.
 pub(super) const WEEK: u8 = 0x7f;
 
-/// The number of a weekday written short or long, in any case; 0 is Sunday.
+/// The number of a weekday from its short or long name, case-insensitive; 0 is Sunday.
 pub(super) fn weekday(word: &str) -> Option<u32> {
     (0..7).zip(WEEKDAYS).find(|(_, name)| is_name(word, name)).map(|(number, _)| number)
 }
 
-/// The mask of `Mon`, `Mon-Fri` or `Fri-Mon`, which goes over the weekend.
+/// The mask of `Mon`, `Mon-Fri` or `Fri-Mon`, which wraps around the weekend.
 pub(super) fn weekday_range(word: &str) -> Option<u8> {
     let (first, last) = word.split_once('-').unwrap_or((word, word));
     let (first, last) = (weekday(first)?, weekday(last)?);
@@ -27,7 +27,7 @@ pub(super) fn weekday_range(word: &str) -> Option<u8> {
 pub(super) fn weekdays_text(mask: u8) -> String {
     let has = |day: u32| mask >> (day % 7) & 1 == 1;
     let mut text = String::new();
-    // A run begins where the day before is missing. Weeks are read from Monday on.
+    // A range begins where the previous day is missing. The week starts on Monday.
     for first in (1..8).filter(|day| has(*day) && !has(day + 6)) {
         let len = (1..7).take_while(|step| has(first + step)).count() as u32 + 1;
         match len {

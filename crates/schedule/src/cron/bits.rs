@@ -1,22 +1,21 @@
-//! The one internal form behind all cron dialects: sets of seconds, minutes, hours, days, months
-//! and years as bits, and the search for the next local time that is in all of them.
+//! The internal form of all cron dialects: sets of seconds, minutes, hours, days, months and years as bits.
 
 use crate::civil::{Day, month_len, weekdays_of_month};
 
-/// First year that can be named.
+/// First year that a field can contain.
 pub(crate) const YEAR_MIN: i32 = 1970;
-/// Last year that can be named.
+/// Last year that a field can contain.
 pub(crate) const YEAR_MAX: i32 = 2100;
 /// All months of a year, bits 1–12.
 pub(crate) const ALL_MONTHS: u16 = 0x1ffe;
 /// All weeks of a year, bits 1–53.
 pub(crate) const ALL_WEEKS: u64 = ((1 << 54) - 1) & !1;
-/// `nth` holds six bits a weekday: first to fifth, then last.
+/// `nth` has six bits per weekday: first to fifth, then last.
 pub(crate) const NTH_PER_WEEKDAY: u32 = 6;
-/// The bit of `nth` that means the last such weekday of a month.
+/// The bit of `nth` for the last such weekday of a month.
 pub(crate) const NTH_LAST: u32 = 5;
 
-/// A cron rule in bits. A value's bit has the value's own number; weekday 0 is Sunday.
+/// A cron rule as bit sets. Bit n stands for value n; weekday 0 is Sunday.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CronBits {
     pub(crate) seconds: u64,
@@ -29,7 +28,7 @@ pub(crate) struct CronBits {
     pub(crate) years: YearSet,
     pub(crate) hours: u32,
     pub(crate) days: u32,
-    /// The working day nearest to this day of the month.
+    /// Days of the month written with `W`: the working day nearest to them.
     pub(crate) nearest: u32,
     /// Days counted from the end of the month; bit 0 is the last day.
     pub(crate) from_end: u32,
@@ -38,7 +37,7 @@ pub(crate) struct CronBits {
     pub(crate) traits: CronTraits,
 }
 
-/// What the sets alone do not tell.
+/// Properties of a rule that its sets do not contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "five independent facts about a text, kept in five bytes")]
 pub(crate) struct CronTraits {
@@ -84,7 +83,7 @@ impl YearSet {
 }
 
 impl CronBits {
-    /// Nothing in any set.
+    /// All sets are empty.
     pub(crate) const EMPTY: Self = Self {
         seconds: 0,
         minutes: 0,
@@ -123,12 +122,12 @@ impl CronBits {
         !restricted && self.months == ALL_MONTHS && self.weeks == ALL_WEEKS
     }
 
-    /// Whether both days are restricted and either is enough.
+    /// Whether day of month and weekday are both restricted and one match is enough.
     pub(crate) fn either_day_matches(&self) -> bool {
         self.traits.days_restricted && self.traits.weekdays_restricted && !self.traits.both_must_match
     }
 
-    /// The first day of the month it names, when all that decides its days are numbers counted from the first.
+    /// The first day of the month it names, if its days are determined only by numbers counted from the first.
     pub(crate) fn first_numbered_day(&self) -> Option<u32> {
         let elsewhere = self.from_end != 0 || self.traits.last_working_day || self.nth != 0;
         let numbered = self.days | self.nearest;
@@ -136,7 +135,7 @@ impl CronBits {
         only.then(|| numbered.trailing_zeros())
     }
 
-    /// Its months that have none of its numbered days in a year.
+    /// Its months that contain none of its numbered days in a given year.
     pub(crate) fn months_without_its_days(&self, year: i32) -> Vec<u32> {
         let first = self.first_numbered_day().unwrap_or(0);
         (1..=12).filter(|month| self.months >> month & 1 == 1 && first > month_len(year, *month)).collect()
@@ -195,7 +194,7 @@ impl CronBits {
     fn days_by_week(&self, year: i32, month: u32, len: u32) -> u32 {
         let first = Day::from_ymd(year, month, 1);
         let mut week = first.iso_week_in(year);
-        // A month touches six weeks at most; those of most months are in one row.
+        // A month touches at most six weeks, which are consecutive except at the turn of the year.
         if week < 48 && self.weeks >> week & 0x3f == 0 {
             return 0;
         }
@@ -208,7 +207,7 @@ impl CronBits {
                 days |= (u32::MAX << day) & (u32::MAX >> (31 - (monday - 1).min(31)));
             }
             day = monday;
-            // Weeks count up, but for the turn of a year.
+            // Week numbers increase except at the turn of the year.
             week = if week < 52 { week + 1 } else { first.plus(day.cast_signed() - 1).iso_week() };
         }
         days
@@ -234,7 +233,7 @@ impl CronBits {
     }
 }
 
-/// The working day nearest to a day without leaving the month.
+/// The working day nearest to a day within the same month.
 fn nearest_working_day(day: u32, weekday: u32, len: u32) -> u32 {
     match weekday {
         6 if day == 1 => 3,

@@ -1,5 +1,5 @@
-//! Cron expressions of five to seven fields: `min hour dom mon dow`, six fields add the year, seven put the seconds
-//! first. Both days restricted: either matches.
+//! Cron expressions of five to seven fields: `min hour dom mon dow`; six fields add the year; seven put the seconds
+//! first. If both day fields are restricted, either one is enough.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::set::{self, FieldKind};
 use crate::civil::{MONTHS, WEEKDAYS};
 use crate::text::TextError;
 
-/// No expression is longer, not even one that lists every second and minute.
+/// Maximum length of an expression in bytes; enough to list every second and minute.
 const TEXT_MAX: usize = 2048;
 
 const SECOND: FieldKind = FieldKind { name: "second", min: 0, max: 59, value_max: 59, star: true, names: &[] };
@@ -22,14 +22,14 @@ const WEEKDAY: FieldKind =
     FieldKind { name: "day of week", min: 0, max: 6, value_max: 7, star: true, names: &WEEKDAYS };
 const YEAR: FieldKind = FieldKind::YEAR;
 
-/// A cron expression as written. Fields given as `H` get their values from the job's id.
+/// A cron expression as written. Fields written as `H` get their values from the job's id.
 #[derive(Debug, Clone)]
 pub struct CronExpr {
-    /// Everything but the fields that are hashed; those are empty here.
+    /// All fields except the hashed ones, which are empty here.
     bits: CronBits,
-    /// Seconds, minutes, hours, days, months and weekdays that are given as `H`.
+    /// Seconds, minutes, hours, days, months and weekdays that are written as `H`.
     hashed: [Option<HashedField>; 6],
-    /// How many fields were written. Lint asks; it does not tell two expressions apart.
+    /// Number of fields as written. Used by lint; ignored by `==`.
     fields: u8,
 }
 
@@ -42,7 +42,7 @@ impl PartialEq for CronExpr {
 impl Eq for CronExpr {}
 
 impl CronExpr {
-    /// Reads an expression.
+    /// Parses an expression.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         if text.len() > TEXT_MAX {
             return Err(TextError::new(
@@ -62,7 +62,7 @@ impl CronExpr {
         let fields = pieces.len() as u8;
         Self::from_fields(full, fields).map_err(|error| match &error.hint {
             _ if pieces[5..].iter().any(is_command) => error.hint(COMMAND_HINT),
-            // Elsewhere six fields start with the second; that is the likely mistake.
+            // Other cron implementations put the second first in six fields, so that is the likely mistake.
             None if fields == 6 => error.hint("six fields end in the year; with seconds there are seven"),
             _ => error,
         })
@@ -84,7 +84,7 @@ impl CronExpr {
         Ok(expr)
     }
 
-    /// The rule in bits for a job: its id decides what `H` stands for.
+    /// The rule for a job, whose id determines the value of `H`.
     pub(crate) fn resolve(&self, job: &str) -> CronBits {
         let mut bits = self.bits;
         for (index, hashed) in self.hashed.into_iter().enumerate() {
@@ -96,7 +96,7 @@ impl CronExpr {
                 2 => bits.hours = values as u32,
                 3 => bits.days = values as u32,
                 4 => bits.months = values as u16,
-                // 7 is another Sunday.
+                // 7 is Sunday as well.
                 _ => bits.weekdays = (values | values >> 7) as u8 & 0x7f,
             }
         }
@@ -108,17 +108,17 @@ impl CronExpr {
         self.hashed.iter().any(Option::is_some)
     }
 
-    /// Whether it leaves the year open.
+    /// Whether it does not restrict the year.
     pub fn every_year(&self) -> bool {
         self.bits.years == YearSet::all()
     }
 
-    /// How many fields were written.
+    /// Number of fields as written.
     pub fn field_count(&self) -> u8 {
         self.fields
     }
 
-    /// A field without special entries: its values, and whether it is `*` or `*/n` as a whole.
+    /// Parses a field without special entries. Returns its values and whether the whole field is `*` or `*/n`.
     fn plain(&mut self, index: usize, piece: CronToken<'_>, kind: FieldKind) -> Result<(u64, bool), TextError> {
         if let Some(hashed) = HashedField::parse(piece, kind)? {
             self.hashed[index] = Some(hashed);
@@ -158,12 +158,12 @@ impl CronExpr {
             } else {
                 let item = parse_item(entry, DAY)?;
                 self.bits.days |= set::stepped(item.first, item.last, item.step) as u32;
-                // `*` inside a list restricts nothing.
+                // A `*` in a list means that the field is not restricted.
                 self.bits.traits.days_restricted &= !(item.star && item.step == 1);
             }
         }
         if !self.bits.traits.days_restricted {
-            // What else the list says makes no difference, so that equal rules are equal.
+            // Clear the other entries, which have no effect then, so that equal rules compare equal.
             (self.bits.nearest, self.bits.from_end, self.bits.days) = (0, 0, DAY.all() as u32);
             self.bits.traits.last_working_day = false;
         }
@@ -213,16 +213,16 @@ impl CronExpr {
     }
 }
 
-/// Blank-separated fields with their places.
+/// Blank-separated fields with their offsets.
 fn fields_of(text: &str) -> Vec<CronToken<'_>> {
     text.split_whitespace()
         .map(|field| CronToken { text: field, at: field.as_ptr() as usize - text.as_ptr() as usize })
         .collect()
 }
 
-const COMMAND_HINT: &str = "give the schedule alone: what to run stands in the job's `program`";
+const COMMAND_HINT: &str = "write only the schedule; the command belongs in the job's `program`";
 
-/// Whether a piece looks as if a line of a crontab was pasted, with its command, its user or a comment.
+/// Whether a field looks like the rest of a crontab line: a command, a user or a comment.
 fn is_command(piece: &CronToken<'_>) -> bool {
     let word = piece.text.len() > 1 && piece.text.bytes().all(|byte| byte.is_ascii_lowercase());
     word || piece.text.starts_with(['/', '#', '.', '~', '[', '-'])
@@ -253,13 +253,13 @@ fn parse_item(entry: CronToken<'_>, kind: FieldKind) -> Result<CronItem, TextErr
     Ok(item)
 }
 
-/// What to say of an entry that would be right in another place.
+/// The hint for an entry that would be valid in another field.
 fn misplaced(text: &str, kind: FieldKind) -> Option<&'static str> {
     let upper = text.to_ascii_uppercase();
     let number = upper.trim_end_matches(['L', 'W']).parse::<u8>().is_ok();
     match kind.name {
         "year" if upper.starts_with('H') => Some("the year cannot be given as H"),
-        _ if upper.starts_with('H') => Some("H stands alone in its field"),
+        _ if upper.starts_with('H') => Some("H must be the only entry of its field"),
         "day of month" if number && upper.ends_with('L') => {
             Some("5L, the last Friday, belongs in the day-of-week field")
         }
@@ -269,18 +269,18 @@ fn misplaced(text: &str, kind: FieldKind) -> Option<&'static str> {
     }
 }
 
-/// The weekdays of an entry; a range may go over the end of the week, and 7 is Sunday.
+/// The weekdays of an entry. A range may wrap around the end of the week, and 7 is Sunday.
 fn week(item: CronItem) -> u8 {
     let last = if item.first > item.last { item.last + 7 } else { item.last };
     let days = set::stepped(item.first, last, item.step);
     (days | days >> 7) as u8 & 0x7f
 }
 
-/// `5L` or `friL`: the weekday, when the entry has that shape.
+/// The weekday of `5L` or `friL`; `None` if the entry does not have this form.
 fn last_weekday(entry: CronToken<'_>) -> Option<Result<u32, TextError>> {
     let len = entry.text.len();
     let is_last = len > 1 && entry.text.is_char_boundary(len - 1) && entry.text[len - 1..].eq_ignore_ascii_case("l");
-    // No name of a weekday ends in an l, so a trailing one is always the mark.
+    // No name of a weekday ends in `l`, so a trailing one is always the marker.
     is_last.then(|| item::value(entry.part(0, len - 1), WEEKDAY))
 }
 

@@ -1,5 +1,5 @@
-//! Named cron fields as APScheduler has them: `{hour: 14, day: last}`. Monday is 0, all fields must match, and what
-//! is less significant than the least significant field given starts at its minimum.
+//! Named cron fields with APScheduler's rules: `{hour: 14, day: last}`. Monday is 0, all fields must match, and fields
+//! less significant than the least significant one given default to their minimum.
 
 use std::fmt;
 
@@ -11,9 +11,9 @@ use crate::text::{TextError, did_you_mean, shortened};
 
 /// Names of weekdays from Monday on.
 const FROM_MONDAY: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
-/// Words for the place of a weekday in its month.
+/// Ordinals of a weekday within its month.
 const PLACES: [&str; 6] = ["1st", "2nd", "3rd", "4th", "5th", "last"];
-/// No field's text is longer.
+/// Maximum length of a field's text in bytes.
 const TEXT_MAX: usize = 1024;
 
 /// The fields from most to least significant.
@@ -47,7 +47,7 @@ impl FieldsExpr {
     /// The names of all fields, from most to least significant.
     pub const NAMES: [&str; 8] = ["year", "month", "day", "week", "day_of_week", "hour", "minute", "second"];
 
-    /// Reads fields, each a name and a text. A mistake comes with the index of its field.
+    /// Parses pairs of field name and text. An error comes with the index of its field.
     pub fn parse(fields: &[(&str, &str)]) -> Result<Self, (usize, TextError)> {
         let mut texts: [Option<(usize, &str)>; 8] = [None; 8];
         for (position, (name, text)) in fields.iter().enumerate() {
@@ -63,7 +63,7 @@ impl FieldsExpr {
         let mut expr = Self { bits: CronBits::EMPTY, given: 0 };
         expr.bits.traits.both_must_match = true;
         for (index, given) in texts.into_iter().enumerate() {
-            // A week and its days have no minimum that would make sense, so they stay free.
+            // Week and weekday have no sensible minimum, so they stay unrestricted.
             let always_free = matches!(index, YEAR | WEEK | WEEKDAY);
             let (position, text) = match given {
                 Some(given) => given,
@@ -76,12 +76,12 @@ impl FieldsExpr {
         Ok(expr)
     }
 
-    /// The rule in bits.
+    /// The rule as bit sets.
     pub(crate) fn resolve(&self) -> CronBits {
         self.bits
     }
 
-    /// Given fields with their canonical texts, from most to least significant.
+    /// The fields that were given, with their canonical texts, from most to least significant.
     pub fn entries(&self) -> Vec<(&'static str, String)> {
         let given = (0..8).filter(|index| self.given >> index & 1 == 1);
         given.map(|index| (Self::NAMES[index], self.field_text(index))).collect()
@@ -118,7 +118,7 @@ impl FieldsExpr {
                 self.bits.days = values as u32;
                 self.bits.traits.days_restricted = restricted;
                 if !restricted {
-                    // What else the list says makes no difference, so that equal rules are equal.
+                    // Clear the other entries, which have no effect then, so that equal rules compare equal.
                     (self.bits.nth, self.bits.from_end) = (0, 0);
                 }
             }
@@ -137,7 +137,7 @@ impl FieldsExpr {
         Ok(())
     }
 
-    /// `last`, `last fri` or `2nd wed`: whether the entry was one of them.
+    /// Parses `last`, `last fri` or `2nd wed`. Returns whether the entry had one of these forms.
     fn special_day(&mut self, entry: CronToken<'_>) -> Result<bool, TextError> {
         let mut words = entry.text.split_whitespace();
         let (Some(place), weekday, None) = (words.next(), words.next(), words.next()) else {
@@ -216,7 +216,7 @@ impl FieldKind {
         if self.min == 0 { "0" } else { "1" }
     }
 
-    /// All values as bits, or none for years, which do not fit.
+    /// All values as bits; 0 for years, which do not fit.
     fn all_or_none(self) -> u64 {
         if self.max < 64 { self.all() } else { 0 }
     }
@@ -249,7 +249,7 @@ fn leading_blanks(text: &str) -> usize {
     text.len() - text.trim_start().len()
 }
 
-/// From Monday = 0 to Sunday = 0.
+/// Converts a mask that begins with Monday to one that begins with Sunday.
 fn sunday_first(days: u64) -> u8 {
     ((days << 1 | days >> 6) & 0x7f) as u8
 }

@@ -1,15 +1,16 @@
-//! `H` in a cron field: a value that the job's id decides, so that a thousand daily jobs do not start at one instant.
+//! `H` in a cron field: a value derived from the job's id, so that a thousand daily jobs do not all start at the same
+//! time.
 
 use super::item::{self, CronToken};
 use super::set::{self, FieldKind};
 use crate::hash::StableHash;
 use crate::text::TextError;
 
-/// What the value of each field is spread by, from seconds to weekdays.
+/// Hash seeds of the fields, from seconds to weekdays.
 ///
-/// Invariant: these words never change, for the times of people's jobs hang on them.
+/// Invariant: these texts never change, because the times of existing jobs depend on them.
 const SEEDS: [&str; 6] = ["second", "minute", "hour", "day of month", "month", "day of week"];
-/// Every month has this day.
+/// The last day that every month has.
 const DAY_ALWAYS: u8 = 28;
 
 /// `H`, `H/step`, `H(first-last)` or `H(first-last)/step`.
@@ -22,7 +23,7 @@ pub(super) struct HashedField {
 }
 
 impl HashedField {
-    /// Reads a field that begins with `H`; nothing when it does not.
+    /// Parses a field that begins with `H`; `None` if it does not.
     pub(super) fn parse(piece: CronToken<'_>, kind: FieldKind) -> Result<Option<Self>, TextError> {
         let text = piece.text;
         if !text.starts_with(['H', 'h']) {
@@ -56,7 +57,7 @@ impl HashedField {
         Ok(Some(hashed))
     }
 
-    /// The values for a job in the field of an index, seconds being 0.
+    /// The values for a job. `field` is the index of the field; seconds are 0.
     pub(super) fn values(self, job: &str, field: usize) -> u64 {
         let mut hash = StableHash::new();
         hash.text(job);
@@ -66,7 +67,7 @@ impl HashedField {
         if self.step == 0 { 1 << first } else { set::stepped(first, u32::from(self.last), u32::from(self.step)) }
     }
 
-    /// Whether it is a step over the whole field, as `*/n` is.
+    /// Whether it is a step over the whole field, like `*/n`.
     pub(super) fn is_step_over(self, kind: FieldKind) -> bool {
         self.step != 0 && Self { step: 0, ..self } == Self::over(kind)
     }
@@ -78,7 +79,7 @@ impl HashedField {
         format!("H{range}{step}")
     }
 
-    /// `H` alone.
+    /// `H` without range and step.
     fn over(kind: FieldKind) -> Self {
         let last = (kind.max as u8).min(if kind.max == 31 { DAY_ALWAYS } else { u8::MAX });
         Self { first: kind.min as u8, last, step: 0 }

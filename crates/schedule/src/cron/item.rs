@@ -1,20 +1,20 @@
-//! One entry of a cron field's list: `*`, `5`, `5-20`, `*/2`, `5/2`, `5-20/2`. Both dialects share its shape; they
-//! differ in what a step may be and in how weekdays are numbered.
+//! One entry of a cron field's list: `*`, `5`, `5-20`, `*/2`, `5/2`, `5-20/2`. Both dialects share this syntax; they
+//! differ in the maximum step and in the numbering of weekdays.
 
 use super::set::FieldKind;
 use crate::text::{TextError, did_you_mean, shortened};
 
-/// An entry with its ends and step.
+/// A parsed entry with its range and step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CronItem {
     pub(super) first: u32,
     pub(super) last: u32,
     pub(super) step: u32,
-    /// It began with `*` or `?`.
+    /// Whether it began with `*` or `?`.
     pub(super) star: bool,
 }
 
-/// A piece of an expression and where it stands in it.
+/// A part of an expression with its offset.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CronToken<'a> {
     pub(super) text: &'a str,
@@ -22,7 +22,7 @@ pub(super) struct CronToken<'a> {
 }
 
 impl<'a> CronToken<'a> {
-    /// The part from `start` to `end`.
+    /// The part from byte `start` to byte `end`.
     pub(super) fn part(self, start: usize, end: usize) -> Self {
         Self { text: &self.text[start..end], at: self.at + start }
     }
@@ -37,13 +37,13 @@ impl<'a> CronToken<'a> {
         })
     }
 
-    /// A mistake at this place.
+    /// An error at the position of this token.
     pub(super) fn error(self, message: impl Into<String>) -> TextError {
         TextError::new(self.at..self.at + self.text.len(), message)
     }
 }
 
-/// Reads an entry. `step_max` tells how large a step may be for given ends.
+/// Parses an entry. `step_max` returns the largest allowed step for a range.
 pub(super) fn parse(
     piece: CronToken<'_>,
     kind: FieldKind,
@@ -69,7 +69,7 @@ pub(super) fn parse(
     Ok(CronItem { first, last, step, star })
 }
 
-/// The mistake of a range that goes down.
+/// The error for a range whose end is before its start.
 pub(super) fn reversed(piece: CronToken<'_>, kind: FieldKind, item: CronItem) -> TextError {
     let range = piece.text.split('/').next().unwrap_or_default();
     let (first, last) = range.split_once('-').unwrap_or((range, ""));
@@ -78,11 +78,11 @@ pub(super) fn reversed(piece: CronToken<'_>, kind: FieldKind, item: CronItem) ->
         lower if item.last == kind.min => lower,
         lower => format!("{lower}-{last}"),
     };
-    let error = piece.error(format!("the range {} goes down", shortened(range)));
+    let error = piece.error(format!("the range {} is reversed", shortened(range)));
     error.hint(format!("write {first}-{upper},{lower} to go over the end"))
 }
 
-/// Reads one value, a number or a name.
+/// Parses one value, a number or a name.
 pub(super) fn value(piece: CronToken<'_>, kind: FieldKind) -> Result<u32, TextError> {
     let text = piece.text;
     if text.bytes().next().is_some_and(|byte| byte.is_ascii_digit()) && text.bytes().all(|byte| byte.is_ascii_digit()) {

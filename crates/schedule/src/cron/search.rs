@@ -1,12 +1,12 @@
-//! The search for the next and the last local time of a cron rule, month by month, so that it ends soon also where
-//! nothing matches. A calendar is one more set of days.
+//! The search for the next and previous local time of a cron rule. It goes month by month, so that it ends quickly even
+//! if nothing matches. A calendar is an additional set of days.
 
 use super::bits::{CronBits, YEAR_MAX, YEAR_MIN};
 use crate::calendar::Calendar;
 use crate::civil::{DAY_SECS, Day, WallTime, Ymd};
 use crate::walk::LocalTimes;
 
-/// The local times of a cron rule, kept to the days of a calendar if there is one.
+/// The local times of a cron rule, restricted to the days of a calendar if there is one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CronTimes<'a> {
     pub(crate) cron: &'a CronBits,
@@ -55,7 +55,7 @@ impl CronTimes<'_> {
         }
     }
 
-    /// The first matching second of a day at or after one.
+    /// The first matching second of the day at or after `second`.
     fn time_at_or_after(&self, second: u32) -> Option<u32> {
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
         let first_second = self.cron.seconds.trailing_zeros();
@@ -73,7 +73,7 @@ impl CronTimes<'_> {
         Some(hour * 3600 + self.cron.minutes.trailing_zeros() * 60 + first_second)
     }
 
-    /// The last matching second of a day at or before one.
+    /// The last matching second of the day at or before `second`.
     fn time_at_or_before(&self, second: u32) -> Option<u32> {
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
         let last_second = 63 - self.cron.seconds.leading_zeros();
@@ -91,7 +91,7 @@ impl CronTimes<'_> {
         Some(hour * 3600 + (63 - self.cron.minutes.leading_zeros()) * 60 + last_second)
     }
 
-    /// The first matching day at or after one.
+    /// The first matching day at or after `from`.
     fn day_at_or_after(&self, from: Day) -> Option<Day> {
         let Ymd { mut year, mut month, mut day } = from.ymd();
         if year < YEAR_MIN {
@@ -115,7 +115,7 @@ impl CronTimes<'_> {
         None
     }
 
-    /// The last matching day at or before one.
+    /// The last matching day at or before `until`.
     fn day_at_or_before(&self, until: Day) -> Option<Day> {
         let Ymd { mut year, mut month, mut day } = until.ymd();
         if year > YEAR_MAX {

@@ -1,27 +1,27 @@
-//! The set of values of one cron field: its values, runs and steps, and its shortest text. Both dialects are printed from
-//! here, and words and lint ask the same questions.
+//! The set of values of one cron field: its ranges and steps, and its shortest text. Both dialects print from here; the
+//! description in English and lint use it too.
 
 use std::fmt::Write;
 
 use super::bits::{YEAR_MAX, YEAR_MIN};
 
-/// What values a field can have, and how they are called.
+/// The valid values of a field and their names.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FieldKind {
-    /// As messages call it.
+    /// The name used in messages.
     pub(super) name: &'static str,
     pub(super) min: u32,
     pub(super) max: u32,
-    /// The largest number that may be written: 7 is another Sunday.
+    /// The largest number that may be written; 7 for weekdays, which is Sunday as well.
     pub(super) value_max: u32,
-    /// Whether `*` may stand for all values.
+    /// Whether `*` is allowed for all values.
     pub(super) star: bool,
-    /// Names of values from `min` on, when there are any.
+    /// Names of values from `min` on; empty if they have none.
     pub(super) names: &'static [&'static str],
 }
 
 impl FieldKind {
-    /// Years, which both dialects write alike.
+    /// Years, which have the same syntax in both dialects.
     pub(super) const YEAR: Self = Self {
         name: "year",
         min: YEAR_MIN.cast_unsigned(),
@@ -36,7 +36,7 @@ impl FieldKind {
         stepped(self.min, self.max, 1)
     }
 
-    /// The value that a name or its first three letters stand for.
+    /// The value of a name or of its first three letters.
     pub(super) fn named(self, word: &str) -> Option<u32> {
         let index = self.names.iter().position(|name| {
             word.eq_ignore_ascii_case(name) || (word.len() == 3 && word.eq_ignore_ascii_case(&name[..3]))
@@ -44,14 +44,14 @@ impl FieldKind {
         u32::try_from(index).ok().map(|index| self.min + index)
     }
 
-    /// A value in the way that another one was written: by its name or as a number.
+    /// Formats a value like `other` was written: as a name or as a number.
     pub(super) fn written_like(self, value: u32, other: &str) -> String {
         let by_name = other.starts_with(|c: char| c.is_ascii_alphabetic());
         let name = self.names.get((value - self.min) as usize).filter(|_| by_name);
         name.map_or_else(|| value.to_string(), |name| name[..3].to_lowercase())
     }
 
-    /// What may be written, for messages.
+    /// The allowed values, for messages.
     pub(super) fn choices(self) -> String {
         let name = self.names.first().map(|name| format!(", a name such as {}", &name[..3])).unwrap_or_default();
         let star = if self.star { ", or *" } else { "" };
@@ -80,7 +80,7 @@ pub(crate) fn values(bits: u64) -> Vec<u32> {
     (0..64).filter(|value| bits >> value & 1 == 1).collect()
 }
 
-/// Neighbours taken together: the first and the last value of each run.
+/// Groups consecutive values: the first and the last value of each run.
 pub(crate) fn runs(values: &[u32]) -> Vec<(u32, u32)> {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for value in values {
@@ -92,19 +92,19 @@ pub(crate) fn runs(values: &[u32]) -> Vec<(u32, u32)> {
     runs
 }
 
-/// The distance between neighbours, when there are two values or more and it is the same for all.
+/// The common distance between neighbours; `None` for fewer than two values or unequal distances.
 pub(crate) fn distance(values: &[u32]) -> Option<u32> {
     let distance = values.get(1)? - values[0];
     values.windows(2).all(|pair| pair[1] - pair[0] == distance).then_some(distance)
 }
 
-/// Weekdays as bits with Monday first; cron's own count begins with Sunday.
+/// Weekdays as bits with Monday first; cron numbers them from Sunday.
 pub(crate) fn monday_first(weekdays: u8) -> u64 {
     u64::from((weekdays >> 1 | weekdays << 6) & 0x7f)
 }
 
-/// The shortest usual text of a set: `*` when it is all, `*/n` when it is that and `star` allows it, else ranges
-/// and lists.
+/// The shortest usual text of a set: `*` for all values, `*/n` if it matches and `star` allows it, otherwise ranges and
+/// lists.
 pub(super) fn text(bits: u64, kind: FieldKind, star: bool) -> String {
     if bits == kind.all() && star {
         return "*".to_owned();
@@ -112,7 +112,7 @@ pub(super) fn text(bits: u64, kind: FieldKind, star: bool) -> String {
     list_text(&values(bits), kind.min, kind.max, star)
 }
 
-/// The same for values that are too many for bits, such as years.
+/// Like `text`, for values that do not fit into 64 bits, such as years.
 pub(super) fn list_text(values: &[u32], min: u32, max: u32, star: bool) -> String {
     if let Some(step) = even_step(values) {
         let (first, last) = (values[0], values[values.len() - 1]);
@@ -131,7 +131,7 @@ pub(super) fn list_text(values: &[u32], min: u32, max: u32, star: bool) -> Strin
     text
 }
 
-/// The step that is worth writing as one: between three or more values, and above one.
+/// The step to print as `/n`: at least three values, and a step above one.
 fn even_step(values: &[u32]) -> Option<u32> {
     distance(values).filter(|step| values.len() >= 3 && *step > 1)
 }

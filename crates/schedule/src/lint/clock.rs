@@ -9,22 +9,22 @@ use crate::span::Span;
 use crate::spec::{DailyInterval, FoldPolicy, GapPolicy, ScheduleSpec, TimeBound, Timing};
 use crate::zone::OffsetChange;
 
-/// How far ahead clock changes are looked at: two years, so that each kind comes up twice.
+/// How far ahead clock changes are examined: two years, so that each kind occurs twice.
 const AHEAD: Span = Span::from_secs(2 * 366 * 86_400);
-/// So many dates are named in a warning.
+/// Maximum number of dates named in a warning.
 const DATES: usize = 2;
 
-/// A local time of a schedule that a clock change leaves out or repeats.
+/// A local time of a schedule that a clock change skips or repeats.
 #[derive(Debug, Clone, Copy)]
 struct ClockChangeHit {
     what: ClockChangeKind,
     local: WallTime,
-    /// What the clock shows at the two ends of the gap or fold.
+    /// Local times at the two ends of the gap or fold.
     from: WallTime,
     until: WallTime,
 }
 
-/// What the time is to the schedule.
+/// The role of the time in the schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ClockChangeKind {
     Run,
@@ -32,12 +32,12 @@ enum ClockChangeKind {
     WindowEnds,
 }
 
-/// The first gap and the first fold that the schedule runs into.
+/// Warnings for the first gap and the first fold that affect the schedule.
 pub(super) fn clock_changes(spec: &ScheduleSpec, schedule: &Schedule, now: Instant) -> Vec<LintWarning> {
     let Some((gap, fold)) = schedule.policy() else {
         return Vec::new();
     };
-    // A rule for all hours that follows elapsed time is due as often as on other days.
+    // An every-hour rule that follows elapsed time runs as often as on other days.
     if (gap, fold) == (GapPolicy::Skip, FoldPolicy::Both) && schedule.cron().is_some_and(CronBits::runs_all_hours) {
         return Vec::new();
     }
@@ -53,7 +53,7 @@ pub(super) fn clock_changes(spec: &ScheduleSpec, schedule: &Schedule, now: Insta
     gap.into_iter().chain(fold).collect()
 }
 
-/// The first time of the schedule that a change leaves out or repeats.
+/// The first time of the schedule that a change skips or repeats.
 fn hit(spec: &ScheduleSpec, schedule: &Schedule, change: OffsetChange) -> Option<ClockChangeHit> {
     let (before, after) = (change.at + i64::from(change.before), change.at + i64::from(change.after));
     let (from, until) = (WallTime(before.min(after)), WallTime(before.max(after)));
@@ -74,14 +74,14 @@ fn hit(spec: &ScheduleSpec, schedule: &Schedule, change: OffsetChange) -> Option
     found.filter(|hit| within_bounds(spec, hit.local, change) && on_its_days(spec, schedule, hit.local))
 }
 
-/// An edge of the window that a change touches.
+/// The window edge that a change affects.
 fn window_hit(
     window: &DailyInterval,
     from: WallTime,
     inside: impl Fn(&WallTime) -> bool,
 ) -> Option<(ClockChangeKind, WallTime)> {
     let edges = [(ClockChangeKind::WindowBegins, window.from.time), (ClockChangeKind::WindowEnds, window.until.time)];
-    // A change around midnight touches two days.
+    // A change around midnight affects two days.
     let days = [from.day(), from.day().plus(1)];
     let on_days = |(what, time): (ClockChangeKind, TimeOfDay)| {
         days.map(|day| (what, WallTime(day.midnight().0 + i64::from(time.0))))
@@ -99,8 +99,8 @@ fn within_bounds(spec: &ScheduleSpec, local: WallTime, change: OffsetChange) -> 
     spec.start.is_none_or(|start| order(start).is_ge()) && spec.end.is_none_or(|end| order(end).is_le())
 }
 
-/// Whether the time is on a day of the calendar. Rules of local times know their days; others are asked for the
-/// occurrence that the time becomes, and where it becomes none there is no warning rather than a false one.
+/// Whether the time is on a day of the calendar. Rules over local times include their days. For other rules this checks
+/// the resulting occurrence; if there is none, lint gives no warning rather than a false one.
 fn on_its_days(spec: &ScheduleSpec, schedule: &Schedule, local: WallTime) -> bool {
     let knows_days = !matches!(spec.timing, Timing::DailyInterval(_) | Timing::At(_));
     if spec.calendar.is_none() || knows_days {
@@ -110,7 +110,7 @@ fn on_its_days(spec: &ScheduleSpec, schedule: &Schedule, local: WallTime) -> boo
     shown.any(|at| schedule.next(at.minus(Span::from_secs(1))) == Some(at))
 }
 
-/// The days of hits that are like the first.
+/// The dates of all hits that are like the first.
 fn dates(hits: &[ClockChangeHit]) -> String {
     let times = |hit: &ClockChangeHit| (hit.what, [hit.local, hit.from, hit.until].map(WallTime::second_of_day));
     let alike = hits.iter().filter(|hit| hits.first().map(times) == Some(times(hit)));
@@ -148,25 +148,25 @@ fn gap_warning(hit: ClockChangeHit, dates: &str, zone: &str, gap: GapPolicy) -> 
 fn fold_warning(hit: ClockChangeHit, dates: &str, zone: &str, fold: FoldPolicy) -> LintWarning {
     let (outcome, hint) = match (hit.what, fold) {
         (ClockChangeKind::Run, FoldPolicy::First) => {
-            ("it runs the first time only", "`fold: second` or `fold: both` say otherwise")
+            ("it runs the first time only", "write `fold: second` or `fold: both` to change that")
         }
         (ClockChangeKind::Run, FoldPolicy::Second) => {
-            ("it runs the second time only", "`fold: first` or `fold: both` say otherwise")
+            ("it runs the second time only", "write `fold: first` or `fold: both` to change that")
         }
         (ClockChangeKind::Run, FoldPolicy::Both) => {
             ("it runs both times", "`fold: first` or `fold: second` run it once")
         }
         (ClockChangeKind::WindowBegins, FoldPolicy::First | FoldPolicy::Both) => {
-            ("it begins the first time", "`fold: second` says otherwise")
+            ("it begins the first time", "write `fold: second` to change that")
         }
         (ClockChangeKind::WindowBegins, FoldPolicy::Second) => {
-            ("it begins the second time", "`fold: first` says otherwise")
+            ("it begins the second time", "write `fold: first` to change that")
         }
         (ClockChangeKind::WindowEnds, FoldPolicy::First) => {
             ("it ends the first time", "`fold: both` ends it the second time")
         }
         (ClockChangeKind::WindowEnds, FoldPolicy::Second | FoldPolicy::Both) => {
-            ("it ends the second time", "`fold: first` says otherwise")
+            ("it ends the second time", "write `fold: first` to change that")
         }
     };
     let subject = subject(hit, "comes twice");

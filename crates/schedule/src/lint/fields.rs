@@ -1,4 +1,4 @@
-//! Warnings about cron fields: either of two days, steps that do not come out even, months without the day.
+//! Warnings about cron fields: either of two day fields, uneven steps, months without the day.
 
 use super::{LintKind, LintWarning, day_text};
 use crate::civil::{Day, MONTHS, Ymd};
@@ -9,9 +9,9 @@ use crate::span::Span;
 use crate::spec::{FoldPolicy, GapPolicy};
 use crate::words::english::{joined, ordinal};
 
-/// So many coming days are named in a warning.
+/// Maximum number of upcoming days named in a warning.
 const DAYS_NAMED: usize = 3;
-/// So many turns of months are looked at for days that come too close.
+/// Number of months examined for days that are too close.
 const MONTHS_AHEAD: u32 = 24;
 /// A year without 29 February.
 const COMMON_YEAR: i32 = 2025;
@@ -59,7 +59,7 @@ fn uneven_times(cron: &CronBits) -> Vec<LintWarning> {
         && (!cron.traits.weekdays_restricted || has_neighbours(u64::from(cron.weekdays), 7));
     let seconds = uneven_step(&values(cron.seconds), 60).filter(|_| has_neighbours(cron.minutes, 60));
     let minutes = uneven_step(&values(cron.minutes), 60).filter(|_| has_neighbours(hours, 24));
-    // Whether hours were written as a step is known, so that a list of them is never taken for one.
+    // `every_hour` records whether hours were written as a step, so a list is never mistaken for one.
     let hour_step = uneven_step(&values(hours), 24).filter(|_| cron.every_hour() && day_after_day);
     let found = [
         ("second", 60, seconds, all_minutes),
@@ -76,7 +76,7 @@ fn uneven_times(cron: &CronBits) -> Vec<LintWarning> {
                 "every {step} {unit}s does not divide {size}: after {unit} {last} comes {unit} {first}, \
                  {later} {unit}{plural} later"
             ),
-            // The interval knows nothing of other fields.
+            // An interval would ignore the other fields.
             hint: if free {
                 format!("for a steady rhythm write `@every {step}{}`", &unit[..1])
             } else {
@@ -87,14 +87,15 @@ fn uneven_times(cron: &CronBits) -> Vec<LintWarning> {
     found.into_iter().filter_map(warning).collect()
 }
 
-/// Values that look like a step over the whole field and do not go round evenly.
+/// Values that look like a step over the whole field but do not divide it.
 struct UnevenStep {
     step: u32,
     first: u32,
     last: u32,
 }
 
-/// Three values or more at one distance, or two where the second is beyond the middle: closer ones would have had a third.
+/// Recognises three or more values with one distance, or two values if the second is past the middle: a smaller step
+/// would have produced a third.
 fn uneven_step(values: &[u32], size: u32) -> Option<UnevenStep> {
     let step = distance(values)?;
     let (first, last) = (values[0], values[values.len() - 1]);
@@ -103,12 +104,12 @@ fn uneven_step(values: &[u32], size: u32) -> Option<UnevenStep> {
     (step > 1 && whole_field && plausible && !size.is_multiple_of(step)).then_some(UnevenStep { step, first, last })
 }
 
-/// Whether a value and the next one are both in a set that goes round.
+/// Whether two consecutive values are in a cyclic set.
 fn has_neighbours(bits: u64, size: u32) -> bool {
     bits & bits >> 1 != 0 || bits & 1 == 1 && bits >> (size - 1) & 1 == 1
 }
 
-/// What to write for a step that does not divide.
+/// The hint for a step that does not divide the field.
 fn dividing(step: u32, size: u32) -> String {
     let divides = |other: &u32| size.is_multiple_of(*other);
     let near = [(2..step).rev().find(divides), (step + 1..size).find(divides)];
@@ -116,7 +117,7 @@ fn dividing(step: u32, size: u32) -> String {
     format!("for equal distances choose a step that divides {size}, such as {}", near.join(" or "))
 }
 
-/// A step of days, which every month begins anew: the first time that two come closer.
+/// A step of days, which restarts every month: the first time that two days are too close.
 fn uneven_days(cron: &CronBits, schedule: &Schedule, now: Instant) -> Option<LintWarning> {
     let days = values(u64::from(cron.days));
     let step = distance(&days).filter(|step| *step > 1 && days.len() >= 3)?;
@@ -144,7 +145,7 @@ fn uneven_days(cron: &CronBits, schedule: &Schedule, now: Instant) -> Option<Lin
     Some(LintWarning {
         lint: LintKind::UnevenStep,
         message: format!(
-            "every {step} days begins anew with each month: after {last} comes {first}, {distance} day{plural} later"
+            "every {step} days restarts each month: after {last} comes {first}, {distance} day{plural} later"
         ),
         hint: if free {
             format!("for a steady rhythm write `@every {step}d`, which counts from 1970-01-01 in UTC")
@@ -154,10 +155,10 @@ fn uneven_days(cron: &CronBits, schedule: &Schedule, now: Instant) -> Option<Lin
     })
 }
 
-/// A step of months, which every year begins anew.
+/// A step of months, which restarts every year.
 fn uneven_months(cron: &CronBits) -> Option<LintWarning> {
     let months: Vec<u32> = values(u64::from(cron.months)).into_iter().map(|month| month - 1).collect();
-    // Two months in a year are more likely meant than not.
+    // Two months in a year are most likely intended.
     let UnevenStep { step, first, last } = uneven_step(&months, 12).filter(|_| months.len() >= 3)?;
     let (before, after) = (MONTHS[last as usize], MONTHS[first as usize]);
     Some(LintWarning {
@@ -170,21 +171,21 @@ fn uneven_months(cron: &CronBits) -> Option<LintWarning> {
     })
 }
 
-/// Months that are named and do not have the day.
+/// Named months that do not have the day.
 fn short_months(cron: &CronBits, schedule: &Schedule, now: Instant) -> Option<LintWarning> {
     let day = cron.first_numbered_day()?;
     let without = cron.months_without_its_days(COMMON_YEAR);
-    // Where no month has the day it never runs, which is another warning.
+    // If no month has the day, the `Never` warning covers it.
     let next = schedule.next(now).filter(|_| !without.is_empty())?;
     let next = day_text(schedule, next);
     let leap_only = cron.months_without_its_days(LEAP_YEAR).is_empty();
     let the = ordinal(day);
     let message = if leap_only {
-        format!("February has a {the} in leap years only and is left out in others, next on {next}")
+        format!("February has a {the} in leap years only and is skipped in others, next on {next}")
     } else {
         let names: Vec<String> = without.iter().map(|month| MONTHS[*month as usize - 1].to_owned()).collect();
         let (have, are) = if names.len() == 1 { ("has", "is") } else { ("have", "are") };
-        format!("{} {have} no {the} and {are} left out, next on {next}", joined(&names, "and"))
+        format!("{} {have} no {the} and {are} skipped, next on {next}", joined(&names, "and"))
     };
     let hint = "for the last day of a month write `L` as its day".to_owned();
     Some(LintWarning { lint: LintKind::ShortMonths, message, hint })

@@ -1,4 +1,4 @@
-//! Schedules and the warnings about them, asked on 15 January 2026.
+//! Schedules and their warnings, as of 15 January 2026.
 
 use super::*;
 use crate::calendar::{CalendarExpr, CalendarSet};
@@ -16,7 +16,7 @@ fn all(spec: &ScheduleSpec, past: JobHistory) -> Vec<LintWarning> {
     lint(spec, &schedule, "job", now, past)
 }
 
-fn told(spec: &ScheduleSpec) -> Vec<String> {
+fn warnings(spec: &ScheduleSpec) -> Vec<String> {
     let line = |warning: LintWarning| format!("{}: {}", warning.lint.name(), warning.message);
     all(spec, JobHistory::default()).into_iter().map(line).collect()
 }
@@ -56,16 +56,14 @@ fn warns_of_days_and_steps() {
             "0 */13 * * *",
             vec!["uneven-step: every 13 hours does not divide 24: after hour 13 comes hour 0, 11 hours later"],
         ),
-        // A list of hours is no step, though its values are the same.
+        // A list of hours is not a step, though its values are the same.
         ("0 0,13 * * *", vec![]),
         ("0 0,9,18 * * *", vec![]),
         (
             "0 0 */2 * *",
-            vec![
-                "uneven-step: every 2 days begins anew with each month: after 2026-01-31 comes 2026-02-01, 1 day later",
-            ],
+            vec!["uneven-step: every 2 days restarts each month: after 2026-01-31 comes 2026-02-01, 1 day later"],
         ),
-        // Here it comes out even but for leap years, of which none is near.
+        // Even except in leap years, and no leap year is near.
         ("0 0 */2 2,3 *", vec![]),
         ("0 0 1,11,21 * *", vec![]),
         (
@@ -76,25 +74,25 @@ fn warns_of_days_and_steps() {
         (
             "0 0 31 * *",
             vec![
-                "short-months: February, April, June, September and November have no 31st and are left out, next on 2026-01-31",
+                "short-months: February, April, June, September and November have no 31st and are skipped, next on 2026-01-31",
             ],
         ),
         ("0 0 31 12 *", vec![]),
         ("0 0 31 1,3 *", vec![]),
-        ("0 0 31 2,12 *", vec!["short-months: February has no 31st and is left out, next on 2026-12-31"]),
+        ("0 0 31 2,12 *", vec!["short-months: February has no 31st and is skipped, next on 2026-12-31"]),
         ("0 0 15,31 * *", vec![]),
         (
             "0 0 29 2 *",
-            vec!["short-months: February has a 29th in leap years only and is left out in others, next on 2028-02-29"],
+            vec!["short-months: February has a 29th in leap years only and is skipped in others, next on 2028-02-29"],
         ),
         ("triggered", vec![]),
     ] {
-        assert_eq!(told(&parsed(text)), expected, "{text}");
+        assert_eq!(warnings(&parsed(text)), expected, "{text}");
     }
 }
 
 #[test]
-fn hints_at_what_keeps_the_other_fields() {
+fn hints_keep_the_other_fields() {
     for (text, hint) in [
         ("*/7 * * * *", "for a steady rhythm write `@every 7m`"),
         ("*/7 9-17 * * 1-5", "for equal distances choose a step that divides 60, such as 6 or 10"),
@@ -136,7 +134,7 @@ fn warns_of_clock_changes() {
             &[gap.replace(" and 2027-03-28", "").replace("runs once at 03:00 instead", "does not run then")],
         ),
     ] {
-        assert_eq!(told(&spec), expected, "{spec}");
+        assert_eq!(warnings(&spec), expected, "{spec}");
     }
 }
 
@@ -170,7 +168,7 @@ fn warns_of_windows_at_clock_changes() {
             ],
         ),
     ] {
-        assert_eq!(told(&spec), expected, "{spec}");
+        assert_eq!(warnings(&spec), expected, "{spec}");
     }
 }
 
@@ -182,30 +180,30 @@ fn warns_of_schedules_that_have_ended() {
         (parsed("0 0 31 2 *"), "never: never fires: no date matches".to_owned()),
         (parsed("0 0 1 1 * 2020"), format!("{ended} 2020-01-01T00:00:00+00:00")),
         (ScheduleSpec { end: bound("2026-01-10"), ..parsed("@daily") }, format!("{ended} 2026-01-10T00:00:00+00:00")),
-        // No ISO week 1 has a day in June; but what comes after the last known year is not looked at.
+        // No ISO week 1 has a day in June, but lint does not search beyond the last known year.
         (
             ScheduleSpec::new(Timing::Fields(FieldsExpr::parse(&[("month", "6"), ("week", "1")]).expect("valid"))),
             "never: never fires before 2101: no date matches".to_owned(),
         ),
     ] {
-        assert_eq!(told(&spec), [expected], "{spec}");
+        assert_eq!(warnings(&spec), [expected], "{spec}");
     }
 }
 
 #[test]
-fn warns_of_zones_that_mislead() {
+fn warns_of_misleading_zones() {
     for (zone, expected) in [
         ("EST", &["odd-zone: `EST` is 5 hours behind UTC all year, also in summer"][..]),
         ("Etc/GMT+5", &["odd-zone: `Etc/GMT+5` is behind UTC: the sign in these names is reversed"]),
         ("America/New_York", &[]),
         ("EST5EDT", &[]),
     ] {
-        assert_eq!(told(&parsed(&format!("CRON_TZ={zone} 0 12 * * *"))), expected, "{zone}");
+        assert_eq!(warnings(&parsed(&format!("CRON_TZ={zone} 0 12 * * *"))), expected, "{zone}");
     }
 }
 
 #[test]
-fn warns_of_runs_that_take_too_long() {
+fn warns_when_runs_take_longer_than_the_interval() {
     let past = JobHistory { median_run: Some(Span::from_secs(700)) };
     let warnings = |text: &str| all(&parsed(text), past).into_iter().map(|one| one.message).collect::<Vec<_>>();
     assert_eq!(warnings("*/10 * * * *"), ["occurrences are 10m apart, but half of its runs take 11m40s or longer"]);
@@ -214,9 +212,9 @@ fn warns_of_runs_that_take_too_long() {
 }
 
 #[test]
-fn asks_for_the_job_that_it_is_about() {
+fn hashed_fields_are_resolved_for_the_given_job() {
     let spec = parsed("H 3 * * * *");
     let message = all(&spec, JobHistory::default()).remove(0).message;
     assert!(message.ends_with(&spec.words("job")), "{message}");
-    assert_ne!(spec.words("job"), spec.words(""), "the test needs an expression that tells jobs apart");
+    assert_ne!(spec.words("job"), spec.words(""), "the expression depends on the job");
 }

@@ -1,4 +1,4 @@
-//! A cron rule in English: first the times within a day, then the days.
+//! Describes a cron rule in English: first the times of day, then the days.
 
 use super::english::{LIST_MAX, counted, every_nth, every_span, joined, named_runs, ordinal};
 use crate::civil::{MONTHS, TimeOfDay, WEEKDAYS};
@@ -8,21 +8,21 @@ use crate::cron::{
 use crate::span::Span;
 
 const NTH_WORDS: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];
-/// More stretches of hours than this are told as a list.
+/// More ranges of hours than this are described as a list.
 const STRETCHES_MAX: usize = 3;
 const HOUR_SECS: u32 = 3600;
 const DAY_SECS: u32 = 86_400;
 
-/// What a cron rule says, in the parts that a sentence is made of.
+/// The parts of the sentence that describes a cron rule.
 #[derive(Debug)]
 pub(super) struct CronWords {
     /// `at 18:00`, `every 15 minutes`.
     pub(super) time: String,
-    /// Whether the times are some of a day and not spread over all its hours, so that the days have to be told.
+    /// Whether the times cover only part of a day, so that the sentence has to name the days.
     pub(super) within_day: bool,
-    /// `on Monday through Friday`; none for every day.
+    /// `on Monday through Friday`; `None` for every day.
     pub(super) days: Option<String>,
-    /// ` in January`, ` in ISO week 1`, ` in 2026`, or nothing.
+    /// ` in January`, ` in ISO week 1`, ` in 2026`, or empty.
     pub(super) rest: String,
 }
 
@@ -40,13 +40,13 @@ pub(super) fn cron_words(cron: &CronBits) -> CronWords {
         hours: values(u64::from(cron.hours)),
     };
     let months = values(u64::from(cron.months));
-    // `the 1st of January through March` would be taken for ninety days.
+    // `the 1st of January through March` would be read as ninety days.
     let single = runs(&months).iter().all(|(first, last)| last - first < 2);
     let months = (months.len() < 12).then(|| joined(&named_runs(&months, month_name), "and"));
     let days = day_words(cron, months.as_deref().filter(|_| single));
     let mut rest = match (&months, &days) {
-        (None, _) | (_, Some(DayWords { month_told: true, .. })) => String::new(),
-        // Without a comma the months would be taken for those of the last day only.
+        (None, _) | (_, Some(DayWords { months_named: true, .. })) => String::new(),
+        // Without a comma, the months would seem to apply only to the last day.
         (Some(months), Some(DayWords { either: true, .. })) => format!(", in {months}"),
         (Some(months), _) => format!(" in {months}"),
     };
@@ -80,13 +80,13 @@ impl ClockFields {
         self.rhythm().unwrap_or_else(|| self.by_unit())
     }
 
-    /// All times of a day, in seconds.
+    /// All times of day, in seconds since midnight.
     fn times(&self) -> impl Iterator<Item = u32> + '_ {
         let minutes = self.hours.iter().flat_map(|hour| self.minutes.iter().map(move |minute| hour * 60 + minute));
         minutes.flat_map(|minute| self.seconds.iter().map(move |second| minute * 60 + second))
     }
 
-    /// Times of a day that are equally far apart: `every 15 minutes`, `every hour from 09:30 through 17:30`.
+    /// Evenly spaced times of day: `every 15 minutes`, `every hour from 09:30 through 17:30`.
     fn rhythm(&self) -> Option<String> {
         let mut times = self.times();
         let (first, second) = (times.next()?, times.next()?);
@@ -109,7 +109,7 @@ impl ClockFields {
         }
     }
 
-    /// Times without a rhythm over the day: seconds of minutes of hours.
+    /// Times that are not evenly spaced: seconds of minutes of hours.
     fn by_unit(&self) -> String {
         let (seconds, minutes) = (self.seconds.as_slice(), self.minutes.as_slice());
         let hours = HourWords::of(&self.hours);
@@ -128,10 +128,10 @@ impl ClockFields {
     }
 }
 
-/// How the hours of a rule are told.
+/// How the hours of a rule are described.
 enum HourWords {
     All,
-    /// One or a few stretches: `from 09:00 through 17:59`.
+    /// One or a few ranges: `from 09:00 through 17:59`.
     Stretches {
         text: String,
         single: bool,
@@ -147,8 +147,8 @@ impl HourWords {
             return Self::All;
         }
         if stretches.len() <= STRETCHES_MAX {
-            let told = |(first, last): &(u32, u32)| format!("from {first:02}:00 through {last:02}:59");
-            let text = joined(&stretches.iter().map(told).collect::<Vec<_>>(), "and");
+            let describe = |(first, last): &(u32, u32)| format!("from {first:02}:00 through {last:02}:59");
+            let text = joined(&stretches.iter().map(describe).collect::<Vec<_>>(), "and");
             return Self::Stretches { text, single: hours.len() == 1 };
         }
         let name = |hour: u32| format!("{hour:02}:00");
@@ -156,7 +156,7 @@ impl HourWords {
         Self::Listed(every_nth(hours, "hour", name).unwrap_or_else(listed))
     }
 
-    /// For what fills an hour: `every 5 minutes from 09:00 through 17:59`.
+    /// For times that repeat within an hour: `every 5 minutes from 09:00 through 17:59`.
     fn holding(&self, text: &str) -> String {
         match self {
             Self::All => text.to_owned(),
@@ -165,7 +165,7 @@ impl HourWords {
         }
     }
 
-    /// For what is a part of an hour: `at minute 5 of every hour from 09:00 through 17:59`.
+    /// For times that are part of an hour: `at minute 5 of every hour from 09:00 through 17:59`.
     fn around(&self, text: &str) -> String {
         match self {
             Self::All => format!("{text} of every hour"),
@@ -176,7 +176,7 @@ impl HourWords {
     }
 }
 
-/// `every 15 minutes` for values that go round the clock in equal steps from zero on.
+/// `every 15 minutes` for values that divide the hour or day into equal steps from zero.
 fn steady(values: &[u32], unit: &str) -> Option<String> {
     let step = distance(values)?;
     let round = values[0] == 0 && values[values.len() - 1] + step == 60;
@@ -192,9 +192,9 @@ fn units(values: &[u32], unit: &str) -> String {
 /// The days of a rule.
 struct DayWords {
     text: String,
-    /// Whether its months were told with the days.
-    month_told: bool,
-    /// Whether it has days of two kinds, of which either is enough.
+    /// Whether the description of the days already names the months.
+    months_named: bool,
+    /// Whether it has both kinds of days and either is enough.
     either: bool,
 }
 
@@ -211,9 +211,9 @@ fn day_words(cron: &CronBits, months: Option<&str>) -> Option<DayWords> {
     if both {
         numbered.append(&mut nth);
     }
-    let month_told = months.is_some() && if both { !numbered.is_empty() } else { !plain_weekdays };
+    let months_named = months.is_some() && if both { !numbered.is_empty() } else { !plain_weekdays };
     let either = !both && plain_weekdays && !(numbered.is_empty() && nth.is_empty());
-    let of_month = format!("of {}", months.filter(|_| month_told).unwrap_or("the month"));
+    let of_month = format!("of {}", months.filter(|_| months_named).unwrap_or("the month"));
     weekdays.extend(nth.iter().map(|nth| format!("{nth} {of_month}")));
     let numbered = (!numbered.is_empty()).then(|| format!("on {} {of_month}", joined(&numbered, "and")));
     let text = match numbered {
@@ -223,7 +223,7 @@ fn day_words(cron: &CronBits, months: Option<&str>) -> Option<DayWords> {
         Some(numbered) if both => format!("{numbered} when it falls on {}", joined(&weekdays, "or")),
         Some(numbered) => format!("{numbered} or on {}", joined(&weekdays, "and")),
     };
-    Some(DayWords { text, month_told, either })
+    Some(DayWords { text, months_named, either })
 }
 
 /// Days that are counted within a month.
@@ -251,12 +251,12 @@ fn numbered_days(cron: &CronBits) -> Vec<String> {
 
 /// `the third Friday`, `the last Monday`.
 fn nth_weekdays(cron: &CronBits) -> Vec<String> {
-    let told = |bit: u32| {
+    let describe = |bit: u32| {
         let weekday = WEEKDAYS[(bit / NTH_PER_WEEKDAY) as usize];
         match bit % NTH_PER_WEEKDAY {
             NTH_LAST => format!("the last {weekday}"),
             nth => format!("the {} {weekday}", NTH_WORDS[nth as usize]),
         }
     };
-    values(cron.nth).into_iter().map(told).collect()
+    values(cron.nth).into_iter().map(describe).collect()
 }

@@ -1,16 +1,16 @@
-//! The grammar that words and warnings share: lists, ordinals and lengths of time.
+//! English grammar shared by descriptions and warnings: lists, ordinals and durations.
 
 use crate::cron::{distance, runs};
 use crate::span::Span;
 
-/// Longer lists are told by their rhythm, where they have one.
+/// Longer lists are described by their step, if they have one.
 pub(super) const LIST_MAX: usize = 6;
 
 const DAY_MICROS: u64 = 86_400_000_000;
 const UNITS: [(u64, &str); 4] =
     [(DAY_MICROS, "day"), (3_600_000_000, "hour"), (60_000_000, "minute"), (1_000_000, "second")];
 
-/// `a`, `a and b`, `a, b and c`, with another word for `and` where that is needed.
+/// `a`, `a and b`, `a, b and c`; `word` replaces `and`.
 pub(crate) fn joined(parts: &[String], word: &str) -> String {
     match parts {
         [] => String::new(),
@@ -19,17 +19,17 @@ pub(crate) fn joined(parts: &[String], word: &str) -> String {
     }
 }
 
-/// Values by name, with runs of three or more told by their ends.
+/// Values by name; three or more consecutive values are described as a range.
 pub(super) fn named_runs(values: &[u32], name: impl Fn(u32) -> String) -> Vec<String> {
-    let told = |(first, last): (u32, u32)| match last - first {
+    let describe = |(first, last): (u32, u32)| match last - first {
         0 => vec![name(first)],
         1 => vec![name(first), name(last)],
         _ => vec![format!("{} through {}", name(first), name(last))],
     };
-    runs(values).into_iter().flat_map(told).collect()
+    runs(values).into_iter().flat_map(describe).collect()
 }
 
-/// `every 2nd year from 1970 through 2100`, when the values are many and have that rhythm.
+/// `every 2nd year from 1970 through 2100`, if there are many values with a constant step.
 pub(super) fn every_nth(values: &[u32], unit: &str, name: impl Fn(u32) -> String) -> Option<String> {
     let step = distance(values).filter(|step| *step > 1 && values.len() > LIST_MAX)?;
     let (first, last) = (name(values[0]), name(values[values.len() - 1]));
@@ -66,14 +66,14 @@ pub(super) fn long_span(span: Span) -> String {
         }
         left %= each;
     }
-    // Parts of a second are rare, and their short text is as clear.
+    // Fractions of a second are rare, and their short form is clear enough.
     if left > 0 || parts.is_empty() { span.to_string() } else { parts.join(" ") }
 }
 
 /// `every hour`, `every 15 minutes`.
 pub(super) fn every_span(span: Span) -> String {
     match UNITS.iter().find(|(each, _)| *each == span.micros()) {
-        // A day of the calendar can be shorter or longer.
+        // A calendar day can be shorter or longer.
         Some((DAY_MICROS, _)) => "every 24 hours".to_owned(),
         Some((_, name)) => format!("every {name}"),
         None => format!("every {}", long_span(span)),

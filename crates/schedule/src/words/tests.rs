@@ -1,4 +1,4 @@
-//! Schedules and the sentences that tell them; each is meant to be read aloud.
+//! Schedules and their descriptions in English.
 
 use super::*;
 use crate::calendar::CalendarExpr;
@@ -6,7 +6,7 @@ use crate::cron::FieldsExpr;
 use crate::span::Span;
 
 #[test]
-fn tells_times_of_cron() {
+fn describes_times_of_cron() {
     for (text, words) in [
         ("* * * * *", "Every minute"),
         ("* * * * * * *", "Every second"),
@@ -63,7 +63,7 @@ fn tells_times_of_cron() {
 }
 
 #[test]
-fn tells_days_of_cron() {
+fn describes_days_of_cron() {
     for (text, words) in [
         ("0 18 * * Mon-Fri", "At 18:00 on Monday through Friday"),
         ("*/15 * * * 1-5", "Every 15 minutes on Monday through Friday"),
@@ -101,7 +101,7 @@ fn tells_days_of_cron() {
 }
 
 #[test]
-fn tells_named_fields() {
+fn describes_named_fields() {
     for (fields, words) in [
         (&[("day", "last"), ("hour", "14")][..], "At 14:00 on the last day of the month"),
         (&[("day", "13"), ("day_of_week", "fri")], "At 00:00 on the 13th of the month when it falls on Friday"),
@@ -120,7 +120,7 @@ fn tells_named_fields() {
 }
 
 #[test]
-fn tells_other_kinds() {
+fn describes_other_kinds() {
     for (text, words) in [
         ("CRON_TZ=Europe/Berlin 0 18 * * *", "At 18:00 every day, Europe/Berlin time"),
         // An interval is the same in every zone.
@@ -142,7 +142,7 @@ fn tells_other_kinds() {
 }
 
 #[test]
-fn tells_bounds_jitter_and_calendars() {
+fn describes_bounds_jitter_and_calendars() {
     let bound = |text| Some(TimeBound::parse(text).expect(text));
     let calendar = || Some(CalendarExpr::parse("Mon-Fri").expect("valid"));
     let of = |text| ScheduleSpec::parse(text).expect(text);
@@ -185,7 +185,7 @@ fn shift(calendar_days: i32, days: i32) -> DayShift {
 }
 
 #[test]
-fn tells_daily_times() {
+fn describes_daily_times() {
     let daily = |shift, calendar: Option<&str>| {
         let times = vec![TimeOfDay(9 * 3600), TimeOfDay(17 * 3600 + 1800)];
         let calendar = calendar.map(|text| CalendarExpr::parse(text).expect(text));
@@ -212,7 +212,7 @@ fn tells_daily_times() {
 }
 
 #[test]
-fn tells_windows() {
+fn describes_windows() {
     let window = |from: (u32, DayShift), until: (u32, DayShift), calendar: Option<&str>| {
         let edge = |(hour, shift): (u32, DayShift)| WindowEdge { time: TimeOfDay(hour * 3600), shift };
         let timing = DailyInterval { from: edge(from), until: edge(until), interval: Span::from_secs(900) };
@@ -247,7 +247,7 @@ fn tells_windows() {
 }
 
 #[test]
-fn tells_instants() {
+fn describes_instants() {
     for (instants, words) in [
         (&[][..], "Never: no instants are given"),
         (&["2026-05-01T12:00"], "Once on 2026-05-01 at 12:00"),

@@ -1,7 +1,7 @@
-//! A small seeded generator. The properties are the same on every run and every machine, so that a failure can be
-//! repeated by its seed alone.
+//! A small seeded generator. The cases are the same on every run and machine, so a failure can be reproduced from its
+//! seed.
 
-/// SplitMix64: good enough to choose test cases by, and it fits on a screen.
+/// SplitMix64: short, and good enough to choose test cases.
 #[derive(Debug)]
 pub(crate) struct Dice(u64);
 
@@ -18,17 +18,17 @@ impl Dice {
         bits ^ (bits >> 31)
     }
 
-    /// A number from `first` to `last`, both included.
+    /// A number from `first` to `last`, inclusive.
     pub(crate) fn number(&mut self, first: u32, last: u32) -> u32 {
         first + (self.bits() % u64::from(last - first + 1)) as u32
     }
 
-    /// A second from `first` to `last`, both included.
+    /// A second from `first` to `last`, inclusive.
     pub(crate) fn second(&mut self, first: i64, last: i64) -> i64 {
         first + (self.bits() % first.abs_diff(last).saturating_add(1)).cast_signed()
     }
 
-    /// True once in `n` throws.
+    /// True with probability 1 in `n`.
     pub(crate) fn one_in(&mut self, n: u32) -> bool {
         self.number(1, n) == 1
     }

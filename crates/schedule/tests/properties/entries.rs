@@ -1,5 +1,5 @@
-//! Random lists of numbers as a cron field writes them. Each comes as its text and as the plain set of values that the
-//! text means by the documented rules; nothing here is shared with the parser under test.
+//! Random lists of numbers in the syntax of a cron field. Each comes as its text and as the set of values it means by
+//! the documented rules; nothing here is shared with the parser under test.
 
 use std::collections::BTreeSet;
 
@@ -16,14 +16,14 @@ pub(crate) struct Values {
     pub(crate) star: bool,
 }
 
-/// What a field can hold.
+/// The values a field can have.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) min: u32,
     pub(crate) max: u32,
     /// Names of the values from `min` on.
     pub(crate) names: &'static [&'static str],
-    /// Steps are at most the length of their range, as named fields have it.
+    /// Whether steps are limited to the length of their range, as in named fields.
     pub(crate) short_steps: bool,
 }
 
@@ -39,12 +39,11 @@ impl Values {
         Self { text: "*".to_owned(), values: (shape.min..=shape.max).collect(), free: true, star: true }
     }
 
-    /// One value.
     pub(crate) fn only(value: u32) -> Self {
         Self { text: value.to_string(), values: [value].into(), free: false, star: false }
     }
 
-    /// A list of one to three entries that has `near` in it more often than chance would.
+    /// A list of one to three entries that contains `near` more often than by chance.
     pub(crate) fn random(dice: &mut Dice, shape: Shape, near: u32) -> Self {
         let near = near.clamp(shape.min, shape.max);
         if dice.one_in(4) {

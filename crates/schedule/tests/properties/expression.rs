@@ -1,4 +1,4 @@
-//! Random cron expressions of five to seven fields, each as a text and as a naive test of civil dates and times.
+//! Random cron expressions of five to seven fields, each as a text and as a naive predicate on civil dates and times.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ pub(crate) struct Expression {
     seconds: BTreeSet<u32>,
     minutes: BTreeSet<u32>,
     hours: Values,
-    /// Nothing when the field is `*`.
+    /// `None` if the field is `*`.
     days: Option<Vec<DayEntry>>,
     months: BTreeSet<u32>,
     weekdays: Option<Vec<WeekdayEntry>>,
@@ -66,10 +66,10 @@ enum WeekdayEntry {
 }
 
 impl Expression {
-    /// An expression that has some chance to match around a date and time.
+    /// An expression that is likely to match near a date and time.
     pub(crate) fn random(dice: &mut Dice, near: DateTime) -> Self {
         let at = |part: i8| u32::from(part.unsigned_abs());
-        // Lists of minutes are kept short, because each of their values costs time on each hour.
+        // Lists of minutes are short because each value is tried in each hour.
         let minutes = match dice.number(0, 9) {
             0 => Values::all(SIXTY),
             1..=4 => Values::only(dice.number(0, 59)),
@@ -158,7 +158,7 @@ impl WeekdayEntry {
     }
 }
 
-/// Of the working days of the month, the one with the least distance; a Friday before a Monday.
+/// The nearest working day of the month; a Friday is preferred to a Monday.
 fn nearest_working(month: Date, wanted: u32) -> Option<u32> {
     let last = day_of(month.last_of_month());
     if wanted > last {
@@ -206,7 +206,7 @@ fn random_days(dice: &mut Dice, near: Date) -> (String, Option<Vec<DayEntry>>) {
             4..=6 => (format!("{wanted}{}", dice.pick(&["W", "w"])), DayEntry::Nearest(wanted)),
             _ => {
                 let given = Values::random(dice, DAY, wanted);
-                // A free entry would free the whole field.
+                // A `*` entry would free the whole field.
                 if given.free {
                     (wanted.to_string(), DayEntry::Numbers([wanted].into()))
                 } else {
@@ -240,7 +240,7 @@ fn random_weekdays(dice: &mut Dice, near: Date) -> (String, Option<Vec<WeekdayEn
                 (format!("{named}#{nth}"), WeekdayEntry::Nth(wanted, nth))
             }
             2 => {
-                // Ranges go over the end of the week.
+                // Ranges may wrap around the end of the week.
                 let length = dice.number(1, 5);
                 let last = (wanted + length) % 7;
                 let days = (wanted..=wanted + length).map(|day| day % 7).collect();

@@ -1,5 +1,5 @@
-//! Schedules that are not cron, with random parts, in random zones, around changes of offset and far from them: each kind
-//! against the plainest way to say what it means.
+//! Schedules other than cron with random parts, in random zones, near offset changes and far from them: each kind is
+//! compared with a naive definition.
 
 use std::collections::BTreeSet;
 
@@ -14,13 +14,13 @@ use crate::dice::Dice;
 use crate::oracle::{self, ZoneCase};
 use crate::{backwards, check_mirror, compile, forwards, show_difference};
 
-/// How many cases of each kind.
+/// Cases per kind.
 const TURNS: usize = 5000;
 const DAY: i64 = 86_400;
-/// 1970-02-01 to 2099-12-01: calendars and shifts stay inside what is known.
+/// 1970-02-01 to 2099-12-01, so that calendars and shifts stay within the known range.
 const RANGE: (i64, i64) = (31 * DAY, 4_099_766_400);
 
-/// Days of the week as a calendar's text and as a test.
+/// Days of the week as a calendar expression and as a predicate.
 #[derive(Debug, Clone)]
 struct Week {
     text: String,
@@ -41,7 +41,7 @@ impl Week {
         self.days.contains(&date.weekday().to_monday_zero_offset())
     }
 
-    /// Along the calendar, one day after the other.
+    /// Moves along the calendar, one day at a time.
     fn shifted(&self, mut date: Date, by: i32) -> Date {
         let mut left = by.unsigned_abs();
         while left > 0 {
@@ -52,7 +52,7 @@ impl Week {
     }
 }
 
-/// One case: where, when, and on which days.
+/// One test case: zone, window and calendar.
 struct Case<'a> {
     zone: &'a ZoneCase,
     week: Option<Week>,
@@ -101,7 +101,7 @@ impl<'a> Case<'a> {
             .instants(self.gap.unwrap_or(GapPolicy::Next), self.fold.unwrap_or(FoldPolicy::First))
     }
 
-    /// The occurrences of a timing in the window must be those of `expected` that lie in it.
+    /// Asserts that the occurrences of a timing in the window are those of `expected` in it.
     fn check(
         &self,
         timing: Timing,
@@ -135,7 +135,7 @@ fn at(date: Date, time: TimeOfDay) -> DateTime {
 }
 
 fn time(dice: &mut Dice) -> TimeOfDay {
-    // Whole quarters of hours more often than not, because clocks change there.
+    // Mostly whole quarters of an hour, because clocks change there.
     TimeOfDay(if dice.one_in(3) { dice.number(0, 86_399) } else { dice.number(0, 95) * 900 })
 }
 
@@ -151,14 +151,14 @@ fn each_case(seed: u64, mut run: impl FnMut(&mut Dice, &Case<'_>) -> usize) {
 }
 
 #[test]
-fn intervals() {
+fn intervals_agree_with_the_definition() {
     let zones = ZoneRegistry::bundled();
     each_case(1, |dice, case| check_interval(dice, case, &zones));
 }
 
-/// Where clocks went back over midnight, the day before comes back for a while.
+/// Where clocks are set back over midnight, the previous day is repeated for a while.
 #[test]
-fn intervals_where_a_day_comes_back() {
+fn intervals_where_a_day_is_repeated() {
     let zones = ZoneRegistry::bundled();
     let mut dice = Dice::new(5);
     let mut changes = 0;
@@ -189,7 +189,7 @@ fn check_interval(dice: &mut Dice, case: &Case<'_>, zones: &ZoneRegistry) -> usi
 }
 
 #[test]
-fn times_of_day() {
+fn times_of_day_agree_with_the_definition() {
     let zones = ZoneRegistry::bundled();
     each_case(2, |dice, case| {
         let mut times: Vec<TimeOfDay> = (0..dice.number(1, 4)).map(|_| time(dice)).collect();
@@ -208,7 +208,7 @@ fn times_of_day() {
 }
 
 #[test]
-fn windows() {
+fn windows_agree_with_the_definition() {
     let zones = ZoneRegistry::bundled();
     each_case(3, |dice, case| {
         let case = &Case { gap: None, fold: None, week: case.week.clone(), ..*case };
@@ -226,7 +226,7 @@ fn windows() {
             .filter(|date| case.contains(*date))
             .flat_map(|date| {
                 let edge = |edge: WindowEdge| case.instants(at(case.shifted(date, edge.shift), edge.time))[0];
-                // A gap that swallows the window leaves one occurrence, at its end.
+                // A window inside a gap leaves one occurrence, at its end.
                 (edge(from)..edge(until).max(edge(from) + 1)).step_by(interval as usize)
             })
             .collect();
@@ -236,7 +236,7 @@ fn windows() {
 }
 
 #[test]
-fn explicit_instants() {
+fn explicit_instants_agree_with_the_definition() {
     let zones = ZoneRegistry::bundled();
     each_case(4, |dice, case| {
         let mut bounds = Vec::new();
@@ -262,7 +262,7 @@ fn shift(dice: &mut Dice) -> DayShift {
     DayShift { calendar_days: days(dice), days: days(dice) }
 }
 
-/// A local time near a second, moved a little so that gaps are hit as well.
+/// A local time near a second, shifted slightly so that it may fall into a gap.
 fn wall_clock(zone: &TimeZone, second: i64, dice: &mut Dice) -> DateTime {
     let moved = dice.second(0, 7200) - 3600;
     oracle::wall(zone, second).checked_add(jiff::Span::new().seconds(moved)).expect("in range")

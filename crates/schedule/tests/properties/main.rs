@@ -1,4 +1,4 @@
-//! Properties of schedules over all zones and all of 1970–2100, proved against an oracle that tries every local time.
+//! Properties of schedules over all zones and all of 1970–2100, checked against an oracle that tries every local time.
 //! Seeds are fixed: the same cases on every run.
 
 mod dice;
@@ -19,7 +19,7 @@ fn compile(spec: &ScheduleSpec, zones: &ZoneRegistry, zone: &Zone) -> Schedule {
     Schedule::compile(spec, around).unwrap_or_else(|error| panic!("{spec}: {error:?}"))
 }
 
-/// What a schedule says forwards, with the promise that it only goes forwards. Stops at more than `most`.
+/// The occurrences found with `next`, which must increase. Stops after `most`.
 fn forwards(schedule: &Schedule, after: i64, until: i64, most: usize) -> Vec<i64> {
     let mut last = after;
     let occurrences = schedule.between(Instant::from_secs(after), Instant::from_secs(until)).take(most + 1);
@@ -33,7 +33,7 @@ fn forwards(schedule: &Schedule, after: i64, until: i64, most: usize) -> Vec<i64
         .collect()
 }
 
-/// What a schedule says backwards, turned round.
+/// The occurrences found with `prev`, in ascending order.
 fn backwards(schedule: &Schedule, after: i64, until: i64, most: usize) -> Vec<i64> {
     let from = schedule.prev(Instant::from_secs(until + 1));
     let mut found: Vec<i64> = std::iter::successors(from, |at| {
@@ -49,8 +49,8 @@ fn backwards(schedule: &Schedule, after: i64, until: i64, most: usize) -> Vec<i6
     found
 }
 
-/// With S the set of occurrences, `next(t)` is the least of S above t and `prev(t)` the greatest below. It follows that
-/// nothing lies between t and `next(t)`, and that each undoes the other.
+/// With S the set of occurrences, `next(t)` is the smallest element of S above t and `prev(t)` the largest below. It
+/// follows that nothing lies between t and `next(t)`, and that each inverts the other.
 fn check_mirror(schedule: &Schedule, at: i64) {
     let at = Instant::from_secs(at);
     if let Some(next) = schedule.next(at) {
@@ -71,7 +71,7 @@ fn check_mirror(schedule: &Schedule, at: i64) {
     }
 }
 
-/// Lists of seconds that differ, as a person wants to see them.
+/// Formats lists of seconds that differ.
 fn show_difference(found: &[i64], expected: &[i64]) -> String {
     let text = |all: &[i64], other: &[i64]| {
         let only = all.iter().filter(|at| !other.contains(at)).take(5);

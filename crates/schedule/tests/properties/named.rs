@@ -1,4 +1,4 @@
-//! Random named fields, each set of them as texts and as a naive test of civil dates and times.
+//! Random named fields, each set as texts and as a naive predicate on civil dates and times.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ const SHAPES: [Shape; 8] = [
 pub(crate) struct Named {
     /// The fields that are given.
     pub(crate) texts: Vec<(&'static str, String)>,
-    /// By the order of `NAMES`.
+    /// In the order of `NAMES`.
     values: [Values; 8],
     special: Vec<Special>,
 }
@@ -41,7 +41,7 @@ enum Special {
 }
 
 impl Named {
-    /// Fields that have some chance to match around a date and time.
+    /// Fields that are likely to match near a date and time.
     pub(crate) fn random(dice: &mut Dice, near: DateTime) -> Self {
         let part = |part: i8| u32::from(part.unsigned_abs());
         let week = near.date().iso_week_date();
@@ -66,7 +66,7 @@ impl Named {
                 return if defaults_to_minimum { Values::only(shape.min) } else { Values::all(shape) };
             }
             let mut values = Values::random(dice, shape, near[index]);
-            // Minutes and seconds together are kept few, because each match costs time.
+            // Minutes and seconds together have few matches, because each costs time.
             if index == 7 {
                 values = Values::only(dice.number(0, 59));
             }
@@ -75,7 +75,7 @@ impl Named {
                 special.push(entry);
                 values = Values { text, values: BTreeSet::new(), free: false, star: false };
             }
-            // Here `?` says nothing; `*` does.
+            // Named fields do not support `?`.
             values.text = values.text.replace('?', "*");
             texts.push((NAMES[index], values.text.clone()));
             values
@@ -119,7 +119,7 @@ impl LocalRule for Named {
 
 fn special_day(dice: &mut Dice, near: u32) -> (String, Special) {
     let weekday = if dice.one_in(3) { dice.number(0, 6) } else { near };
-    // Here a weekday has a name only.
+    // Here weekdays are written by name only.
     let mut named = name(dice, SHAPES[4], weekday);
     if named.starts_with(|first: char| first.is_ascii_digit()) {
         named = FROM_MONDAY[weekday as usize][..3].to_owned();

@@ -1,5 +1,5 @@
-//! The other way to find occurrences: try every local time of every day, and ask the time library what each stands for.
-//! It shares neither the zone table nor the search with the code under test, and is slow and plain on purpose.
+//! An independent way to find occurrences: try every local time of every day, and let the time library convert each. It
+//! shares neither the zone table nor the search with the code under test, and is slow and simple on purpose.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,16 +8,16 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, TimeZone, TimeZoneDatabase};
 
-/// A rule for local times that can be tried on each.
+/// A rule that can be tested on a local time.
 pub(crate) trait LocalRule {
     fn on_day(&self, date: Date) -> bool;
     fn hours(&self) -> &BTreeSet<u32>;
     fn minutes(&self) -> &BTreeSet<u32>;
     fn seconds(&self) -> &BTreeSet<u32>;
-    /// The hour is `*` or `*/n`, so that the rule follows elapsed time unless told otherwise.
+    /// The hour is `*` or `*/n`, so that the rule follows elapsed time by default.
     fn every_hour(&self) -> bool;
 
-    /// What happens at clock changes when nothing is said.
+    /// The default policy at clock changes.
     fn usual_policy(&self) -> (GapPolicy, FoldPolicy) {
         if self.every_hour() { (GapPolicy::Skip, FoldPolicy::Both) } else { (GapPolicy::Next, FoldPolicy::First) }
     }
@@ -32,16 +32,16 @@ pub(crate) struct ZoneCase {
     pub(crate) changes: Vec<i64>,
 }
 
-/// What a local time stands for.
+/// The instants that a local time stands for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Shown {
     Once(i64),
     Twice(i64, i64),
-    /// Never; the end of its gap.
+    /// The local time does not exist; the end of its gap.
     Never(i64),
 }
 
-/// Every zone of the library's own database, those with the same changes once.
+/// Every zone of the library's database; zones with identical changes appear once.
 pub(crate) fn zones() -> Vec<ZoneCase> {
     let database = TimeZoneDatabase::bundled();
     let mut cases = BTreeMap::new();
@@ -69,12 +69,12 @@ fn changes(zone: &TimeZone) -> (Vec<i64>, Vec<(i64, i32)>) {
     (key[1..].iter().map(|(at, _)| *at).collect(), key)
 }
 
-/// What the wall shows at a second.
+/// The local time at a second.
 pub(crate) fn wall(zone: &TimeZone, secs: i64) -> DateTime {
     zone.to_datetime(Timestamp::from_second(secs).expect("within the library's range"))
 }
 
-/// What a local time stands for.
+/// The instants that a local time stands for.
 pub(crate) fn shown(zone: &TimeZone, local: DateTime) -> Shown {
     let at = |offset: jiff::tz::Offset| offset.to_timestamp(local).expect("within the library's range").as_second();
     match zone.to_ambiguous_timestamp(local).offset() {
@@ -90,7 +90,7 @@ pub(crate) fn shown(zone: &TimeZone, local: DateTime) -> Shown {
 }
 
 impl Shown {
-    /// The seconds that it stands for under a policy.
+    /// The instants under a policy.
     pub(crate) fn instants(self, gap: GapPolicy, fold: FoldPolicy) -> Vec<i64> {
         match (self, gap, fold) {
             (Self::Once(at), ..)
@@ -103,7 +103,7 @@ impl Shown {
     }
 }
 
-/// What every matching local time around a window of seconds stands for.
+/// The instants of every matching local time around a window of seconds.
 pub(crate) fn matches(rule: &impl LocalRule, zone: &TimeZone, after: i64, until: i64) -> Vec<Shown> {
     let mut found = Vec::new();
     for date in dates(zone, after, until).filter(|date| rule.on_day(*date)) {
@@ -118,14 +118,14 @@ pub(crate) fn matches(rule: &impl LocalRule, zone: &TimeZone, after: i64, until:
     found
 }
 
-/// The days that a window can have to do with.
+/// The dates that a window can involve.
 pub(crate) fn dates(zone: &TimeZone, after: i64, until: i64) -> impl Iterator<Item = Date> {
     let first = wall(zone, after).date().yesterday().expect("within the library's range");
     let last = wall(zone, until).date().tomorrow().expect("within the library's range");
     std::iter::successors(Some(first), |date| date.tomorrow().ok()).take_while(move |date| *date <= last)
 }
 
-/// The occurrences after one second and not after another.
+/// The occurrences after `after` and not later than `until`.
 pub(crate) fn occurrences(matches: &[Shown], gap: GapPolicy, fold: FoldPolicy, after: i64, until: i64) -> Vec<i64> {
     let set: BTreeSet<i64> = matches.iter().flat_map(|shown| shown.instants(gap, fold)).collect();
     set.into_iter().filter(|at| *at > after && *at <= until).collect()

@@ -1,4 +1,4 @@
-//! Cron around every change of every zone's offset, and far from changes: the list of occurrences is the oracle's.
+//! Cron around every offset change of every zone, and far from changes: occurrences must equal the oracle's.
 
 use cronhold_schedule::cron::FieldsExpr;
 use cronhold_schedule::{FoldPolicy, GapPolicy, ScheduleSpec, Timing, Zone, ZoneRegistry};
@@ -9,11 +9,11 @@ use crate::named::Named;
 use crate::oracle::{self, LocalRule, ZoneCase};
 use crate::{backwards, check_mirror, compile, forwards, show_difference};
 
-/// How far from a change of offset the occurrences are compared.
+/// How far around an offset change occurrences are compared.
 const WINDOW: i64 = 14 * 3600;
 /// 1970-01-01 and 2101-01-01.
 const RANGE: (i64, i64) = (0, 4_133_980_800);
-/// The policies that can be written; nothing written stands for the usual one.
+/// All policies; `None` is the default.
 const POLICIES: [Option<(GapPolicy, FoldPolicy)>; 7] = [
     None,
     Some((GapPolicy::Next, FoldPolicy::First)),
@@ -31,7 +31,8 @@ struct Place<'a> {
     zone: Zone,
 }
 
-/// Compares occurrences in a window under all policies, backwards under one of them, and says how many local times match.
+/// Compares occurrences in a window under all policies, and backwards under one of them. Returns the number of matching
+/// local times.
 fn compare(
     spec: &ScheduleSpec,
     rule: &(impl LocalRule + std::fmt::Debug),
@@ -79,7 +80,7 @@ fn named_fields(dice: &mut Dice, place: &Place<'_>, window: (i64, i64), turn: us
     compare(&ScheduleSpec::new(Timing::Fields(fields)), &rule, place, window, turn)
 }
 
-/// Every `parts`-th zone from `part` on, so that the parts can run at once.
+/// Every `parts`-th zone from `part` on, so that the parts can run in parallel.
 fn around_every_change(part: usize, parts: usize) {
     let zones = ZoneRegistry::bundled();
     let mut dice = Dice::new(part as u64);
@@ -121,7 +122,7 @@ fn around_every_change_of_offset_fourth_quarter() {
 }
 
 #[test]
-fn in_random_windows() {
+fn random_windows_agree_with_the_oracle() {
     let zones = ZoneRegistry::bundled();
     let mut dice = Dice::new(99);
     let cases = oracle::zones();
@@ -135,9 +136,9 @@ fn in_random_windows() {
     }
 }
 
-/// Long ways between occurrences: the day is found by a naive walk over dates.
+/// Large distances between occurrences: the expected day is found by a naive walk over dates.
 #[test]
-fn next_is_found_however_far_away() {
+fn distant_next_occurrence_is_found() {
     let zones = ZoneRegistry::bundled();
     let place_zone = Zone::utc();
     let case = ZoneCase { name: "UTC".to_owned(), zone: jiff::tz::TimeZone::UTC, changes: Vec::new() };

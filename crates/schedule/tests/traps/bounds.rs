@@ -1,4 +1,4 @@
-//! Starts and ends: days, local times, and local times that come twice or not at all.
+//! Starts and ends: days, local times, and local times that are repeated or skipped.
 
 use cronhold_schedule::{ScheduleSpec, TimeBound};
 
@@ -21,7 +21,7 @@ fn check_all(spec: &ScheduleSpec, zone: &str, expected: &[&str]) {
 }
 
 #[test]
-fn both_ends_belong_to_the_schedule() {
+fn both_bounds_are_inclusive() {
     check_all(
         &within("0 12 * * *", Some("2026-03-01T12:00:00Z"), Some("2026-03-03T12:00:00Z")),
         "UTC",
@@ -31,13 +31,13 @@ fn both_ends_belong_to_the_schedule() {
 }
 
 #[test]
-fn a_day_as_an_end_is_the_whole_day() {
+fn day_as_end_includes_the_whole_day() {
     check_all(
         &within("0 */12 * * *", Some("2026-03-01"), Some("2026-03-02")),
         "America/New_York",
         &["2026-03-01T00:00-05:00", "2026-03-01T12:00-05:00", "2026-03-02T00:00-05:00", "2026-03-02T12:00-05:00"],
     );
-    // A day that begins with a gap begins at its end.
+    // A day that begins with a gap begins at the gap's end.
     check_all(
         &within("*/30 0-1 * * *", Some("2026-03-29"), Some("2026-03-29")),
         "Asia/Beirut",
@@ -46,13 +46,13 @@ fn a_day_as_an_end_is_the_whole_day() {
 }
 
 #[test]
-fn at_a_fold_both_bounds_are_the_first() {
+fn bounds_in_a_fold_mean_the_first_time() {
     let fold = "2026-10-25T02:30";
     check_all(&within("30 * * * *", Some(fold), Some(fold)), "Europe/Berlin", &["2026-10-25T02:30+02:00"]);
 }
 
 #[test]
-fn in_a_gap_both_bounds_are_its_end() {
+fn bounds_in_a_gap_mean_its_end() {
     let gap = "2026-03-29T02:30";
     check_spec(
         &within("0 * * * *", Some(gap), None),
@@ -68,7 +68,7 @@ fn in_a_gap_both_bounds_are_its_end() {
 }
 
 #[test]
-fn a_start_does_not_move_an_interval() {
+fn start_does_not_move_an_interval() {
     check_all(
         &within("@every 7m", Some("2026-03-01T00:00:00Z"), Some("2026-03-01T00:15:00Z")),
         "UTC",
@@ -76,9 +76,9 @@ fn a_start_does_not_move_an_interval() {
     );
 }
 
-/// In Havana the clock goes from 01:00 back to 00:00, so that midnight comes twice, and both belong to the new day.
+/// In Havana the clock goes from 01:00 back to 00:00, so midnight is repeated, and both belong to the new day.
 #[test]
-fn a_day_as_end_where_midnight_comes_twice() {
+fn day_as_end_where_midnight_is_repeated() {
     let end = Some(TimeBound::parse("2026-10-31").expect("a date"));
     let half_past = ScheduleSpec { end, ..parse("30 0 * * *") };
     check_spec(&half_past, "America/Havana", "2026-10-30T12:00:00Z", &["2026-10-31T00:30-04:00"]);

@@ -1,4 +1,4 @@
-//! Clocks that go forward and back, by an hour, by half an hour, by two, at midnight, and by odd seconds.
+//! Clocks that are set forward and back, by an hour, by half an hour, by two, at midnight, and by odd seconds.
 
 use cronhold_schedule::{FoldPolicy, GapPolicy, ScheduleSpec};
 
@@ -19,7 +19,7 @@ fn one_oclock_in_berlin_runs_once_on_a_spring_day() {
 }
 
 #[test]
-fn a_gap_and_the_hour_after_it_run_together() {
+fn gap_and_the_hour_after_it_run_together() {
     check(
         "0 2,3 * * *",
         "Europe/Berlin",
@@ -35,7 +35,7 @@ fn a_gap_and_the_hour_after_it_run_together() {
 }
 
 #[test]
-fn a_range_inside_a_gap_runs_once_at_its_end() {
+fn range_inside_a_gap_runs_once_at_its_end() {
     check(
         "13-46 2 * * *",
         "Europe/Berlin",
@@ -45,7 +45,7 @@ fn a_range_inside_a_gap_runs_once_at_its_end() {
 }
 
 #[test]
-fn a_range_of_hours_in_a_fold_runs_each_time_once() {
+fn range_of_hours_in_a_fold_runs_each_time_once() {
     check(
         "*/15 1-2 * * *",
         "Europe/Berlin",
@@ -73,7 +73,7 @@ fn every_hour_follows_elapsed_time() {
         &["2026-10-25T01:00+02:00", "2026-10-25T02:00+02:00", "2026-10-25T02:00+01:00", "2026-10-25T03:00+01:00"],
     );
     check("30 * * * *", "Europe/Berlin", "2026-03-29T00:00:00Z", &["2026-03-29T01:30+01:00", "2026-03-29T03:30+02:00"]);
-    // Every second hour: the hour 2 is left out on one day and comes twice on the other.
+    // Every second hour: hour 2 is skipped on one day and repeated on the other.
     check(
         "0 */2 * * *",
         "Europe/Berlin",
@@ -143,7 +143,7 @@ fn lord_howe_moves_by_half_an_hour() {
 }
 
 #[test]
-fn midnight_can_be_missing() {
+fn missing_midnight_runs_at_the_end_of_the_gap() {
     for (zone, after, days) in [
         (
             "Asia/Beirut",
@@ -187,7 +187,7 @@ fn midnight_can_be_missing() {
 }
 
 #[test]
-fn the_last_hour_of_a_day_can_come_twice() {
+fn last_hour_of_a_day_can_be_repeated() {
     check(
         "30 23 * * *",
         "America/Sao_Paulo",
@@ -203,8 +203,8 @@ fn the_last_hour_of_a_day_can_come_twice() {
 }
 
 #[test]
-fn a_minute_after_midnight_falls_back_to_the_day_before() {
-    // Newfoundland changed its clocks at 00:01: midnight came twice.
+fn fold_after_midnight_returns_to_the_previous_day() {
+    // Newfoundland changed its clocks at 00:01, so midnight was repeated.
     let zone = "America/St_Johns";
     check("0 0 * * *", zone, "2010-11-06T12:00:00Z", &["2010-11-07T00:00-02:30", "2010-11-08T00:00-03:30"]);
     check(

@@ -13,7 +13,7 @@ fn fields(fields: &[(&str, &str)]) -> ScheduleSpec {
 fn leap_days() {
     check_dates("0 0 29 2 *", "2026-01-01", "2028-02-29 2032-02-29 2036-02-29");
     check_dates("0 0 29 2 *", "1970-01-01", "1972-02-29 1976-02-29");
-    // 2000 was a leap year, 2100 is none.
+    // 2000 was a leap year, 2100 is not.
     check_dates("0 0 29 2 *", "1996-03-01", "2000-02-29 2004-02-29");
     check_dates("0 0 29 2 *", "2092-03-01", "2096-02-29");
     check_none("0 0 29 2 *", "UTC", "2096-02-29T00:00:00Z");
@@ -24,12 +24,12 @@ fn leap_days() {
 fn leap_days_on_a_monday() {
     let monday = fields(&[("month", "2"), ("day", "29"), ("day_of_week", "mon")]);
     check_spec(&monday, "UTC", "2026-01-01T00:00:00Z", &["2044-02-29T00:00+00:00", "2072-02-29T00:00+00:00"]);
-    // In an expression either is enough.
+    // In an expression either day field is enough.
     check_dates("0 0 29 2 1", "2028-02-20", "2028-02-21 2028-02-28 2028-02-29 2029-02-05");
 }
 
 #[test]
-fn the_last_day_of_december() {
+fn last_day_of_december() {
     check_dates("0 0 L * *", "2026-11-30", "2026-12-31 2027-01-31 2027-02-28 2027-03-31 2027-04-30");
     check_dates("0 0 L 12 *", "2026-12-31", "2027-12-31");
     check("59 23 L * *", "UTC", "2026-12-31T23:59:00Z", &["2027-01-31T23:59+00:00"]);
@@ -43,8 +43,8 @@ fn days_before_the_last() {
 }
 
 #[test]
-fn the_working_day_nearest_to_the_31st() {
-    // Months without a 31st have none. 31 January 2026 is a Saturday, 31 May a Sunday at the end of its month.
+fn working_day_nearest_to_the_31st() {
+    // Months without a 31st have no occurrence. 31 January 2026 is a Saturday, 31 May a Sunday at the end of its month.
     check_dates(
         "0 0 31W * *",
         "2026-01-01",
@@ -53,7 +53,7 @@ fn the_working_day_nearest_to_the_31st() {
 }
 
 #[test]
-fn the_working_day_nearest_to_the_1st_stays_in_its_month() {
+fn working_day_nearest_to_the_1st_stays_in_its_month() {
     // 1 February and 1 March 2026 are Sundays, 1 August is a Saturday.
     check_dates(
         "0 0 1W * *",
@@ -63,30 +63,30 @@ fn the_working_day_nearest_to_the_1st_stays_in_its_month() {
 }
 
 #[test]
-fn the_working_day_nearest_to_the_15th() {
+fn working_day_nearest_to_the_15th() {
     // 15 February and 15 March 2026 are Sundays, 15 August is a Saturday.
     check_dates("0 0 15W 2,3,8 *", "2026-01-01", "2026-02-16 2026-03-16 2026-08-14");
 }
 
 #[test]
-fn the_last_working_day() {
+fn last_working_day() {
     check_dates("0 0 LW * *", "2026-01-01", "2026-01-30 2026-02-27 2026-03-31 2026-04-30 2026-05-29 2026-06-30");
 }
 
 #[test]
-fn the_fifth_friday() {
+fn fifth_friday() {
     check_dates("0 0 * * 5#5", "2026-01-01", "2026-01-30 2026-05-29 2026-07-31 2026-10-30 2027-01-29");
     check_dates("0 0 * 2 5#5", "2026-01-01", "2036-02-29 2064-02-29 2092-02-29");
 }
 
 #[test]
-fn the_last_friday() {
+fn last_friday() {
     check_dates("0 0 * * 5L", "2026-01-01", "2026-01-30 2026-02-27 2026-03-27 2026-04-24");
     check_dates("0 0 * * friL", "2026-01-01", "2026-01-30 2026-02-27");
 }
 
 #[test]
-fn a_step_of_days_with_a_weekday_means_either() {
+fn step_of_days_with_a_weekday_means_either() {
     // 9 and 23 March 2026 are odd Mondays, 2 and 16 March even ones.
     check_dates(
         "0 0 */2 * 1",
@@ -94,7 +94,7 @@ fn a_step_of_days_with_a_weekday_means_either() {
         "2026-03-02 2026-03-03 2026-03-05 2026-03-07 2026-03-09 2026-03-11 2026-03-13 2026-03-15 2026-03-16 2026-03-17",
     );
     check_dates("0 0 13 * fri", "2026-02-01", "2026-02-06 2026-02-13 2026-02-20 2026-02-27 2026-03-06 2026-03-13");
-    // `*` and `?` restrict nothing.
+    // `*` and `?` do not restrict.
     check_dates("0 0 13 * ?", "2026-02-01", "2026-02-13 2026-03-13");
     check_dates("0 0 ? * fri", "2026-02-01", "2026-02-06 2026-02-13");
     // Named fields must all match.
@@ -108,7 +108,7 @@ fn a_step_of_days_with_a_weekday_means_either() {
 }
 
 #[test]
-fn the_sixth_field_is_a_year() {
+fn sixth_field_is_a_year() {
     check_dates("0 0 1 1 * 2030", "2026-01-01", "2030-01-01");
     check_none("0 0 1 1 * 2030", "UTC", "2030-01-01T00:00:00Z");
     check_none("0 0 1 1 * 2025", "UTC", "2026-01-01T00:00:00Z");
@@ -116,7 +116,7 @@ fn the_sixth_field_is_a_year() {
 }
 
 #[test]
-fn the_first_of_seven_fields_is_the_second() {
+fn first_of_seven_fields_is_the_second() {
     check(
         "30 0 12 * * * 2026",
         "UTC",
@@ -143,7 +143,7 @@ fn sunday_has_two_numbers() {
 }
 
 #[test]
-fn weekdays_go_over_the_end_of_the_week() {
+fn weekday_range_wraps_around_the_week() {
     check_dates("0 0 * * fri-mon", "2026-02-28", "2026-03-01 2026-03-02 2026-03-06 2026-03-07 2026-03-08 2026-03-09");
     check_dates("0 0 * * 6-1", "2026-03-02", "2026-03-07 2026-03-08 2026-03-09");
 }
@@ -161,7 +161,7 @@ fn weeks_of_a_year() {
 }
 
 #[test]
-fn what_never_comes() {
+fn impossible_dates_have_no_occurrence() {
     for text in ["0 0 31 2 *", "0 0 30 2 *", "0 0 31 4,6,9,11 *", "0 0 31W 2 *", "0 0 29 2 * 2026-2027"] {
         check_none(text, "UTC", "2026-01-01T00:00:00Z");
         check_none(text, "Europe/Berlin", "1970-01-01T00:00:00Z");

@@ -1,4 +1,4 @@
-//! Schedules that are not cron: intervals, counts from the previous run, times of day, windows, and calendars.
+//! Schedules other than cron: intervals, counts from the previous run, times of day, windows, and calendars.
 
 use cronhold_schedule::{
     CalendarExpr, DailyInterval, DailyTiming, DayShift, Instant, ScheduleSpec, Span, TimeBound, TimeOfDay, Timing,
@@ -26,7 +26,7 @@ fn window(from: &str, until: &str, days: i32, every: &str) -> ScheduleSpec {
     ScheduleSpec::new(Timing::DailyInterval(DailyInterval { from, until, interval: Span::parse(every).expect(every) }))
 }
 
-/// The `date` that an occurrence gives to its run.
+/// The `date` arg of an occurrence.
 fn date_of(spec: &ScheduleSpec, at: &str) -> String {
     let args = compile(spec, "UTC").automatic_args(instant(at));
     args.into_iter().find(|(name, _)| *name == "date").map(|(_, value)| value).expect("every occurrence has a date")
@@ -40,9 +40,9 @@ fn intervals_are_aligned_to_the_epoch() {
         "2026-01-01T00:00:00Z",
         &["2026-01-01T00:01:30+00:00", "2026-01-01T00:03+00:00", "2026-01-01T00:04:30+00:00"],
     );
-    // Seven hours do not divide a day; they go on over midnight all the same.
+    // Seven hours do not divide a day, and the interval continues over midnight.
     let seven = compile(&parse("@every 7h"), "UTC");
-    let first = seven.next(instant("2026-01-01T00:00:00Z")).expect("goes on");
+    let first = seven.next(instant("2026-01-01T00:00:00Z")).expect("there is a next occurrence");
     assert_eq!(first.secs() % (7 * 3600), 0);
     assert_eq!(seven.next(first), Some(first.plus(Span::from_secs(7 * 3600))));
     let late = Timing::Every { interval: Span::from_secs(3600), phase: Span::from_secs(600) };
@@ -55,7 +55,7 @@ fn intervals_are_aligned_to_the_epoch() {
 }
 
 #[test]
-fn intervals_keep_to_a_calendar_in_their_zone() {
+fn intervals_respect_a_calendar_in_their_zone() {
     let saturdays = on("Sat", parse("@every 12h"));
     // Midnight UTC is 01:00 or 02:00 in Berlin.
     check_spec(
@@ -67,8 +67,8 @@ fn intervals_keep_to_a_calendar_in_their_zone() {
 }
 
 #[test]
-fn an_interval_sees_a_day_that_comes_back() {
-    // Newfoundland's clocks went back from 00:01 on Sunday to 23:01 on Saturday.
+fn interval_runs_on_a_repeated_day() {
+    // Newfoundland's clocks were set back from 00:01 on Sunday to 23:01 on Saturday.
     let saturdays = on("Sat", parse("@every 30m"));
     check_spec(
         &saturdays,
@@ -86,7 +86,7 @@ fn counting_from_the_previous_run() {
     assert_eq!(ten_minutes.after_run(end), Some(instant("2026-03-29T01:09:30Z")));
     assert_eq!((ten_minutes.next(end), ten_minutes.prev(end)), (None, None));
     assert_eq!(ten_minutes.coming(end).nth(1), Some(instant("2026-03-29T01:19:30Z")));
-    // At least a second lies between runs, so that a failing job cannot spin.
+    // Runs are at least a second apart, so that a failing job cannot spin.
     let continuously = compile(&parse("continuously"), "UTC");
     assert!(continuously.counts_from_previous());
     assert_eq!(continuously.after_run(end), Some(instant("2026-03-29T00:59:31Z")));
@@ -97,7 +97,7 @@ fn counting_from_the_previous_run() {
 }
 
 #[test]
-fn what_does_not_run_by_time() {
+fn untimed_schedules_have_no_occurrence() {
     for text in ["@never", "@reboot", "triggered"] {
         let schedule = compile(&parse(text), "UTC");
         assert_eq!(schedule.next(Instant::EPOCH), None, "{text}");
@@ -106,7 +106,7 @@ fn what_does_not_run_by_time() {
 }
 
 #[test]
-fn cron_keeps_to_a_calendar() {
+fn cron_respects_a_calendar() {
     // 1 May 2026 is a Friday and a holiday.
     check_spec(
         &on("Mon-Fri - holidays", parse("0 9 * * *")),
@@ -172,7 +172,7 @@ fn times_of_day_on_the_next_business_day() {
 }
 
 #[test]
-fn a_window_over_midnight_counts_elapsed_time() {
+fn window_over_midnight_counts_elapsed_time() {
     let night = window("22:00", "06:00", 1, "1h");
     check_spec(
         &night,
@@ -205,7 +205,7 @@ fn a_window_over_midnight_counts_elapsed_time() {
 }
 
 #[test]
-fn a_window_that_begins_in_a_gap_begins_at_its_end() {
+fn window_that_begins_in_a_gap_begins_at_its_end() {
     check_spec(
         &window("02:30", "04:00", 0, "20m"),
         "Europe/Berlin",
@@ -215,7 +215,7 @@ fn a_window_that_begins_in_a_gap_begins_at_its_end() {
 }
 
 #[test]
-fn a_window_on_business_days() {
+fn window_on_business_days() {
     let office = on("Mon-Fri - holidays", window("09:00", "10:00", 0, "25m"));
     check_spec(
         &office,
@@ -223,7 +223,7 @@ fn a_window_on_business_days() {
         "2026-04-30T09:30:00Z",
         &["2026-04-30T09:50+00:00", "2026-05-04T09:00+00:00", "2026-05-04T09:25+00:00"],
     );
-    // The night belongs to the day that it began on.
+    // The night belongs to the day on which the window began.
     assert_eq!(date_of(&window("22:00", "06:00", 1, "1h"), "2026-03-29T03:00:00Z"), "2026-03-28");
 }
 
@@ -241,16 +241,16 @@ fn explicit_instants() {
 }
 
 #[test]
-fn a_window_that_ends_before_it_begins_is_refused() {
+fn window_that_ends_before_it_begins_is_rejected() {
     let refused = |days| window("02:00", "01:00", days, "10m").check().map_err(|wrong| wrong.key);
     assert_eq!(refused(-1), Err("daily_interval"));
     assert_eq!(refused(0), Err("daily_interval"));
     assert_eq!(refused(1), Ok(()));
 }
 
-/// Edges with different shifts along the calendar cannot be compared before the calendar is known.
+/// Edges with different shifts along the calendar can only be compared once the calendar is known.
 #[test]
-fn windows_without_room_end_the_search() {
+fn empty_windows_end_the_search() {
     let edge = |text, calendar_days| WindowEdge { time: time(text), shift: DayShift { calendar_days, days: 0 } };
     let timing = DailyInterval { from: edge("01:00", 1), until: edge("02:00", 0), interval: Span::from_secs(60) };
     let schedule = compile(&on("Mon-Fri", ScheduleSpec::new(Timing::DailyInterval(timing))), "UTC");
@@ -259,7 +259,7 @@ fn windows_without_room_end_the_search() {
 }
 
 #[test]
-fn nothing_comes_after_the_end_of_time() {
+fn no_occurrence_after_the_last_instant() {
     for text in ["@every 90s", "continuously", "with 10m interval", "* * * * * * *"] {
         let end = Instant::from_micros(i64::MAX);
         assert_eq!(compile(&parse(text), "UTC").coming(end).next(), None, "{text}");
@@ -272,7 +272,7 @@ fn blanks_in_a_phrase_do_not_matter() {
 }
 
 #[test]
-fn a_count_from_the_previous_run_keeps_to_its_limits() {
+fn count_from_the_previous_run_respects_bounds() {
     let after = |start: Option<&str>, end: Option<&str>, calendar: &str| {
         let bound = |text: Option<&str>| text.map(|text| TimeBound::parse(text).expect(text));
         let spec = ScheduleSpec { start: bound(start), end: bound(end), ..parse("with 10m interval") };
@@ -283,12 +283,12 @@ fn a_count_from_the_previous_run_keeps_to_its_limits() {
     assert_eq!(start.after_run(run_end), Some(instant("2026-02-02T00:00:00Z")));
     assert_eq!(start.after_run(instant("2026-02-01T23:55:00Z")), Some(instant("2026-02-02T00:05:00Z")));
     assert_eq!(after(None, Some("2026-02-01T12:05:00Z"), "all").after_run(run_end), None);
-    // 1 February 2026 is a Sunday: the first moment of Monday in Berlin.
+    // 1 February 2026 is a Sunday: the first instant of Monday in Berlin.
     assert_eq!(after(None, None, "Mon-Fri").after_run(run_end), Some(instant("2026-02-01T23:00:00Z")));
 }
 
 #[test]
-fn what_an_occurrence_gives_to_its_run() {
+fn automatic_args_of_an_occurrence() {
     let spec = ScheduleSpec { zone: Some("Europe/Berlin".to_owned()), ..on("Mon-Fri", daily(&["18:00"], 1, 1)) };
     let args = compile(&spec, "UTC").automatic_args(instant("2026-03-28T17:00:00Z"));
     let expected = [
@@ -303,7 +303,7 @@ fn what_an_occurrence_gives_to_its_run() {
 }
 
 #[test]
-fn a_window_that_a_gap_swallows_runs_once() {
+fn window_inside_a_gap_runs_once() {
     check_spec(
         &window("02:30", "02:50", 0, "10m"),
         "Europe/Berlin",

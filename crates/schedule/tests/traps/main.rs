@@ -1,5 +1,5 @@
-//! Known traps of schedules, each under its own name with its dates written out. The properties prove the rules in
-//! general; these show what they mean to a person, and keep the bugs of other schedulers out.
+//! Known traps of schedules, each in its own test with explicit dates. The property tests check the rules in general;
+//! these show examples and guard against bugs of other schedulers.
 
 mod bounds;
 mod clock_changes;
@@ -11,7 +11,7 @@ mod stable;
 use cronhold_schedule::calendar::{Calendar, CalendarSet};
 use cronhold_schedule::{CompileContext, Instant, Schedule, ScheduleSpec, TimeOfDay, ZoneRegistry};
 
-/// Calendars that the traps speak of: Labour Day and Christmas of 2026.
+/// Calendars that the tests use: Labour Day and Christmas of 2026.
 fn calendars() -> CalendarSet {
     let mut calendars = CalendarSet::new();
     calendars.insert("holidays", Calendar::from_dates("2026-05-01\n2026-12-25").expect("two dates"));
@@ -33,7 +33,7 @@ fn instant(text: &str) -> Instant {
     Instant::parse(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// An occurrence as the schedule's wall shows it, such as `2026-03-29T03:00+02:00`.
+/// An occurrence as local time, such as `2026-03-29T03:00+02:00`.
 fn shown(schedule: &Schedule, at: Instant) -> String {
     let zone = schedule.zone();
     let offset = zone.offset_at(at.secs());
@@ -41,7 +41,7 @@ fn shown(schedule: &Schedule, at: Instant) -> String {
     format!("{}{sign}{}", zone.local(at.secs()), TimeOfDay(offset.unsigned_abs()))
 }
 
-/// The first occurrences after an instant, as many as expected, must be these; and the same backwards.
+/// Asserts the first occurrences after an instant, forwards and backwards.
 #[track_caller]
 fn check_spec(spec: &ScheduleSpec, zone: &str, after: &str, expected: &[&str]) {
     let schedule = compile(spec, zone);
@@ -67,7 +67,7 @@ fn check_dates(text: &str, after: &str, expected: &str) {
     check(text, "UTC", &format!("{after}T00:00:00Z"), &expected);
 }
 
-/// Nothing after an instant.
+/// Asserts that there is no occurrence after an instant.
 #[track_caller]
 fn check_none(text: &str, zone: &str, after: &str) {
     assert_eq!(compile(&parse(text), zone).next(instant(after)), None, "{text} in {zone} after {after}");

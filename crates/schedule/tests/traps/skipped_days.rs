@@ -1,4 +1,4 @@
-//! Zones that crossed the date line and have a day that never was.
+//! Zones that crossed the date line and skipped a day.
 
 use cronhold_schedule::{GapPolicy, ScheduleSpec};
 
@@ -9,7 +9,7 @@ fn apia_had_no_30_december_2011() {
     let zone = "Pacific/Apia";
     let after = "2011-12-29T12:00:00Z";
     check("30 14 * * *", zone, after, &["2011-12-29T14:30-10:00", "2011-12-31T00:00+14:00", "2011-12-31T14:30+14:00"]);
-    // The midnight that is missing and the one that ends the gap are one run.
+    // The skipped midnight and the one at the end of the gap are one run.
     check("0 0 * * *", zone, after, &["2011-12-31T00:00+14:00", "2012-01-01T00:00+14:00"]);
     check(
         "0 * * * *",
@@ -21,7 +21,7 @@ fn apia_had_no_30_december_2011() {
 }
 
 #[test]
-fn a_weekly_run_on_the_missing_friday() {
+fn weekly_run_on_the_missing_friday() {
     let after = "2011-12-23T12:00:00Z";
     let friday = parse("0 9 * * fri");
     check_spec(
@@ -49,14 +49,14 @@ fn kwajalein_had_no_21_august_1993() {
 }
 
 #[test]
-fn the_line_islands_had_no_last_day_of_1994() {
+fn line_islands_had_no_last_day_of_1994() {
     for (zone, before, after) in [("Pacific/Enderbury", "-11:00", "+13:00"), ("Pacific/Kiritimati", "-10:00", "+14:00")]
     {
         let first = format!("1994-12-30T06:00{before}");
         let second = format!("1995-01-01T00:00{after}");
         let third = format!("1995-01-01T06:00{after}");
         check("0 6 * * *", zone, "1994-12-30T12:00:00Z", &[&first, &second, &third]);
-        // The last day of the year is missing, the first of the next is not doubled.
+        // The last day of the year is skipped, and the first of the next runs once.
         check("0 6 L 12 *", zone, "1994-12-30T12:00:00Z", &[&second, &format!("1995-12-31T06:00{after}")]);
         check("0 0 1 1 *", zone, "1994-12-30T12:00:00Z", &[&second, &format!("1996-01-01T00:00{after}")]);
     }

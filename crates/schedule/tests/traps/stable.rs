@@ -1,5 +1,5 @@
-//! What must never change, on no machine and in no version: what `H` stands for, and how far jitter moves a run.
-//! A difference here would move people's runs.
+//! What must never change on any machine or in any version: the values of `H`, and how far jitter moves a run. A
+//! difference here would move users' runs.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn with_jitter(text: &str, jitter: &str) -> ScheduleSpec {
 }
 
 #[test]
-fn hashed_fields_depend_on_the_job_alone() {
+fn hashed_fields_depend_only_on_the_job() {
     let after = instant("2026-01-01T00:00:00Z");
     for (text, job, expected) in [
         ("H * * * *", "reports/prices", "2026-01-01T00:40:00Z"),
@@ -85,7 +85,7 @@ fn jitter_stays_below_the_next_occurrence() {
             let schedule = for_job(&spec, job);
             let mut at = Instant::EPOCH;
             for _ in 0..200 {
-                at = schedule.next(at).expect("goes on");
+                at = schedule.next(at).expect("there is a next occurrence");
                 let later = schedule.jitter(at);
                 assert!(later < spec.jitter, "{later} for {text}");
                 assert!(schedule.next(at).is_some_and(|next| at.plus(later) < next), "{later} for {text}");
@@ -95,8 +95,8 @@ fn jitter_stays_below_the_next_occurrence() {
     }
 }
 
-/// Ids of schedules without a name. Never edit a row: a stored cursor belongs to an id, and a schedule whose id changes
-/// starts anew.
+/// Ids of unnamed schedules. Never edit a row: a stored cursor belongs to an id, and a schedule whose id changes starts
+/// over.
 #[test]
 fn ids_never_change() {
     let spec = |edit: &dyn Fn(&mut ScheduleSpec)| {

@@ -28,7 +28,7 @@ pub(crate) fn version_text(version: RecordVersion) -> String {
 
 /// Parses hex digits.
 pub(super) fn hex(text: &str) -> Result<u64, UnreadableText> {
-    u64::from_str_radix(text, 16).map_err(|_| UnreadableText(format!("`{}` is no number", text.escape_debug())))
+    u64::from_str_radix(text, 16).map_err(|_| UnreadableText(format!("`{}` is not a number", text.escape_debug())))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::url::RedisUrl;
 
 static ECHO: LazyLock<Script> = LazyLock::new(|| Script::new(&["local answer = ARGV[1]", "return {answer, #KEYS}"]));
 
-/// Calls that a script is asked for in one go.
+/// Number of script calls in one batch.
 const CALLS: usize = 20;
 
 struct ConnectionsFixture {
@@ -28,18 +28,18 @@ impl ConnectionsFixture {
             .worker_threads(1)
             .enable_all()
             .build()
-            .expect("there is room for a thread");
+            .expect("a thread can be started");
         let connections = RedisConnections::new(&RedisUrl::parse(url).expect("a URL"), runtime.handle().clone());
         Self { runtime, connections }
     }
 
-    fn ask(&self, words: &[&str]) -> Result<Value, Fault> {
+    fn send(&self, words: &[&str]) -> Result<Value, Fault> {
         self.runtime.block_on(self.connections.request_one(command(words)))
     }
 
-    /// Asks until it is answered. What is said meanwhile must be passing.
-    fn ask_until_answered(&self, words: &[&str]) -> Value {
-        until("an answer", || match self.ask(words) {
+    /// Retries a command until it gets a reply. All faults meanwhile must be transient.
+    fn send_until_answered(&self, words: &[&str]) -> Value {
+        until("an answer", || match self.send(words) {
             Ok(answer) => Some(answer),
             Err(fault) => {
                 assert!(fault.is_transient(), "{fault}");
@@ -48,8 +48,8 @@ impl ConnectionsFixture {
         })
     }
 
-    fn hear(&self, heard: &mut Receiver<ChannelEvent>) -> ChannelEvent {
-        self.runtime.block_on(heard.recv()).expect("a link listens for ever")
+    fn next_event(&self, events: &mut Receiver<ChannelEvent>) -> ChannelEvent {
+        self.runtime.block_on(events.recv()).expect("the subscription does not end")
     }
 }
 
@@ -68,22 +68,22 @@ fn bytes(text: &str) -> Value {
 #[test]
 fn failed_command_does_not_fail_the_pipeline() {
     let server = RedisServer::start();
-    let bench = ConnectionsFixture::new(&server.url());
+    let fixture = ConnectionsFixture::new(&server.url());
     let commands = vec![command(&["SET", "a", "1"]), command(&["LPUSH", "a", "x"]), command(&["GET", "a"])];
-    let answers = bench.runtime.block_on(bench.connections.request(commands)).unwrap();
+    let answers = fixture.runtime.block_on(fixture.connections.request(commands)).unwrap();
     assert_eq!(answers[0], Value::Okay);
     assert!(matches!(&answers[1], Value::ServerError(error) if error.code() == "WRONGTYPE"), "{answers:?}");
     assert_eq!(answers[2], bytes("1"));
-    assert!(matches!(bench.ask(&["LPUSH", "a", "x"]), Err(Fault::Permanent(why)) if why.contains("WRONGTYPE")));
+    assert!(matches!(fixture.send(&["LPUSH", "a", "x"]), Err(Fault::Permanent(why)) if why.contains("WRONGTYPE")));
 }
 
 #[test]
 fn flushed_scripts_are_loaded_again_and_calls_keep_their_order() {
     let server = RedisServer::start();
-    let bench = ConnectionsFixture::new(&server.url());
+    let fixture = ConnectionsFixture::new(&server.url());
     let calls: Vec<_> = (0..CALLS).map(|number| vec![number.to_string().into_bytes()]).collect();
     for _ in 0..2 {
-        let called = bench.runtime.block_on(bench.connections.call_script_batch(
+        let called = fixture.runtime.block_on(fixture.connections.call_script_batch(
             &ECHO,
             &["k".to_owned()],
             calls.clone(),
@@ -100,51 +100,51 @@ fn flushed_scripts_are_loaded_again_and_calls_keep_their_order() {
 #[test]
 fn unreachable_server_is_reported_and_reconnected() {
     let mut server = RedisServer::start();
-    let bench = ConnectionsFixture::new(&server.url());
+    let fixture = ConnectionsFixture::new(&server.url());
     server.kill();
-    let fault = bench.ask(&["PING"]).unwrap_err();
+    let fault = fixture.send(&["PING"]).unwrap_err();
     assert!(matches!(&fault, Fault::Unavailable(why) if why.contains(&server.port().to_string())), "{fault}");
-    assert!(bench.connections.failure().is_some());
+    assert!(fixture.connections.failure().is_some());
     server.restart();
-    bench.ask_until_answered(&["PING"]);
-    assert_eq!(bench.connections.failure(), None);
+    fixture.send_until_answered(&["PING"]);
+    assert_eq!(fixture.connections.failure(), None);
     server.restart();
-    bench.ask_until_answered(&["PING"]);
+    fixture.send_until_answered(&["PING"]);
 }
 
 #[test]
 fn silent_server_leaves_the_outcome_unknown_and_is_reconnected() {
     let server = RedisServer::start();
-    let bench = ConnectionsFixture::new(&server.url_with("timeout=200ms"));
-    bench.ask(&["SET", "a", "1"]).unwrap();
+    let fixture = ConnectionsFixture::new(&server.url_with("timeout=200ms"));
+    fixture.send(&["SET", "a", "1"]).unwrap();
     server.freeze();
-    let fault = bench.ask(&["SET", "a", "2"]).unwrap_err();
+    let fault = fixture.send(&["SET", "a", "2"]).unwrap_err();
     assert!(matches!(fault, Fault::OutcomeUnknown(_)), "it was sent: {fault}");
-    let fault = bench.ask(&["SET", "a", "3"]).unwrap_err();
-    assert!(matches!(fault, Fault::Unavailable(_)), "no connection comes about any more: {fault}");
+    let fault = fixture.send(&["SET", "a", "3"]).unwrap_err();
+    assert!(matches!(fault, Fault::Unavailable(_)), "the server is unreachable: {fault}");
     assert!(!fault.to_string().contains("TLS"), "plain lines have worked: {fault}");
     let newcomer = ConnectionsFixture::new(&server.url_with("timeout=200ms"));
     until("a hint", || {
-        let fault = newcomer.ask(&["PING"]).unwrap_err();
+        let fault = newcomer.send(&["PING"]).unwrap_err();
         fault.to_string().contains("if the server uses TLS on this port, write rediss://").then_some(())
     });
     server.thaw();
-    bench.ask_until_answered(&["SET", "a", "4"]);
-    assert_eq!(bench.ask(&["GET", "a"]), Ok(bytes("4")));
+    fixture.send_until_answered(&["SET", "a", "4"]);
+    assert_eq!(fixture.send(&["GET", "a"]), Ok(bytes("4")));
 }
 
 #[test]
 fn subscription_delivers_messages_and_reports_gaps() {
     let server = RedisServer::start();
-    let bench = ConnectionsFixture::new(&server.url());
-    let mut heard = bench.connections.subscribe(vec!["one".to_owned(), "two".to_owned()]);
+    let fixture = ConnectionsFixture::new(&server.url());
+    let mut events = fixture.connections.subscribe(vec!["one".to_owned(), "two".to_owned()]);
     for round in 0..3 {
-        assert_eq!(bench.hear(&mut heard), ChannelEvent::Gap);
+        assert_eq!(fixture.next_event(&mut events), ChannelEvent::Gap);
         let payload = format!("message {round}");
         for channel in ["two", "one"] {
-            bench.ask(&["PUBLISH", channel, &payload]).unwrap();
+            fixture.send(&["PUBLISH", channel, &payload]).unwrap();
             let message = ChannelEvent::Message { channel: channel.to_owned(), payload: payload.clone().into_bytes() };
-            assert_eq!(bench.hear(&mut heard), message);
+            assert_eq!(fixture.next_event(&mut events), message);
         }
         server.cli(&["CLIENT", "KILL", "TYPE", "pubsub"]);
     }
@@ -155,60 +155,60 @@ fn wrong_credentials_and_databases_are_permanent_faults() {
     let users = vec!["user worker on >se:cret ~* &* +@all".to_owned()];
     let server = RedisServer::start_with(ServerOptions { password: Some("other"), users, ..Default::default() });
     let at = format!("127.0.0.1:{}", server.port());
-    let bench = ConnectionsFixture::new(&format!("redis://worker:se%3Acret@{at}/5"));
-    bench.ask(&["SET", "a", "1"]).unwrap();
+    let fixture = ConnectionsFixture::new(&format!("redis://worker:se%3Acret@{at}/5"));
+    fixture.send(&["SET", "a", "1"]).unwrap();
     assert_eq!(server.cli(&["-n", "5", "GET", "a"]), "1");
-    ConnectionsFixture::new(&server.url()).ask(&["PING"]).unwrap();
+    ConnectionsFixture::new(&server.url()).send(&["PING"]).unwrap();
     for url in [format!("redis://worker:wrong@{at}"), format!("redis://:wrong@{at}"), format!("redis://{at}")] {
-        let fault = ConnectionsFixture::new(&url).ask(&["PING"]).unwrap_err();
-        let said = fault.to_string();
-        assert!(said.contains("rejects the user or the password") && !said.contains("wrong"), "{url}: {said}");
-        assert!(!fault.is_transient(), "nobody waits for another password: {url}: {said}");
+        let fault = ConnectionsFixture::new(&url).send(&["PING"]).unwrap_err();
+        let message = fault.to_string();
+        assert!(message.contains("rejects the user or the password") && !message.contains("wrong"), "{url}: {message}");
+        assert!(!fault.is_transient(), "a wrong password is permanent: {url}: {message}");
     }
-    let fault = ConnectionsFixture::new(&format!("redis://:other@{at}/99")).ask(&["PING"]).unwrap_err();
+    let fault = ConnectionsFixture::new(&format!("redis://:other@{at}/99")).send(&["PING"]).unwrap_err();
     assert!(matches!(&fault, Fault::Permanent(why) if why.contains("DB") && why.contains("number")), "{fault}");
 }
 
 #[test]
 fn tls_connections_verify_the_configured_authority() {
     let server = RedisServer::start_with(ServerOptions { tls: true, ..Default::default() });
-    let bench = ConnectionsFixture::new(&server.url());
-    bench.ask(&["SET", "a", "1"]).unwrap();
-    let mut heard = bench.connections.subscribe(vec!["one".to_owned()]);
-    assert_eq!(bench.hear(&mut heard), ChannelEvent::Gap);
+    let fixture = ConnectionsFixture::new(&server.url());
+    fixture.send(&["SET", "a", "1"]).unwrap();
+    let mut events = fixture.connections.subscribe(vec!["one".to_owned()]);
+    assert_eq!(fixture.next_event(&mut events), ChannelEvent::Gap);
     let at = format!("127.0.0.1:{}", server.port());
-    let fault = ConnectionsFixture::new(&format!("redis://{at}?timeout=300ms")).ask(&["PING"]).unwrap_err();
+    let fault = ConnectionsFixture::new(&format!("redis://{at}?timeout=300ms")).send(&["PING"]).unwrap_err();
     assert!(matches!(&fault, Fault::Unavailable(why) if why.contains("write rediss://")), "{fault}");
-    let fault = ConnectionsFixture::new(&format!("rediss://{at}?ca=/nowhere.pem")).ask(&["PING"]).unwrap_err();
+    let fault = ConnectionsFixture::new(&format!("rediss://{at}?ca=/nowhere.pem")).send(&["PING"]).unwrap_err();
     assert!(matches!(&fault, Fault::Permanent(why) if why.contains("/nowhere.pem")), "{fault}");
     let plain = RedisServer::start();
     let url = format!("rediss://127.0.0.1:{}?ca={}", plain.port(), server.ca().unwrap().display());
-    let fault = ConnectionsFixture::new(&format!("{url}&timeout=300ms")).ask(&["PING"]).unwrap_err();
+    let fault = ConnectionsFixture::new(&format!("{url}&timeout=300ms")).send(&["PING"]).unwrap_err();
     assert!(matches!(&fault, Fault::Unavailable(why) if why.contains("write redis://")), "{fault}");
 }
 
 #[test]
 fn connection_follows_the_master_of_the_sentinels() {
     let mut set = SentinelSet::start();
-    let bench = ConnectionsFixture::new(&set.url_with("timeout=500ms"));
-    bench.ask_until_answered(&["SET", "a", "1"]);
+    let fixture = ConnectionsFixture::new(&set.url_with("timeout=500ms"));
+    fixture.send_until_answered(&["SET", "a", "1"]);
     let before = set.master();
     set.servers[before].kill();
     let after = set.wait_for_other_than(before);
-    bench.ask_until_answered(&["SET", "a", "2"]);
+    fixture.send_until_answered(&["SET", "a", "2"]);
     assert_eq!(set.servers[after].cli(&["GET", "a"]), "2");
-    let fault = ConnectionsFixture::new(&set.url_with("").replace("mymaster", "other")).ask(&["PING"]).unwrap_err();
+    let fault = ConnectionsFixture::new(&set.url_with("").replace("mymaster", "other")).send(&["PING"]).unwrap_err();
     assert!(matches!(&fault, Fault::Unavailable(why) if why.contains("`other`")), "{fault}");
 }
 
 #[test]
 fn connection_follows_the_cluster_node_of_the_slot() {
     let mut set = ClusterSet::start(true);
-    let bench = ConnectionsFixture::new(&set.url_with("timeout=500ms"));
-    bench.ask_until_answered(&["SET", "{cronken}:a", "1"]);
+    let fixture = ConnectionsFixture::new(&set.url_with("timeout=500ms"));
+    fixture.send_until_answered(&["SET", "{cronken}:a", "1"]);
     let before = set.master_of("{cronken}");
     assert_eq!(set.servers[before].cli(&["GET", "{cronken}:a"]), "1");
     set.servers[before].kill();
-    bench.ask_until_answered(&["SET", "{cronken}:a", "2"]);
+    fixture.send_until_answered(&["SET", "{cronken}:a", "2"]);
     assert_eq!(set.servers[set.master_of("{cronken}")].cli(&["GET", "{cronken}:a"]), "2");
 }

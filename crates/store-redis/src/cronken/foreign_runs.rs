@@ -1,4 +1,4 @@
-//! Runs of Cronken's nodes, for people: the running ones and the last finished ones. Decisions need less, and faster;
+//! Runs of Cronken's nodes, for display: the running ones and the last finished ones. Decisions need less, and faster;
 //! see [`super::foreign`].
 
 use std::collections::BTreeSet;

@@ -101,7 +101,7 @@ impl PeerFlag {
         self.has_peers.store(has_peers, Ordering::Relaxed);
     }
 
-    /// Says that the value was taken over from the namespace.
+    /// A warning if the value was taken over from the namespace and not from the URL.
     pub(crate) fn warning(&self) -> Option<String> {
         let is_taken_over = self.has_peers() && self.in_url != Some(true);
         is_taken_over.then(|| {

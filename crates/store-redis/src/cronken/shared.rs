@@ -1,5 +1,5 @@
-//! What other programs write as well: jobs in Cronken's form, events, and their runs. Nothing here knows what they
-//! mean.
+//! Data that other programs write as well: jobs in Cronken's form, events, and their runs. This module does not
+//! interpret them.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;

@@ -16,8 +16,8 @@ const PASSING_MAX: usize = 20_000;
 /// Locks of finished runs are dropped when there are more locks than this, and more than records.
 const LOCKS_CLEANUP: usize = 1_000;
 
-/// A reserved lock with a longer time to live, in milliseconds, is a marker: nobody renews it, and its existence
-/// carries a meaning. Reserved locks with a shorter one are not worth restoring.
+/// A reserved lock with a longer TTL, in milliseconds, is a marker: it is never renewed, and its existence has a
+/// meaning. Reserved locks with a shorter TTL are not restored.
 const MARKER_TTL_MILLIS: u64 = 3_600_000;
 
 /// The digit of runs among the kinds.

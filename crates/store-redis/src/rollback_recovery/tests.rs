@@ -115,7 +115,7 @@ fn hold_covers_the_longest_lease() {
     let hold = CommitHold::default();
     assert_eq!(hold.millis(), 45_500);
     hold.observe_lease(10_000);
-    assert_eq!(hold.millis(), 45_500, "others may have runs with longer leases");
+    assert_eq!(hold.millis(), 45_500, "other nodes may have runs with longer leases");
     hold.observe_lease(90_000);
     hold.observe_lease(20_000);
     assert_eq!(hold.millis(), 90_000);

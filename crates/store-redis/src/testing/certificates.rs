@@ -1,9 +1,9 @@
-//! Certificates for servers that speak TLS, made by `openssl` for each test.
+//! Certificates for servers that use TLS, created by `openssl` for each test.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Files in PEM.
+/// PEM files.
 #[derive(Debug)]
 pub(super) struct Certificates {
     pub(super) ca: PathBuf,
@@ -12,7 +12,7 @@ pub(super) struct Certificates {
 }
 
 impl Certificates {
-    /// Makes an authority and a certificate for `localhost` and `127.0.0.1`.
+    /// Creates an authority and a certificate for `localhost` and `127.0.0.1`.
     pub(super) fn make(folder: &Path) -> Self {
         let file = |name: &str| folder.join(name);
         let (ca, ca_key) = (file("ca.pem"), file("ca.key"));

@@ -1,4 +1,4 @@
-//! A Cluster of three masters, each with a replica if that is wanted.
+//! A Cluster of three masters, optionally each with a replica.
 
 use std::process::{Command, Stdio};
 
@@ -6,13 +6,12 @@ use super::options::ServerOptions;
 use super::server::RedisServer;
 use super::waiting::{free_port, until};
 
-/// How many masters there are; Redis wants three.
+/// Number of masters; Redis requires three.
 const MASTERS: usize = 3;
 
-/// A Cluster.
 #[derive(Debug)]
 pub struct ClusterSet {
-    /// All servers.
+    /// All servers, masters and replicas.
     pub servers: Vec<RedisServer>,
 }
 
@@ -35,18 +34,18 @@ impl ClusterSet {
         set
     }
 
-    /// The URL of the Cluster.
+    /// The URL of the Cluster with further parameters.
     pub fn url_with(&self, params: &str) -> String {
         let places: Vec<String> = self.servers.iter().map(|server| format!("127.0.0.1:{}", server.port())).collect();
         let query = if params.is_empty() { String::new() } else { format!("?{params}") };
         format!("redis+cluster://{}{query}", places.join(","))
     }
 
-    /// Which server has the slot of a key now.
+    /// Index of the server that currently serves the slot of a key.
     pub fn master_of(&self, key: &str) -> usize {
         until("a living master has the slot", || {
             let slot = self.alive()?.cli(&["CLUSTER", "KEYSLOT", key]);
-            // A master says of itself which slots it has.
+            // Each master reports its own slots.
             self.servers.iter().position(|server| {
                 let nodes = server.cli(&["CLUSTER", "NODES"]);
                 let own = nodes.lines().find(|line| line.contains("myself"));
@@ -55,7 +54,7 @@ impl ClusterSet {
         })
     }
 
-    /// Moves the slot of a key to another server, key by key. Calls `between` before the first and after every one.
+    /// Moves the slot of a key to another server, key by key. Calls `between` before the first key and after each.
     pub fn move_slot(&self, key: &str, to: usize, mut between: impl FnMut()) {
         let (old, new) = (&self.servers[self.master_of(key)], &self.servers[to]);
         let slot = old.cli(&["CLUSTER", "KEYSLOT", key]);

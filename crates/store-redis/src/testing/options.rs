@@ -1,19 +1,19 @@
-//! How a server for a test is set up.
+//! Options of a test server.
 
-/// How a server for a test is set up; by default it keeps nothing on disk, has no password and no limit.
+/// Options of a test server. By default it has no persistence, no password and no memory limit.
 #[derive(Debug, Clone, Default)]
 pub struct ServerOptions {
-    /// Whether every write is on disk before it is answered.
+    /// Whether every write is on disk before the reply.
     pub aof: bool,
-    /// The most memory it may use, in bytes, and what it does then, such as `noeviction` or `allkeys-lru`.
+    /// Memory limit in bytes, and the eviction policy, such as `noeviction` or `allkeys-lru`.
     pub maxmemory: Option<(u64, &'static str)>,
     /// The password of the user `default`.
     pub password: Option<&'static str>,
     /// Users with their rules, such as `user worker on >secret ~* &* +@all`.
     pub users: Vec<String>,
-    /// Whether it speaks TLS alone. The certificate is for `localhost` and `127.0.0.1`.
+    /// Whether the server accepts only TLS. The certificate is for `localhost` and `127.0.0.1`.
     pub tls: bool,
-    /// The port of the server that it is a replica of.
+    /// Port of the master, if this server is a replica.
     pub replica_of: Option<u16>,
     /// Further settings, such as `("min-replicas-to-write", "1")`.
     pub settings: Vec<(&'static str, String)>,
@@ -25,7 +25,7 @@ impl ServerOptions {
         let mut lines = vec!["save \"\"".to_owned(), "bind 127.0.0.1".to_owned(), "daemonize no".to_owned()];
         lines.push(format!("appendonly {}", if self.aof { "yes" } else { "no" }));
         lines.push("appendfsync always".to_owned());
-        // A replica has to be there soon, not when others may have come as well.
+        // Start replication immediately instead of waiting for more replicas.
         lines.push("repl-diskless-sync-delay 0".to_owned());
         if let Some((bytes, policy)) = self.maxmemory {
             lines.push(format!("maxmemory {bytes}"));

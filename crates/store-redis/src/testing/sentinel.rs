@@ -7,20 +7,19 @@ use super::waiting::until;
 /// The name under which the Sentinels know the master.
 const SERVICE: &str = "mymaster";
 
-/// How many Sentinels there are. Two of them must agree.
+/// Number of Sentinels. Two of them must agree.
 const SENTINELS: usize = 3;
 
-/// A master, a replica and Sentinels. A master that is away for a second is replaced.
+/// A master, a replica and Sentinels. A master that is unreachable for a second is replaced.
 #[derive(Debug)]
 pub struct SentinelSet {
-    /// The two servers. The first begins as the master.
+    /// The two servers. The first is the initial master.
     pub servers: [RedisServer; 2],
-    /// The Sentinels.
     pub sentinels: Vec<RedisServer>,
 }
 
 impl SentinelSet {
-    /// Starts all of them, and waits until they know of each other.
+    /// Starts all processes, and waits until they know each other.
     pub fn start() -> Self {
         let master = RedisServer::start();
         let replica = RedisServer::start_with(ServerOptions { replica_of: Some(master.port()), ..Default::default() });
@@ -39,7 +38,7 @@ impl SentinelSet {
         set
     }
 
-    /// The URL of the set.
+    /// The URL of the set with further parameters.
     pub fn url_with(&self, params: &str) -> String {
         let places: Vec<String> =
             self.sentinels.iter().map(|sentinel| format!("127.0.0.1:{}", sentinel.port())).collect();
@@ -47,7 +46,7 @@ impl SentinelSet {
         format!("redis+sentinel://{}/{SERVICE}{query}", places.join(","))
     }
 
-    /// Which of the servers the Sentinels name as master.
+    /// Index of the server that the Sentinels name as master.
     pub fn master(&self) -> usize {
         until("a Sentinel names a master", || {
             let answer = self.sentinels[0].cli(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", SERVICE]);
@@ -56,7 +55,7 @@ impl SentinelSet {
         })
     }
 
-    /// Waits until another server than this one is the master, and answers with it.
+    /// Waits until a server other than `before` is the master, and returns its index.
     pub fn wait_for_other_than(&self, before: usize) -> usize {
         until("another server is the master", || {
             let now = self.master();
@@ -76,7 +75,7 @@ impl RedisServer {
     }
 }
 
-/// A value of an answer that `redis-cli` printed as names and values by turns.
+/// A value in a reply that `redis-cli` prints as alternating names and values.
 fn value<'a>(printed: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = printed.lines();
     lines.find(|line| *line == name)?;

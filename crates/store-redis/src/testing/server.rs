@@ -13,7 +13,7 @@ use super::certificates::Certificates;
 use super::options::ServerOptions;
 use super::waiting::{TestFolder, free_port, until};
 
-/// How many ports are tried before a test gives up.
+/// Number of ports that are tried before a test fails.
 const PORTS_MAX: usize = 20;
 
 /// The hint if the program is not installed.
@@ -23,13 +23,13 @@ const INSTALL: &str = "redis-server cannot be started; install it: apt-get insta
 #[derive(Debug)]
 pub struct RedisServer {
     options: ServerOptions,
-    /// The first is the program, such as `redis-server`; its folder and its port come with it.
+    /// The program, such as `redis-server`.
     program: &'static str,
     port: u16,
     process: Option<Child>,
-    /// What it keeps on disk.
+    /// Directory of the server's data.
     keeps: TestFolder,
-    /// Its configuration, log and certificates.
+    /// Directory of its configuration, log and certificates.
     around: TestFolder,
     certificates: Option<Certificates>,
 }
@@ -59,12 +59,11 @@ impl RedisServer {
         panic!("{program} did not start on any of {PORTS_MAX} ports:\n{}", server.log());
     }
 
-    /// The port that it listens on.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Its URL, with all permissions.
+    /// Its URL, for a user with all permissions.
     pub fn url(&self) -> String {
         self.url_with("")
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long anything may take before a test gives up.
+/// Time limit of every wait in tests.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Pause between two checks.

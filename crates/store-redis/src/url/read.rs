@@ -1,4 +1,4 @@
-//! Reads URLs. Mistakes are told without quoting what could be a password.
+//! Parses URLs. Errors do not quote anything that could be a password.
 
 use std::path::PathBuf;
 
@@ -132,7 +132,7 @@ fn taken(params: &mut Vec<UrlParam>, name: &str) -> Option<String> {
     Some(params.remove(index).1)
 }
 
-/// A path of Sentinel's: the name of the service, and what is left.
+/// Parses a Sentinel path: the name of the service, and the rest.
 fn sentinel<'a>(path: &'a str, params: &mut Vec<UrlParam>) -> Result<(Topology, &'a str), TextError> {
     let path = path.trim_start_matches('/');
     let end = path.find('/').unwrap_or(path.len());
@@ -208,7 +208,7 @@ fn has_tag(namespace: &str) -> bool {
     rest.find('}').is_some_and(|end| end > 0)
 }
 
-/// A text without the `%XX` of URLs.
+/// Decodes the `%XX` escapes of a URL.
 fn unescaped(text: &str) -> Result<String, TextError> {
     let mistake =
         || wrong("a `%` is not followed by two hexadecimal digits, or the text is not UTF-8").hint("write `%` as %25");

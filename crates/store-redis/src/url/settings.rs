@@ -1,4 +1,4 @@
-//! What stands behind the question mark: how Cronken's keys are kept, and how long answers are waited for.
+//! The query parameters of the URL: how Cronken's keys are kept, and timeouts.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ pub(crate) struct UrlSettings {
     /// The prefix of every key, including braces.
     pub(crate) namespace: String,
     pub(crate) output: OutputKeyType,
-    /// Whether Cronken's nodes run the same jobs; `None` to use what the namespace says.
+    /// Whether Cronken's nodes run the same jobs; `None` to use the value stored in the namespace.
     pub(crate) peers: Option<bool>,
     /// How often the heartbeats of runs in Cronken's format are refreshed.
     pub(crate) heartbeat: Duration,
@@ -136,23 +136,23 @@ impl UrlSettings {
     pub(super) fn params(&self) -> Vec<String> {
         let usual = Self::default();
         let mut params = Vec::new();
-        let mut tell = |differs: bool, name: &str, value: String| {
+        let mut add = |differs: bool, name: &str, value: String| {
             if differs {
                 params.push(format!("{name}={value}"));
             }
         };
         let spans = |span: Duration| as_span(span).to_string().replace(' ', "");
-        tell(self.namespace != usual.namespace, "namespace", escaped(&self.namespace, "/"));
-        tell(self.output == OutputKeyType::List && self.peers != Some(true), "output", "list".to_owned());
+        add(self.namespace != usual.namespace, "namespace", escaped(&self.namespace, "/"));
+        add(self.output == OutputKeyType::List && self.peers != Some(true), "output", "list".to_owned());
         let peers = if self.peers == Some(true) { "cronken" } else { "none" };
-        tell(self.peers.is_some(), "peers", peers.to_owned());
-        tell(self.heartbeat != usual.heartbeat, "heartbeat", spans(self.heartbeat));
-        tell(self.stale != usual.stale, "stale", spans(self.stale));
-        tell(self.job_results != usual.job_results, "job_results", self.job_results.to_string());
-        tell(self.all_results != usual.all_results, "all_results", self.all_results.to_string());
-        tell(self.lines != usual.lines, "lines", self.lines.to_string());
-        tell(self.output_ttl != usual.output_ttl, "output_ttl", spans(self.output_ttl));
-        tell(self.timeout != usual.timeout, "timeout", spans(self.timeout));
+        add(self.peers.is_some(), "peers", peers.to_owned());
+        add(self.heartbeat != usual.heartbeat, "heartbeat", spans(self.heartbeat));
+        add(self.stale != usual.stale, "stale", spans(self.stale));
+        add(self.job_results != usual.job_results, "job_results", self.job_results.to_string());
+        add(self.all_results != usual.all_results, "all_results", self.all_results.to_string());
+        add(self.lines != usual.lines, "lines", self.lines.to_string());
+        add(self.output_ttl != usual.output_ttl, "output_ttl", spans(self.output_ttl));
+        add(self.timeout != usual.timeout, "timeout", spans(self.timeout));
         params
     }
 }
@@ -193,7 +193,7 @@ fn peers(value: &str) -> Result<bool, TextError> {
     match value {
         "cronken" => Ok(true),
         "none" => Ok(false),
-        other => Err(wrong(format!("`peers` is `cronken`, `none` or left out, not `{}`", shortened(other)))),
+        other => Err(wrong(format!("`peers` must be `cronken`, `none` or absent, not `{}`", shortened(other)))),
     }
 }
 

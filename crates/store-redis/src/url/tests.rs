@@ -1,4 +1,4 @@
-//! URLs as tables of text: what is read and printed back, and what is said about mistakes.
+//! URLs in tables: what is parsed and printed back, and the error messages.
 
 use super::RedisUrl;
 
@@ -36,7 +36,7 @@ fn reads_and_prints_without_passwords() {
         assert_eq!(url.to_string(), printed, "{text}");
         assert_eq!(format!("{url:?}"), format!("RedisUrl({printed})"), "{text}");
         if !printed.contains("***") {
-            assert_eq!(RedisUrl::parse(printed).as_ref(), Ok(&url), "what is printed can be read again: {printed}");
+            assert_eq!(RedisUrl::parse(printed).as_ref(), Ok(&url), "the printed URL parses again: {printed}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Nodes as other programs see them, and what others leave behind. The heartbeat is short here, so that it can be
-//! waited for.
+//! Nodes as other programs see them, and what other programs leave behind. The heartbeat interval is short, so that
+//! tests can wait for it.
 
 use cronhold_core::State;
 use cronhold_core::record::{ForeignRun, Record, RecordKey};
@@ -12,7 +12,7 @@ use crate::place::{HOST, NS, Place, job_id};
 
 const SHORT: &str = "heartbeat=50ms&stale=200ms";
 
-/// Metadata as a Python node writes it when a run starts: what is not known yet is left out.
+/// Metadata as a Python node writes it when a run starts, without the fields that are not known yet.
 fn start_foreign(place: &Place, id: &str, job: &str, age: f64) -> String {
     let start = format!("{:.6}", place.time() - age);
     let text = json!({ "job_name": job, "start_time": start, "host": "draco", "status": "running" }).to_string();
@@ -44,7 +44,7 @@ fn nodes_are_listed_as_instances() {
     for _ in 0..3 {
         place.beat(&[]);
     }
-    assert_eq!(place.scores("instances"), instances, "not every beat is told to others");
+    assert_eq!(place.scores("instances"), instances, "not every heartbeat refreshes the instance");
 }
 
 #[test]
@@ -52,12 +52,12 @@ fn heartbeats_refresh_runs_and_instances() {
     let place = Place::with(SHORT);
     let run = place.running("backup");
     let first = (place.scores("rundata:active"), place.scores("instances"));
-    until("both are heard of", || {
+    until("both are listed", || {
         place.beat(&[]);
         let (runs, nodes) = (place.scores("rundata:active"), place.scores("instances"));
         (runs[0].0 == run.id.to_string() && runs[0].1 > first.0[0].1 && nodes[0].1 > first.1[0].1).then_some(())
     });
-    assert_eq!(place.kind("locks:__reaper__"), "none", "nobody is left to wait for it");
+    assert_eq!(place.kind("locks:__reaper__"), "none", "the reaper lock is released");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn stale_foreign_runs_are_frozen() {
     let ours = place.running("report");
     let frozen = until("it is frozen", || {
         place.beat(&[]);
-        // The other node goes on to say that this one is alive.
+        // The other node keeps reporting this one as alive.
         let now = format!("{:.6}", place.time());
         place.at("ZADD", "rundata:active", &["XX", &now, "bbbb"]);
         let text = place.at("HGET", "rundata", &["aaaa"]);
@@ -102,7 +102,7 @@ fn stale_foreign_runs_are_frozen() {
     active.sort();
     let mut alive = vec![ours.id.to_string(), "bbbb".to_owned()];
     alive.sort();
-    assert_eq!(active, alive, "what nobody knows anything of is gone");
+    assert_eq!(active, alive, "runs without metadata are removed");
 }
 
 #[test]
@@ -131,14 +131,14 @@ fn latest_foreign_run_is_read_and_compared() {
     let found = || match place.load(&key) {
         Some((version, Record::Foreign(run))) => Some((version, (*run).clone())),
         None => None,
-        Some(other) => panic!("{other:?} is no foreign run"),
+        Some(other) => panic!("{other:?} is not a foreign run"),
     };
     let compare = |version| {
         let mut unit = place.unit();
         unit.compare = vec![(key.clone(), version)];
         place.commit(unit)
     };
-    // Our own do not count, nor do those of other jobs.
+    // Our own runs and runs of other jobs do not count.
     let mut ours = place.running("a/report");
     place.enter(&mut ours, State::Success);
     start_foreign(&place, "cccc", "report", 1.0);

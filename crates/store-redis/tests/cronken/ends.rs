@@ -1,4 +1,4 @@
-//! How runs end, and what becomes of them afterwards.
+//! Final states of runs, and their results afterwards.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::place::{HOST, Place};
 
-/// One way to end, and what is shown of it.
+/// A final state and its expected result.
 struct End {
     state: State,
     reason: Option<Reason>,
@@ -182,7 +182,7 @@ fn changed_state_moves_a_run_between_results() {
         assert_eq!(place.kind(&format!("results:{other}")), "none");
         assert_eq!(place.kind(&format!("results:backup:{other}")), "none");
     }
-    // Cronken has no word for it.
+    // Cronken has no such state.
     place.enter(&mut run, State::Skipped);
     for key in ["rundata", "results:success", "results:backup:success", "results:fail", "results:backup:fail"] {
         assert_eq!(place.kind(key), "none", "{key} of a run that counts as skipped");
@@ -233,5 +233,5 @@ fn pruned_run_leaves_no_keys() {
     for key in ["results:fail", "results:backup:fail", "rundata:active"] {
         assert_eq!(place.kind(key), "none", "{key}");
     }
-    assert!(place.rundata(kept.id).is_some(), "no other goes");
+    assert!(place.rundata(kept.id).is_some(), "other runs are kept");
 }

@@ -1,4 +1,4 @@
-//! Lists of runs that nodes of another kind have left in Cronken's keys, with ours among them.
+//! Lists of runs that foreign nodes have left in Cronken's keys, mixed with ours.
 
 use cronhold_core::State;
 use cronhold_core::record::ProgramExit;
@@ -10,10 +10,10 @@ use serde_json::json;
 
 use crate::place::{NS, Place};
 
-/// More runs than are looked at by one call.
+/// More runs than one call scans.
 const MANY: u32 = 450;
 
-/// Writes many runs that have ended, one after another.
+/// Writes many finished runs in sequence.
 const WRITE_MANY: &str = r#"
 for number = 0, ARGV[1] - 1 do
   local id, start = string.format('run%04d', number), tostring(1000 + number)
@@ -32,7 +32,7 @@ fn ids(place: &Place, job: Option<&str>, limit: usize) -> Vec<String> {
     found(place, job, limit).into_iter().map(|run| run.id).collect()
 }
 
-/// A run that goes on, as a Python node writes it: what is not known yet is left out.
+/// Writes an active run as a Python node does, without the fields that are not known yet.
 fn begin(place: &Place, id: &str, job: &str, start: u32) {
     let text =
         json!({ "job_name": job, "start_time": format!("{start}.250000"), "host": "draco", "status": "running" });
@@ -40,7 +40,7 @@ fn begin(place: &Place, id: &str, job: &str, start: u32) {
     place.at("ZADD", "rundata:active", &[&start.to_string(), id]);
 }
 
-/// A run that is over.
+/// Writes a finished run.
 fn end(place: &Place, id: &str, job: &str, start: u32, took: u32, code: i32) {
     let status = if code == 0 { "success" } else { "fail" };
     let text = json!({
@@ -128,7 +128,7 @@ fn latest_finished_runs_are_listed_by_start() {
 #[test]
 fn many_foreign_runs_are_read_in_parts() {
     let place = Place::with("peers=cronken");
-    // A few runs of ours stand where theirs begin, so that a part is not full of theirs.
+    // A few of our runs precede theirs, so that one batch is not full of theirs.
     for _ in 0..3 {
         let mut ours = place.running("report");
         place.enter(&mut ours, State::Success);
@@ -158,13 +158,13 @@ fn unreadable_foreign_runs_are_skipped() {
     place.at("ZADD", "results:success", &["300", "nobody knows it"]);
     assert_eq!(ids(&place, None, 10), ["runs", "good"]);
 
-    // Bytes that are no text are in what programs say.
+    // Output of programs may contain bytes that are not UTF-8.
     let store = "local text = string.gsub(redis.call('HGET', KEYS[1], 'good'), 'two', '\\255')
         return redis.call('HSET', KEYS[1], 'good', text)";
     place.ask(&["EVAL", store, "1", &format!("{NS}:rundata")]);
     assert_eq!(found(&place, None, 10)[1].tail, ["one", "\u{fffd}"]);
 
-    // A key of another type has nothing to tell, and takes nothing from the others.
+    // A key of the wrong type yields nothing, and does not affect the others.
     place.at("DEL", "results:success", &[]);
     place.at("SET", "results:success", &["something else"]);
     place.at("SET", "rundata:output:runs", &["something else"]);

@@ -1,4 +1,4 @@
-//! Results are kept up to a limit, and keys of a wrong type are left alone.
+//! Results are limited in number, and keys of the wrong type are left alone.
 
 use cronhold_core::State;
 use cronhold_core::record::RecordKey;
@@ -29,7 +29,7 @@ fn results_of_a_job_are_limited() {
     let mut found: Vec<String> = serde_json::from_value(found).expect("names");
     left.sort();
     found.sort();
-    assert_eq!(found, left, "metadata goes with the results");
+    assert_eq!(found, left, "metadata are removed with the results");
 }
 
 #[test]
@@ -69,6 +69,6 @@ fn shared_keys_of_wrong_type_do_not_block_commits() {
         assert_eq!(place.at("GET", key, &[]), json!("mine"), "{key} is as it was");
     }
     let health = block_on(place.store.health());
-    let said = health.trouble.iter().chain(&health.warnings).any(|text| text.contains("wrong type"));
-    assert!(said, "whoever runs it is told: {health:?}");
+    let is_reported = health.trouble.iter().chain(&health.warnings).any(|text| text.contains("wrong type"));
+    assert!(is_reported, "the health report has a warning: {health:?}");
 }

@@ -1,4 +1,4 @@
-//! Lines of outputs, in both forms.
+//! Output lines, in both key types.
 
 use cronhold_core::record::{OutputSummary, Run};
 use cronhold_core::{RunId, State};
@@ -48,7 +48,7 @@ fn lines_are_stored_in_a_sorted_set_by_time() {
 fn lines_of_the_same_time_keep_their_order() {
     let place = Place::new();
     let run = place.running("backup");
-    // Their order as texts is another one.
+    // Their lexical order is different.
     let lines: Vec<String> = (0..2_500).rev().map(|number| format!("{number}")).collect();
     write(&place, &run, &[&(lines.join("\n") + "\n"), "a\n"]);
     assert_eq!(place.members(&key(run.id))[..2_500], lines);
@@ -60,13 +60,13 @@ fn repeated_lines_are_kept() {
     let place = Place::new();
     let run = place.running("backup");
     write(&place, &run, &["tick\ntick\n\n\n", "tick\nother\n", "tick\ttock\ntick\n"]);
-    // A line number in blanks (0) and tabs (1).
+    // Line numbers are encoded in blanks (0) and tabs (1).
     let expected = ["tick", "tick\t ", "", "\t  ", "tick\t \t", "other", "tick\ttock", "tick\t   "];
     assert_eq!(place.members(&key(run.id)), expected);
 }
 
 #[test]
-fn a_list_keeps_newlines_and_repeats() {
+fn list_keeps_newlines_and_repeats() {
     let place = Place::with("output=list");
     let mut run = place.running("backup");
     write(&place, &run, &["tick\ntick\n\n", "ta", "ck\nend"]);
@@ -77,7 +77,7 @@ fn a_list_keeps_newlines_and_repeats() {
 }
 
 #[test]
-fn the_last_line_is_shown_when_the_run_ends() {
+fn unterminated_last_line_is_shown_when_the_run_ends() {
     let place = Place::new();
     let mut run = place.running("backup");
     write(&place, &run, &["no newline"]);
@@ -85,7 +85,7 @@ fn the_last_line_is_shown_when_the_run_ends() {
     run.written = Some(OutputSummary { bytes: 10, tail: vec!["no newline".to_owned()] });
     place.enter(&mut run, State::Failure);
     assert_eq!(place.members(&key(run.id)), ["no newline"]);
-    // What comes late is shown as well, at once.
+    // Output that arrives late is shown immediately.
     write(&place, &run, &["late"]);
     assert_eq!(place.members(&key(run.id)), ["no newline", "late"]);
 }
@@ -139,7 +139,7 @@ fn lines_expire_after_the_ttl_of_the_url() {
     place.at("EXPIRE", &key(run.id), &["60"]);
     write(&place, &run, &["b\n"]);
     assert!(ttl() > 3_500, "each line makes it live on: {}", ttl());
-    // When it is over, new lines begin anew; the bytes are all there.
+    // After expiry, lines start over; the bytes are complete.
     place.at("DEL", &key(run.id), &[]);
     write(&place, &run, &["c\n"]);
     assert_eq!(place.members(&key(run.id)), ["c"]);

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::place::{NS, Place, lock_name};
 
-/// Where the lock `backup` is.
+/// The key of the lock `backup`.
 const BACKUP: &str = "locks:89121dc99c7db9ce2553a093a2ab29e07f7df34f";
 
 fn run(number: u8) -> RunId {
@@ -77,7 +77,7 @@ fn lock_of_cronken_is_respected() {
     let refused = place.take(&lock, run(1), Some(Span::from_secs(10)));
     assert!(matches!(&refused, Err(UnitRefusal::Held { lock: held, .. }) if *held == lock), "{refused:?}");
     let Some((_, Record::Lock(state))) = place.load(&RecordKey::Lock(lock.clone())) else {
-        panic!("somebody holds it")
+        panic!("the lock must be held")
     };
     assert!(matches!(refused, Err(UnitRefusal::Held { holder, .. }) if holder == state.holder));
     place.free(&lock, run(1));
@@ -101,20 +101,20 @@ fn expired_lock_can_be_taken() {
 fn released_lock_stays_for_peers_until_its_occurrence_is_old() {
     let place = Place::with("peers=cronken");
     let lock = lock_name("backup");
-    // Long ago: nobody's clock is so late.
+    // An old occurrence: no clock is that late.
     place.take(&lock, run(1), Some(Span::from_secs(10))).expect("it is free");
     place.free(&lock, run(1));
     assert_eq!(place.kind(BACKUP), "none");
-    // Now.
+    // A current occurrence.
     let now = place.run("backup").id;
     place.take(&lock, now, Some(Span::from_secs(10))).expect("it is free");
     place.free(&lock, now);
     let rest = millis(&place, BACKUP);
     assert!((1..=2_000).contains(&rest), "{rest}");
     let python = place.ask(&["SET", &format!("{NS}:{BACKUP}"), "3f2a9c", "NX", "PX", "60000"]);
-    assert_eq!(python, json!(null), "others do not get it");
+    assert_eq!(python, json!(null), "other programs do not get it");
     assert_eq!(place.load(&RecordKey::Lock(lock.clone())), None, "for us it is free");
-    assert_eq!(place.beat(&[(lock.clone(), now)]), std::slice::from_ref(&lock), "nobody holds it");
+    assert_eq!(place.beat(&[(lock.clone(), now)]), std::slice::from_ref(&lock), "the lock is lost");
     let again = place.run("backup").id;
     place.take(&lock, again, Some(Span::from_secs(10))).expect("we get it");
     assert!(millis(&place, BACKUP) > 5_000);

@@ -1,5 +1,5 @@
-//! Cronken's keys, key by key, as its document describes them: written through the port, and read with plain commands.
-//! One program, because linking it many times is what would take long.
+//! Cronken's keys, one by one, as its documentation describes them: written through the `Store` trait, and read with
+//! plain commands. One test binary, because linking several takes long.
 
 mod company;
 mod ends;

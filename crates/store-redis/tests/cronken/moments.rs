@@ -1,4 +1,4 @@
-//! Moments of a run's life before its end, and what is not shown at all.
+//! Stages of a run before its end, and runs that are not shown at all.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn run_that_never_starts_is_not_shown() {
         (&[State::Scheduled, State::Waiting][..], None),
         (&[State::Skipped], Some(Reason::Overlap)),
         (&[State::Error], Some(Reason::Unbound("no such arg".to_owned()))),
-        // Someone says that it counts as done; it never ran all the same.
+        // An operator marks it as successful although it never ran.
         (&[State::Skipped, State::Success], Some(Reason::ByOperator(String::new()))),
     ] {
         let mut run = place.run("backup");

@@ -1,4 +1,4 @@
-//! Pauses as other programs see them: a set of jobs, and every job is in it while everything is paused.
+//! Pauses as other programs see them: a set of jobs, which contains every job while everything is paused.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ fn global_pause_shows_every_job_as_paused() {
     assert_eq!(paused(&place), ["a", "b", "c"]);
     place.put(&[job("d")]);
     place.put(&[state("b", false), state("d", false)]);
-    assert_eq!(paused(&place), ["a", "b", "c", "d"], "also one that has come since, and one whose run has ended");
+    assert_eq!(paused(&place), ["a", "b", "c", "d"], "also a job that was added since, and one whose run has ended");
     place.put(&[state("a", false), state("b", true)]);
     assert_eq!(paused(&place), ["a", "b", "c", "d"]);
     place.delete(RecordKey::Job(job_id("c")));
@@ -53,7 +53,7 @@ fn global_pause_shows_every_job_as_paused() {
     assert_eq!(paused(&place), ["b"], "what is paused by itself stays so");
     place.put(&[state("b", false)]);
     assert_eq!(place.kind("jobs:paused"), "none");
-    // All of it at once.
+    // All changes in one unit.
     place.put(&[everything(true), job("e"), state("e", true)]);
     assert_eq!(paused(&place), ["a", "b", "d", "e"]);
     place.put(&[everything(false)]);

@@ -1,4 +1,4 @@
-//! That nodes of Cronken run the same jobs is a fact of the namespace, whatever the URL of whoever comes says.
+//! Whether nodes of Cronken run the same jobs is stored in the namespace, regardless of the URLs of other nodes.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::place::{Place, lock_name, open};
 
-/// Where the lock `backup` is.
+/// The key of the lock `backup`.
 const BACKUP: &str = "locks:89121dc99c7db9ce2553a093a2ab29e07f7df34f";
 
 fn knows_peers(store: &RedisStore) -> bool {
@@ -22,12 +22,12 @@ fn warnings(store: &RedisStore) -> String {
     block_on(store.health()).warnings.join("\n")
 }
 
-/// What the namespace says.
-fn said(place: &Place) -> serde_json::Value {
+/// The stored `peers` word.
+fn stored_word(place: &Place) -> serde_json::Value {
     place.at("HGET", "cronhold:meta", &["peers"])
 }
 
-/// Frees a lock of a run that is due now. Answers whether it stays a while for nodes of another kind.
+/// Releases a lock of a run that is due now. Returns whether the key stays for a while for foreign nodes.
 fn stays(place: &Place) -> bool {
     let (lock, now) = (lock_name("backup"), place.run("backup").id);
     place.take(&lock, now, Some(Span::from_secs(10))).expect("it is free");
@@ -40,18 +40,18 @@ fn stays(place: &Place) -> bool {
 #[test]
 fn later_node_takes_over_peers_from_the_namespace() {
     let place = Place::with("peers=cronken");
-    assert_eq!((said(&place), knows_peers(&place.store)), (json!("cronken"), true));
+    assert_eq!((stored_word(&place), knows_peers(&place.store)), (json!("cronken"), true));
     let looks = open(&place.server, "output=zset");
-    assert!(!knows_peers(&looks), "nothing was asked yet");
+    assert!(!knows_peers(&looks), "no request was sent yet");
     block_on(looks.time()).expect("it answers");
-    assert!(knows_peers(&looks), "whoever only looks knows it too");
+    assert!(knows_peers(&looks), "a reader knows it too");
     block_on(looks.enroll()).expect("it enrolls");
     assert!(
         knows_peers(&looks) && warnings(&looks).contains("although the URL does not have it"),
         "{}",
         warnings(&looks)
     );
-    assert_eq!(said(&place), json!("cronken"));
+    assert_eq!(stored_word(&place), json!("cronken"));
     assert!(!warnings(&place.store).contains("Cronken"), "{}", warnings(&place.store));
 }
 
@@ -60,7 +60,7 @@ fn running_node_learns_peers_by_its_next_heartbeat() {
     let place = Place::new();
     assert!(!stays(&place) && !knows_peers(&place.store));
     block_on(open(&place.server, "peers=cronken").enroll()).expect("it enrolls");
-    assert!(stays(&place), "locks are kept before the node has heard of it");
+    assert!(stays(&place), "locks are kept before the next heartbeat");
     let run = place.running("backup");
     place.beat(&[]);
     assert!(knows_peers(&place.store));
@@ -75,10 +75,13 @@ fn url_with_none_clears_peers() {
     let last = open(&place.server, "peers=none");
     block_on(last.time()).expect("it answers");
     block_on(last.enroll()).expect("it enrolls");
-    assert_eq!((said(&place), knows_peers(&last), warnings(&last).contains("Cronken")), (json!(null), false, false));
+    assert_eq!(
+        (stored_word(&place), knows_peers(&last), warnings(&last).contains("Cronken")),
+        (json!(null), false, false)
+    );
     assert!(!stays(&place));
     place.beat(&[]);
-    assert!(!knows_peers(&place.store), "who runs hears of it");
+    assert!(!knows_peers(&place.store), "a running node notices the change");
     let next = open(&place.server, "");
     block_on(next.enroll()).expect("it enrolls");
     assert!(!knows_peers(&next));
@@ -94,5 +97,5 @@ fn emptied_store_gets_its_peers_back() {
     let now = block_on(place.store.time()).expect("it answers");
     let node = cronhold_core::record::NodeRecord::new(crate::place::NODE, crate::place::HOST, 1, now);
     until("the node beats again", || block_on(place.store.beat(&node, &[])).ok());
-    assert_eq!((said(&place), knows_peers(&place.store)), (json!("cronken"), true));
+    assert_eq!((stored_word(&place), knows_peers(&place.store)), (json!("cronken"), true));
 }

@@ -1,5 +1,5 @@
-//! A server, a store on it and a writer, for tests that look at keys with plain Redis commands. The store is only ever
-//! asked through its port.
+//! A server, a store on it and a writer, for tests that inspect keys with plain Redis commands. The store itself is
+//! used only through its trait.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use cronhold_store_redis::testing::RedisServer;
 use cronhold_store_redis::{Options, RedisStore, RedisUrl};
 use serde_json::Value;
 
-/// The namespace that nobody has to name.
+/// The default namespace.
 pub(crate) const NS: &str = "{cronken}";
 
-/// The node that runs everything here.
+/// The node that runs everything in these tests.
 pub(crate) const NODE: NodeId = NodeId::from_bits(0xabc);
 
-/// What it is called.
+/// Its name.
 pub(crate) const HOST: &str = "lyra";
 
 /// A server, a store and a writer.
@@ -33,12 +33,12 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// A place whose node is known by name.
+    /// A server whose store knows the name of the node.
     pub(crate) fn new() -> Self {
         Self::with("")
     }
 
-    /// A place whose URL has these parameters.
+    /// With further URL parameters.
     pub(crate) fn with(params: &str) -> Self {
         let server = RedisServer::start();
         let store = open(&server, params);
@@ -48,7 +48,7 @@ impl Place {
         place
     }
 
-    /// What a plain command answers, as JSON.
+    /// The reply to a plain command, as JSON.
     pub(crate) fn ask(&self, command: &[&str]) -> Value {
         let args: Vec<&str> = std::iter::once("--json").chain(command.iter().copied()).collect();
         let text = self.server.cli(&args);
@@ -62,7 +62,7 @@ impl Place {
         self.ask(&words)
     }
 
-    /// The type of a key; `none` when it is not there.
+    /// The type of a key; `none` if it does not exist.
     pub(crate) fn kind(&self, key: &str) -> String {
         self.at("TYPE", key, &[]).as_str().expect("a word").to_owned()
     }
@@ -85,16 +85,16 @@ impl Place {
         self.scores(key).into_iter().map(|(member, _)| member).collect()
     }
 
-    /// Redis' own time in seconds.
+    /// The server's time in seconds.
     pub(crate) fn time(&self) -> f64 {
         let parts = self.ask(&["TIME"]);
         let part = |at: usize| parts[at].as_str().and_then(|text| text.parse::<f64>().ok()).expect("a number");
         part(0) + part(1) / 1e6
     }
 
-    /// A run of a job that waits.
+    /// A waiting run of a job.
     pub(crate) fn run(&self, job: &str) -> Run {
-        let now = block_on(self.store.time()).expect("the store tells the time");
+        let now = block_on(self.store.time()).expect("the store returns its time");
         let number = self.runs.get() + 1;
         self.runs.set(number);
         let [high, low] = number.to_be_bytes();
@@ -104,7 +104,7 @@ impl Place {
         run
     }
 
-    /// A run that has a program, and is stored so.
+    /// A stored run whose program is running.
     pub(crate) fn running(&self, job: &str) -> Run {
         let mut run = self.run(job);
         self.enter(&mut run, State::Starting);
@@ -112,15 +112,15 @@ impl Place {
         run
     }
 
-    /// A run enters a state and is stored.
+    /// Moves a run to a state and stores it.
     pub(crate) fn enter(&self, run: &mut Run, state: State) {
         self.move_on(run, state);
         self.put(&[Record::Run(Arc::new(run.clone()))]);
     }
 
-    /// A run enters a state and is not stored yet.
+    /// Moves a run to a state without storing it.
     pub(crate) fn move_on(&self, run: &mut Run, state: State) {
-        let now = block_on(self.store.time()).expect("the store tells the time");
+        let now = block_on(self.store.time()).expect("the store returns its time");
         if state.has_program() {
             run.owner = Some(RunOwner { node: NODE, incarnation: 1 });
         }
@@ -128,13 +128,13 @@ impl Place {
         run.log.push(entry(now, state));
     }
 
-    /// Writes records in one unit, whatever was there.
+    /// Writes records in one unit, unconditionally.
     pub(crate) fn put(&self, records: &[Record]) {
         let unit = self.putting(records);
         assert_eq!(self.commit(unit), Ok(UnitReceipt::default()));
     }
 
-    /// A unit that writes records, whatever is there now.
+    /// A unit that writes records, unconditionally.
     pub(crate) fn putting(&self, records: &[Record]) -> Unit {
         let keys: Vec<RecordKey> = records.iter().map(Record::key).collect();
         let found = block_on(self.store.load(&keys)).expect("records are loaded");
@@ -160,23 +160,23 @@ impl Place {
         found.expect("one key has one answer").map(|stored| (stored.version, stored.record))
     }
 
-    /// Takes a lock; answers with its fence.
+    /// Takes a lock and returns its fence.
     pub(crate) fn take(&self, lock: &LockName, holder: RunId, ttl: Option<Span>) -> Result<u64, UnitRefusal> {
         let mut unit = self.unit();
         unit.take = vec![LockTake { lock: lock.clone(), holder, ttl }];
         self.commit(unit).map(|done| done.fences[0].1)
     }
 
-    /// Frees a lock.
+    /// Releases a lock.
     pub(crate) fn free(&self, lock: &LockName, holder: RunId) {
         let mut unit = self.unit();
         unit.free = vec![LockRelease { lock: lock.clone(), holder }];
         assert_eq!(self.commit(unit), Ok(UnitReceipt::default()));
     }
 
-    /// The node says that it is alive; answers with the locks that it has lost.
+    /// Sends a heartbeat of the node. Returns the locks that it has lost.
     pub(crate) fn beat(&self, locks: &[(LockName, RunId)]) -> Vec<LockName> {
-        let now = block_on(self.store.time()).expect("the store tells the time");
+        let now = block_on(self.store.time()).expect("the store returns its time");
         let node = NodeRecord { gone: now.plus(Span::from_secs(6)), ..NodeRecord::new(NODE, HOST, 1, now) };
         block_on(self.store.beat(&node, locks)).expect("a node beats")
     }
@@ -186,7 +186,7 @@ impl Place {
         block_on(self.store.append(run, from, bytes))
     }
 
-    /// A unit that does nothing yet.
+    /// An empty unit.
     pub(crate) fn unit(&self) -> Unit {
         self.units.set(self.units.get() + 1);
         let version = RecordVersion::new(self.writer, self.units.get());

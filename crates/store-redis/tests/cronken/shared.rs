@@ -53,7 +53,7 @@ fn definitions_are_settled_only_if_unchanged() {
     let [ours, theirs] = [DefinitionRules::Ours, DefinitionRules::Theirs].map(DefinitionStatus::Settled);
     assert_eq!(standing(), [new.clone(), named("b", ours), named("c", theirs)]);
 
-    // Somebody else changes one and removes another.
+    // Another client changes one and removes another.
     place.at("HSET", "jobs", &["b", "{\"b\":2}"]);
     place.at("HDEL", "jobs", &["c"]);
     assert_eq!(standing(), [new.clone(), named("b", DefinitionStatus::Changed), named("c", DefinitionStatus::Changed)]);
@@ -80,7 +80,7 @@ fn events_arrive_in_order() {
     let place = Place::new();
     let other = open(&place.server, "");
     let channel = format!("{NS}:__events__");
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     let store = place.store.clone();
     let listener = std::thread::spawn(move || {
         loop {
@@ -88,11 +88,11 @@ fn events_arrive_in_order() {
                 if event == "end" {
                     return;
                 }
-                tell.send(event).expect("somebody waits");
+                sender.send(event).expect("the receiver waits");
             }
         }
     });
-    until("it listens", || place.ask(&["PUBLISH", &channel, "first"]).as_i64().filter(|heard| *heard > 0));
+    until("it listens", || place.ask(&["PUBLISH", &channel, "first"]).as_i64().filter(|subscribers| *subscribers > 0));
     for number in 0..100 {
         place.ask(&["PUBLISH", &channel, &format!("{{\"n\":{number}}}")]);
     }
@@ -100,8 +100,8 @@ fn events_arrive_in_order() {
     assert_eq!(block_on(shared(&*place.store).send("from ourselves")), Ok(()));
     let expected = std::iter::once("first".to_owned()).chain((0..100).map(|number| format!("{{\"n\":{number}}}")));
     let expected: Vec<String> = expected.chain(["from us".to_owned(), "from ourselves".to_owned()]).collect();
-    let heard: Vec<String> = (0..expected.len()).map(|_| told.recv().expect("events come")).collect();
-    assert_eq!(heard, expected);
+    let received: Vec<String> = (0..expected.len()).map(|_| receiver.recv().expect("an event")).collect();
+    assert_eq!(received, expected);
     place.ask(&["PUBLISH", &channel, "end"]);
     listener.join().expect("the listener ends");
 }
@@ -113,28 +113,28 @@ fn event_subscription_reconnects() {
     let channel = format!("{NS}:__events__");
     let listener =
         std::thread::spawn(move || while !block_on(shared(&*store).events()).contains(&"again".to_owned()) {});
-    let heard = || place.ask(&["PUBLISH", &channel, "hello"]).as_i64().filter(|heard| *heard > 0);
-    until("it listens", heard);
+    let has_subscriber = || place.ask(&["PUBLISH", &channel, "hello"]).as_i64().filter(|subscribers| *subscribers > 0);
+    until("it listens", has_subscriber);
     place.ask(&["CLIENT", "KILL", "TYPE", "pubsub"]);
-    until("it listens again", heard);
-    until("it has heard", || {
+    until("it listens again", has_subscriber);
+    until("it has received the event", || {
         place.ask(&["PUBLISH", &channel, "again"]);
         listener.is_finished().then_some(())
     });
     listener.join().expect("the listener ends");
 }
 
-/// What is read next has to be read by the rules that hold then.
+/// Definitions that are read next must be read by the rules that apply then.
 #[test]
 fn reading_definitions_reveals_peers() {
     let place = Place::new();
     let shared = shared(&*place.store);
     place.at("HSET", "jobs", &["a", "{}"]);
     block_on(open(&place.server, "peers=cronken").enroll()).expect("it enrolls");
-    assert!(!shared.has_foreign_nodes(), "nothing was asked");
+    assert!(!shared.has_foreign_nodes(), "no request was sent");
     block_on(shared.forms(None)).expect("forms are read");
     assert!(shared.has_foreign_nodes());
-    // A store that went back may have forgotten it. Whether it is so is for beats to know, which notice that.
+    // A store that was rolled back may have lost it. Heartbeats detect that.
     place.at("HDEL", "cronhold:meta", &["peers"]);
     block_on(shared.forms(None)).expect("forms are read");
     assert!(shared.has_foreign_nodes());

@@ -7,7 +7,7 @@ use cronhold_store::conformance::block_on;
 use cronhold_store::{Fault, Store};
 use cronhold_store_redis::testing::{RedisServer, ServerOptions, until};
 
-use crate::hand::{Hand, counter, job_id, open};
+use crate::store_client::{StoreClient, counter, job_id, open};
 
 fn is_back(health: &cronhold_store::StoreHealthReport) -> bool {
     health.warnings.iter().any(|warning| warning.contains("rolled back"))
@@ -16,57 +16,57 @@ fn is_back(health: &cronhold_store::StoreHealthReport) -> bool {
 #[test]
 fn restarted_server_with_all_data_continues() {
     let mut server = RedisServer::start_with(ServerOptions { aof: true, ..Default::default() });
-    let mut hand = Hand::new(&server.url());
-    assert_eq!(hand.health().warnings, Vec::<String>::new());
-    hand.put(counter("a", 1)).unwrap();
+    let mut client = StoreClient::new(&server.url());
+    assert_eq!(client.health().warnings, Vec::<String>::new());
+    client.put(counter("a", 1)).unwrap();
     server.kill();
-    let fault = hand.fault();
+    let fault = client.fault();
     assert!(matches!(fault, Fault::Unavailable(_) | Fault::OutcomeUnknown(_)), "{fault}");
-    assert!(hand.health().trouble.is_some() || matches!(fault, Fault::OutcomeUnknown(_)));
+    assert!(client.health().trouble.is_some() || matches!(fault, Fault::OutcomeUnknown(_)));
     server.restart();
-    hand.put_in_time(&counter("b", 2));
-    assert_eq!(hand.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 1)));
-    assert!(!is_back(&hand.health()), "{:?}", hand.health());
-    assert_eq!(hand.health().trouble, None);
+    client.put_in_time(&counter("b", 2));
+    assert_eq!(client.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 1)));
+    assert!(!is_back(&client.health()), "{:?}", client.health());
+    assert_eq!(client.health().trouble, None);
 }
 
 #[test]
 fn silent_server_times_out() {
     let server = RedisServer::start();
-    let mut hand = Hand::new(&server.url_with("timeout=300ms"));
-    hand.put(counter("a", 1)).unwrap();
+    let mut client = StoreClient::new(&server.url_with("timeout=300ms"));
+    client.put(counter("a", 1)).unwrap();
     server.freeze();
-    let fault = hand.fault();
+    let fault = client.fault();
     assert!(fault.is_transient(), "{fault}");
     server.thaw();
-    hand.put_in_time(&counter("a", 2));
-    assert_eq!(hand.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 2)));
-    assert!(!is_back(&hand.health()), "{:?}", hand.health());
+    client.put_in_time(&counter("a", 2));
+    assert_eq!(client.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 2)));
+    assert!(!is_back(&client.health()), "{:?}", client.health());
 }
 
 #[test]
 fn full_server_rejects_writes_and_loses_none() {
     let server = RedisServer::start();
-    let mut hand = Hand::new(&server.url());
-    hand.put(counter("a", 1)).unwrap();
+    let mut client = StoreClient::new(&server.url());
+    client.put(counter("a", 1)).unwrap();
     server.cli(&["CONFIG", "SET", "maxmemory", "1"]);
-    let fault = hand.fault();
+    let fault = client.fault();
     assert!(matches!(&fault, Fault::ReadOnly(why) if why.contains("memory")), "{fault}");
-    assert_eq!(hand.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 1)), "it can be read all the same");
+    assert_eq!(client.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 1)), "it can be read all the same");
     server.cli(&["CONFIG", "SET", "maxmemory", "0"]);
-    hand.put(counter("a", 2)).unwrap();
+    client.put(counter("a", 2)).unwrap();
 }
 
 #[test]
 fn server_with_too_few_replicas_rejects_writes() {
     let settings = vec![("min-replicas-to-write", "0".to_owned())];
     let server = RedisServer::start_with(ServerOptions { settings, ..Default::default() });
-    let mut hand = Hand::new(&server.url());
+    let mut client = StoreClient::new(&server.url());
     server.cli(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
-    let fault = hand.fault();
+    let fault = client.fault();
     assert!(matches!(&fault, Fault::ReadOnly(why) if why.contains("replicas")), "{fault}");
     server.cli(&["CONFIG", "SET", "min-replicas-to-write", "0"]);
-    hand.put(counter("a", 1)).unwrap();
+    client.put(counter("a", 1)).unwrap();
 }
 
 #[test]
@@ -105,8 +105,8 @@ fn wrong_password_or_permission_at_start_is_permanent() {
 fn revoked_password_or_permission_is_a_transient_fault() {
     let users = vec!["user worker on >secret ~* &* +@all".to_owned()];
     let server = RedisServer::start_with(ServerOptions { users, ..Default::default() });
-    let mut hand = Hand::new(&format!("redis://worker:secret@127.0.0.1:{}", server.port()));
-    hand.put(counter("a", 1)).unwrap();
+    let mut client = StoreClient::new(&format!("redis://worker:secret@127.0.0.1:{}", server.port()));
+    client.put(counter("a", 1)).unwrap();
     for (taken, given, says) in [
         (&["resetpass", ">other"][..], &["resetpass", ">secret"][..], "password"),
         (&["-@scripting"], &["+@scripting"], "ACL"),
@@ -115,17 +115,17 @@ fn revoked_password_or_permission_is_a_transient_fault() {
         server.cli(&[&["ACL", "SETUSER", "worker"], taken].concat());
         server.cli(&["CLIENT", "KILL", "USER", "worker"]);
         until("it is refused for that reason", || {
-            let fault = hand.fault();
+            let fault = client.fault();
             assert!(fault.is_transient(), "{fault}");
             fault.to_string().contains(says).then_some(())
         });
         let node = NodeRecord::new(NodeId::from_bits(5), "lyra", 1, Instant::EPOCH);
-        let fault = block_on(hand.store.beat(&node, &[])).unwrap_err();
+        let fault = block_on(client.store.beat(&node, &[])).unwrap_err();
         assert!(fault.is_transient(), "{fault}");
-        assert!(hand.health().trouble.is_some_and(|trouble| trouble.contains(says)), "{:?}", hand.health());
+        assert!(client.health().trouble.is_some_and(|trouble| trouble.contains(says)), "{:?}", client.health());
         server.cli(&[&["ACL", "SETUSER", "worker"], given].concat());
-        hand.put_in_time(&counter("a", 2));
-        assert_eq!(hand.health().trouble, None);
+        client.put_in_time(&counter("a", 2));
+        assert_eq!(client.health().trouble, None);
     }
 }
 
@@ -133,21 +133,21 @@ fn revoked_password_or_permission_is_a_transient_fault() {
 fn server_with_hidden_settings_is_used_with_a_warning() {
     let users = vec!["user worker on >secret ~* &* +@all -config".to_owned()];
     let server = RedisServer::start_with(ServerOptions { aof: true, users, ..Default::default() });
-    let hand = Hand::new(&format!("redis://worker:secret@127.0.0.1:{}", server.port()));
-    let warnings = hand.health().warnings;
+    let client = StoreClient::new(&format!("redis://worker:secret@127.0.0.1:{}", server.port()));
+    let warnings = client.health().warnings;
     assert!(warnings.len() == 1 && warnings[0].contains("CONFIG GET"), "{warnings:?}");
 }
 
 #[test]
 fn hints_resume_after_reconnect() {
     let server = RedisServer::start();
-    let mut writer = Hand::new(&server.url());
-    let listener = Hand::new(&server.url());
+    let mut writer = StoreClient::new(&server.url());
+    let listener = StoreClient::new(&server.url());
     for round in 0..3 {
         // Changes before the reconnect are not reported, so the test writes until a hint arrives.
-        let (heard, hints) = std::sync::mpsc::channel();
+        let (sender, hints) = std::sync::mpsc::channel();
         let store = listener.store.clone();
-        std::thread::spawn(move || heard.send(block_on(store.hints())));
+        std::thread::spawn(move || sender.send(block_on(store.hints())));
         let mut number = 0;
         let hints = until("a hint", || {
             number += 1;

@@ -11,7 +11,7 @@ use cronhold_store::conformance::block_on;
 use cronhold_store::{Fault, Store};
 use cronhold_store_redis::testing::{RedisServer, until};
 
-use crate::hand::{Hand, counter, cursor, in_state, job, job_id, lock, running};
+use crate::store_client::{StoreClient, counter, cursor, in_state, job, job_id, lock, running};
 
 /// The key that exists while commits are rejected.
 const HEALING: &str = "{cronken}:cronhold:healing";
@@ -39,51 +39,51 @@ fn assert_gone_back(fault: &Fault) {
 }
 
 /// A heartbeat of the node of a process.
-fn beat(hand: &Hand) -> Result<(), Fault> {
+fn beat(client: &StoreClient) -> Result<(), Fault> {
     let node = NodeRecord::new(NodeId::from_bits(5), "five", 1, Instant::EPOCH);
-    block_on(hand.store.beat(&node, &[])).map(drop)
+    block_on(client.store.beat(&node, &[])).map(drop)
 }
 
 /// Waits until the heartbeats of a process detect the rollback.
-fn beat_until_noticed(hand: &Hand) {
-    let fault = until("a beat notices", || beat(hand).err());
+fn beat_until_noticed(client: &StoreClient) {
+    let fault = until("a beat notices", || beat(client).err());
     assert_gone_back(&fault);
 }
 
 fn is_empty_again(forget: impl FnOnce(&mut RedisServer)) {
     let mut server = RedisServer::start();
-    let mut hand = Hand::new(&server.url());
+    let mut client = StoreClient::new(&server.url());
     let (id, run) = running("a", 1);
     let name = lock("the lock");
     let take = LockTake { lock: name.clone(), holder: id, ttl: Some(Span::from_secs(300)) };
     let records = [job("a"), counter("a", 1), cursor("a", 1_800_000_000)];
     for record in &records {
-        hand.put(record.clone()).expect("the server takes it");
+        client.put(record.clone()).expect("the server takes it");
     }
-    hand.write(RecordChange::Put(run.clone()), vec![take]).expect("the server takes it");
-    hand.put(job("gone")).expect("the server takes it");
-    hand.write(RecordChange::Delete(RecordKey::Job(job_id("gone"))), Vec::new()).expect("the server takes it");
+    client.write(RecordChange::Put(run.clone()), vec![take]).expect("the server takes it");
+    client.put(job("gone")).expect("the server takes it");
+    client.write(RecordChange::Delete(RecordKey::Job(job_id("gone"))), Vec::new()).expect("the server takes it");
 
     forget(&mut server);
-    let noticed = until("it is noticed", || match hand.fault() {
+    let noticed = until("it is noticed", || match client.fault() {
         Fault::Unavailable(_) | Fault::OutcomeUnknown(_) => None,
         fault => Some(fault),
     });
     assert_gone_back(&noticed);
     for record in records.iter().chain([&run]) {
-        assert_eq!(hand.get(&record.key()).as_ref(), Some(record), "it was brought back");
+        assert_eq!(client.get(&record.key()).as_ref(), Some(record), "it was brought back");
     }
-    assert_eq!(hand.get(&RecordKey::Job(job_id("gone"))), None, "what was deleted stays so");
-    let held = hand.get(&RecordKey::Lock(name));
+    assert_eq!(client.get(&RecordKey::Job(job_id("gone"))), None, "what was deleted stays so");
+    let held = client.get(&RecordKey::Lock(name));
     assert!(matches!(&held, Some(Record::Lock(held)) if held.holder == id), "{held:?}");
-    assert_gone_back(&hand.fault());
+    assert_gone_back(&client.fault());
     let left = wait_left(&server);
-    assert!(left > 200_000, "the longest lock could be held for so long: {left} ms are left");
+    assert!(left > 200_000, "commits are rejected for the longest lease: {left} ms are left");
     let_pass(&server);
-    hand.put(counter("a", 2)).expect("the server takes it");
-    let due = block_on(hand.store.due(None, Instant::from_secs(1_900_000_000), 10)).expect("the server takes it");
+    client.put(counter("a", 2)).expect("the server takes it");
+    let due = block_on(client.store.due(None, Instant::from_secs(1_900_000_000), 10)).expect("the server takes it");
     assert!(due.iter().any(|obligation| obligation.key == records[2].key()), "lists are brought back: {due:?}");
-    let warnings = hand.health().warnings.join("\n");
+    let warnings = client.health().warnings.join("\n");
     assert!(warnings.contains("rolled back to an earlier state 1 times"), "{warnings}");
 }
 
@@ -103,40 +103,40 @@ fn server_restarted_empty_is_restored() {
 #[test]
 fn marker_lock_is_restored_and_not_waited_for() {
     let server = RedisServer::start();
-    let mut hand = Hand::new(&server.url());
+    let mut client = StoreClient::new(&server.url());
     let (holder, _) = running("a", 1);
     let (mark, short) = (lock("#cronhold/removed/a"), lock("#cronhold/event/1"));
     let take = |lock: &LockName, secs| LockTake { lock: lock.clone(), holder, ttl: Some(Span::from_secs(secs)) };
     let takes = vec![take(&mark, 10 * 365 * 86_400), take(&short, 30)];
-    hand.write(RecordChange::Put(counter("a", 1)), takes).expect("the server takes it");
+    client.write(RecordChange::Put(counter("a", 1)), takes).expect("the server takes it");
     server.cli(&["FLUSHALL"]);
-    beat_until_noticed(&hand);
+    beat_until_noticed(&client);
     let left = wait_left(&server);
     assert!(left > WAIT_MILLIS && left <= 45_500, "{left} ms are left");
-    assert!(hand.get(&RecordKey::Lock(mark)).is_some());
-    assert_eq!(hand.get(&RecordKey::Lock(short)), None);
+    assert!(client.get(&RecordKey::Lock(mark)).is_some());
+    assert_eq!(client.get(&RecordKey::Lock(short)), None);
 }
 
 #[test]
 fn each_process_restores_its_last_writes() {
     let server = RedisServer::start();
-    let [mut one, mut two] = [Hand::new(&server.url()), Hand::new(&server.url())];
+    let [mut one, mut two] = [StoreClient::new(&server.url()), StoreClient::new(&server.url())];
     one.put(job("of one")).unwrap();
     two.put(job("of two")).unwrap();
     one.put(cursor("behind", 1_800_000_000)).unwrap();
     two.put(cursor("behind", 1_800_000_060)).unwrap();
     one.put(job("deleted by two")).unwrap();
     // A process that receives hints knows that another process wrote the record last.
-    let (heard, hints) = std::sync::mpsc::channel();
+    let (sender, hints) = std::sync::mpsc::channel();
     let store = one.store.clone();
-    std::thread::spawn(move || while heard.send(block_on(store.hints())).is_ok() {});
+    std::thread::spawn(move || while sender.send(block_on(store.hints())).is_ok() {});
     until("one listens", || {
         two.put(counter("heard", 1)).unwrap();
         hints.try_recv().ok()
     });
     let gone = RecordKey::Job(job_id("deleted by two"));
     two.write(RecordChange::Delete(gone.clone()), Vec::new()).unwrap();
-    until("one hears of it", || hints.try_recv().ok()?.iter().any(|hint| hint.key == gone).then_some(()));
+    until("one receives the hint", || hints.try_recv().ok()?.iter().any(|hint| hint.key == gone).then_some(()));
 
     server.cli(&["FLUSHALL"]);
     beat_until_noticed(&one);
@@ -153,29 +153,29 @@ fn each_process_restores_its_last_writes() {
 #[test]
 fn lost_commit_is_detected_although_others_advanced() {
     let server = RedisServer::start();
-    let mut hand = Hand::new(&server.url());
-    hand.put(counter("a", 1)).unwrap();
-    hand.put(counter("a", 2)).unwrap();
+    let mut client = StoreClient::new(&server.url());
+    client.put(counter("a", 1)).unwrap();
+    client.put(counter("a", 2)).unwrap();
     // As after a failover: commits of others have reached the same seqs since.
     let own = own_field(&server);
     let before = number_in_meta(&server, &own);
     server.cli(&["HSET", META, &own, &(before - 1).to_string()]);
     server.cli(&["HDEL", "{cronken}:cronhold:job_states", "a"]);
-    assert_gone_back(&hand.fault());
-    assert_eq!(hand.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 2)));
+    assert_gone_back(&client.fault());
+    assert_eq!(client.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 2)));
     let_pass(&server);
-    hand.put(counter("a", 3)).unwrap();
+    client.put(counter("a", 3)).unwrap();
 }
 
 #[test]
 fn lost_first_commit_is_detected() {
     let server = RedisServer::start();
-    let mut hand = Hand::new(&server.url());
-    hand.put(counter("a", 1)).unwrap();
+    let mut client = StoreClient::new(&server.url());
+    client.put(counter("a", 1)).unwrap();
     server.cli(&["HDEL", META, &own_field(&server)]);
     server.cli(&["HDEL", "{cronken}:cronhold:job_states", "a"]);
-    assert_gone_back(&hand.fault());
-    assert_eq!(hand.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 1)));
+    assert_gone_back(&client.fault());
+    assert_eq!(client.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 1)));
 }
 
 /// The field with the last commit of the only process that has committed anything.
@@ -191,7 +191,7 @@ fn number_in_meta(server: &RedisServer, field: &str) -> u64 {
 #[test]
 fn store_reinitialized_by_a_newcomer_is_restored_and_keeps_later_writes() {
     let server = RedisServer::start();
-    let mut old = Hand::new(&server.url());
+    let mut old = StoreClient::new(&server.url());
     let (id, run) = running("a", 1);
     for record in [job("lost"), counter("a", 1), counter("b", 1), run.clone()] {
         old.put(record).unwrap();
@@ -199,18 +199,18 @@ fn store_reinitialized_by_a_newcomer_is_restored_and_keeps_later_writes() {
     let before = number_in_meta(&server, "seq");
     server.cli(&["FLUSHALL"]);
     // This process does not know the old store, so it does not detect a rollback.
-    let mut new = Hand::new(&server.url());
+    let mut new = StoreClient::new(&server.url());
     new.put(counter("b", 7)).unwrap();
     let epoch = server.cli(&["HGET", META, "epoch"]);
 
     assert_gone_back(&old.fault());
-    assert_ne!(server.cli(&["HGET", META, "epoch"]), epoch, "the newcomer has to hear of it");
+    assert_ne!(server.cli(&["HGET", META, "epoch"]), epoch, "the new process must notice it");
     assert!(number_in_meta(&server, "seq") > before, "commits are counted on");
     assert_eq!(old.get(&job("lost").key()), Some(job("lost")));
     assert_eq!(old.get(&counter("b", 7).key()), Some(counter("b", 7)), "it was written after the loss");
     let_pass(&server);
     assert_gone_back(&new.fault());
-    new.put(counter("c", 1)).expect("it has lost nothing, so that nobody has to wait once more");
+    new.put(counter("c", 1)).expect("it has lost nothing, so commits are not rejected again");
 
     // Commits from now on replace those before the loss in the journal.
     let ended = in_state(&run, State::Success);
@@ -225,7 +225,7 @@ fn store_reinitialized_by_a_newcomer_is_restored_and_keeps_later_writes() {
 #[test]
 fn restored_runs_and_cursors_never_regress() {
     let server = RedisServer::start();
-    let mut old = Hand::new(&server.url());
+    let mut old = StoreClient::new(&server.url());
     let (_, ended) = running("a", 1);
     let (_, started) = running("a", 2);
     let far = cursor("a", 1_800_000_060);
@@ -233,7 +233,7 @@ fn restored_runs_and_cursors_never_regress() {
         old.put(record).unwrap();
     }
     server.cli(&["FLUSHALL"]);
-    let mut new = Hand::new(&server.url());
+    let mut new = StoreClient::new(&server.url());
     for record in [ended.clone(), started.clone(), cursor("a", 1_800_000_000)] {
         new.put(record).unwrap();
     }
@@ -244,41 +244,41 @@ fn restored_runs_and_cursors_never_regress() {
 }
 
 /// Other processes delete a job and end a run, and the hints are lost. The journal check finds both.
-fn is_not_brought_back(look: impl FnOnce(&Hand)) {
+fn deleted_records_are_not_restored(check_journal: impl FnOnce(&StoreClient)) {
     let server = RedisServer::start();
-    let mut hand = Hand::new(&server.url());
+    let mut client = StoreClient::new(&server.url());
     let (id, run) = running("a", 1);
     for record in [job("kept"), job("gone"), run.clone()] {
-        hand.put(record).expect("the server takes it");
+        client.put(record).expect("the server takes it");
     }
     let own = own_field(&server);
-    let mut other = Hand::new(&server.url());
+    let mut other = StoreClient::new(&server.url());
     other.write(RecordChange::Delete(RecordKey::Job(job_id("gone"))), Vec::new()).expect("the server takes it");
     other.put(in_state(&run, State::Success)).expect("the server takes it");
     drop(other);
     let reached = number_in_meta(&server, "seq");
-    look(&hand);
-    until("it has looked", || (number_in_meta(&server, &own) >= reached).then_some(()));
+    check_journal(&client);
+    until("it has verified its journal", || (number_in_meta(&server, &own) >= reached).then_some(()));
     // The reply is in flight when the change is visible. The next one follows it.
-    beat(&hand).expect("nothing is wrong");
+    beat(&client).expect("nothing is wrong");
 
     server.cli(&["FLUSHALL"]);
-    beat_until_noticed(&hand);
-    assert_eq!(hand.get(&RecordKey::Job(job_id("kept"))), Some(job("kept")));
-    assert_eq!(hand.get(&RecordKey::Job(job_id("gone"))), None, "others have deleted it");
-    assert_eq!(hand.get(&RecordKey::Run(id)), None, "it had ended; that is up to whoever ended it");
+    beat_until_noticed(&client);
+    assert_eq!(client.get(&RecordKey::Job(job_id("kept"))), Some(job("kept")));
+    assert_eq!(client.get(&RecordKey::Job(job_id("gone"))), None, "another process has deleted it");
+    assert_eq!(client.get(&RecordKey::Run(id)), None, "the run has ended; the process that ended it restores it");
 }
 
 #[test]
 fn periodic_check_drops_records_changed_by_others() {
-    is_not_brought_back(|hand| beat(hand).expect("nothing is wrong"));
+    deleted_records_are_not_restored(|client| beat(client).expect("nothing is wrong"));
 }
 
 #[test]
 fn check_after_a_gap_drops_records_changed_by_others() {
     // A new subscription has missed everything before it.
-    is_not_brought_back(|hand| {
-        let store = hand.store.clone();
+    deleted_records_are_not_restored(|client| {
+        let store = client.store.clone();
         std::thread::spawn(move || block_on(store.hints()));
     });
 }
@@ -286,11 +286,11 @@ fn check_after_a_gap_drops_records_changed_by_others() {
 #[test]
 fn commits_are_rejected_until_everything_is_restored() {
     let server = RedisServer::start();
-    let mut hand = Hand::new(&server.url());
-    hand.store.set_min_recovery_time(Duration::from_millis(1));
-    hand.put(counter("a", 1)).unwrap();
+    let mut client = StoreClient::new(&server.url());
+    client.store.set_min_recovery_time(Duration::from_millis(1));
+    client.put(counter("a", 1)).unwrap();
     server.cli(&["FLUSHALL"]);
-    assert_gone_back(&hand.fault());
+    assert_gone_back(&client.fault());
     let left = wait_left(&server);
     assert!(left > 1, "every call with records takes some time more: {left} ms are left");
 }
@@ -298,27 +298,27 @@ fn commits_are_rejected_until_everything_is_restored() {
 #[test]
 fn writer_numbers_are_unique_after_data_loss() {
     let server = RedisServer::start();
-    drop(Hand::new(&server.url()));
+    drop(StoreClient::new(&server.url()));
     server.cli(&["HSET", META, "writers", "5000000"]);
-    let mut hand = Hand::new(&server.url());
-    hand.put(counter("a", 1)).unwrap();
+    let mut client = StoreClient::new(&server.url());
+    client.put(counter("a", 1)).unwrap();
     server.cli(&["FLUSHALL"]);
-    assert_gone_back(&hand.fault());
+    assert_gone_back(&client.fault());
     assert_eq!(number_in_meta(&server, "writers"), 5_000_001);
 }
 
 #[test]
 fn old_clients_are_dropped() {
     let server = RedisServer::start();
-    let mut hand = Hand::new(&server.url());
-    hand.put(counter("a", 1)).unwrap();
+    let mut client = StoreClient::new(&server.url());
+    client.put(counter("a", 1)).unwrap();
     let script = "for n = 1, 1000 do redis.call('HSET', KEYS[1], 'by:old' .. n, '0') end";
     server.cli(&["EVAL", script, "1", META]);
-    let mut other = Hand::new(&server.url());
+    let mut other = StoreClient::new(&server.url());
     let left: u64 = server.cli(&["HLEN", META]).parse().expect("a number");
     assert!(left < 600, "{left}");
     other.put(counter("b", 1)).unwrap();
-    hand.put(counter("a", 2)).unwrap();
+    client.put(counter("a", 2)).unwrap();
 }
 
 #[test]
@@ -326,18 +326,18 @@ fn restarted_process_detects_rollback_by_its_seq_file() {
     let mut server = RedisServer::start();
     let memory = std::env::temp_dir().join(format!("cronhold-redis-notes-{}", std::process::id()));
     let notes = Notes(memory.clone());
-    let open = |server: &RedisServer| Hand::with_memory(&server.url(), Some(memory.clone()));
-    let mut hand = open(&server).unwrap();
+    let open = |server: &RedisServer| StoreClient::with_memory(&server.url(), Some(memory.clone()));
+    let mut client = open(&server).unwrap();
     until("it is noted", || {
-        hand.put(counter("a", 1)).unwrap();
+        client.put(counter("a", 1)).unwrap();
         notes.0.exists().then_some(())
     });
-    drop(hand);
+    drop(client);
     open(&server).expect("nothing is wrong");
     server.restart_empty();
     assert_gone_back(&open(&server).err().expect("the store has forgotten"));
     let_pass(&server);
-    until("work goes on", || open(&server).ok());
+    until("commits are accepted", || open(&server).ok());
 }
 
 /// A file that is removed at the end.

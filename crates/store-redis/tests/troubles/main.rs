@@ -4,6 +4,6 @@
 mod away;
 mod cluster;
 mod forgotten;
-mod hand;
 mod sentinel;
+mod store_client;
 mod tls;

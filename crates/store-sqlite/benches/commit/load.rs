@@ -1,5 +1,5 @@
-//! What a store is asked by one node that does nothing but start and end no-op runs: the same for every store, so that
-//! their benchmarks can be compared.
+//! The requests of one node that only starts and ends no-op runs. All store benchmarks use it, so that their results
+//! can be compared.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use cronhold_core::{Args, JobId, JobUid, NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::Unit;
 
-/// Jobs that have runs in turn.
+/// Number of jobs whose runs alternate.
 pub(crate) const JOBS: usize = 1_000;
 
-/// What a store is asked, as one node would: runs of all jobs in turn.
+/// Generates the requests of one node: runs of all jobs in turn.
 pub(crate) struct Load {
     jobs: Vec<Known>,
     next: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Load {
     zones: Arc<str>,
 }
 
-/// What the node remembers of a job.
+/// The node's cached state of a job.
 struct Known {
     id: JobId,
     job_version: RecordVersion,
@@ -37,7 +37,7 @@ struct Known {
 }
 
 impl Load {
-    /// A node that knows of nothing, on a store where it is this writer.
+    /// A node with an empty cache that has this writer number.
     pub(crate) fn new(writer: u32) -> Self {
         Self { writer, jobs: Vec::new(), next: 0, started: VecDeque::new(), unit: 0, zones: Arc::from("2026e") }
     }
@@ -47,7 +47,7 @@ impl Load {
         RecordVersion::new(self.writer, self.unit)
     }
 
-    /// A job with its cursor and its set of runs.
+    /// A unit that writes a job with its cursor and its state.
     pub(crate) fn put_job(&mut self, index: usize) -> Unit {
         let version = self.version();
         let id = JobId::parse(&format!("reports/prices-{index}")).expect("an id");
@@ -84,7 +84,7 @@ impl Load {
         Unit { version, compare, changes, take: Vec::new(), free: Vec::new() }
     }
 
-    /// The next job's occurrence is claimed: a run, the cursor moves on, the set of runs grows.
+    /// A unit that claims the next job's occurrence: it creates a run, advances the cursor and updates the job state.
     pub(crate) fn start(&mut self) -> Unit {
         let version = self.version();
         let index = self.next % self.jobs.len();
@@ -115,7 +115,7 @@ impl Load {
         Unit { version, compare, changes, take: Vec::new(), free: Vec::new() }
     }
 
-    /// The run that started first ends: it becomes final, the set of runs shrinks, conditions can see it.
+    /// A unit that ends the oldest active run: it writes the final state, and updates the job state and the identity.
     pub(crate) fn end(&mut self) -> Unit {
         let version = self.version();
         let (index, run, run_version) = self.started.pop_front().expect("as many start as end");

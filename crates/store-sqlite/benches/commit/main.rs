@@ -1,7 +1,7 @@
-//! What a no-op run costs the writer: batches of 256 units, half of which start a run and half of which end one, for
-//! 1,000 jobs. Beside it a bare loop that appends 512 bytes and syncs them, because that is what the disk gives.
+//! Cost of a no-op run for the writer: batches of 256 units, half of which start a run and half of which end one, for
+//! 1,000 jobs. A plain loop that appends 512 bytes and syncs them shows the limit of the disk.
 //!
-//! Prints one table. Arguments: how many batches (400), and how many of them are on their way at once (3).
+//! Prints one table. Arguments: number of batches (400), and how many of them are in flight at the same time (3).
 
 mod load;
 
@@ -33,7 +33,7 @@ fn main() {
     let bare = bare_syncs(&folder.join("bare"));
     println!("bare write of 512 bytes and fdatasync  {:>9.1} µs", micros(bare) / f64::from(SYNCS));
     commits(&folder.join("bench.db"), batches, depth);
-    fs::remove_dir_all(&folder).expect("the folder goes");
+    fs::remove_dir_all(&folder).expect("the directory is removed");
 }
 
 fn commits(path: &Path, batches: usize, depth: usize) {
@@ -55,7 +55,7 @@ fn commits(path: &Path, batches: usize, depth: usize) {
         let units = (0..UNITS_A_BATCH).map(|index| if index % 2 == 0 { load.start() } else { load.end() }).collect();
         building += asked.elapsed();
         let mut commit = store.commit(units);
-        // The first look encodes it and puts it into the queue.
+        // The first poll encodes the commit and queues it.
         assert!(commit.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
         on_their_way.push_back(commit);
         if on_their_way.len() >= depth {
@@ -96,7 +96,7 @@ fn bare_syncs(path: &Path) -> Duration {
     begun.elapsed()
 }
 
-/// How long the writer's thread has been on a processor.
+/// CPU time of the writer thread.
 fn writer_time() -> Duration {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let mine = tasks

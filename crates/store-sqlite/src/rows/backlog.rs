@@ -1,4 +1,4 @@
-//! Backlogs.
+//! Backlogs: occurrences that were missed and not decided yet.
 
 use std::sync::Arc;
 

@@ -50,7 +50,7 @@ impl RowCells {
         self.0.push(Value::Integer(number.into()));
     }
 
-    /// Numbers that count; none of ours comes near the end of what SQLite can hold.
+    /// A counter. No counter comes near the maximum of an SQLite integer.
     pub(crate) fn count(&mut self, number: u64) {
         self.0.push(Value::Integer(i64::try_from(number).unwrap_or(i64::MAX)));
     }
@@ -100,9 +100,7 @@ impl<'r> CellReader<'r> {
     pub(crate) fn option_text(&self) -> Result<Option<&'r str>, UnreadableRow> {
         match self.cell()? {
             ValueRef::Null => Ok(None),
-            ValueRef::Text(bytes) => {
-                std::str::from_utf8(bytes).map(Some).map_err(|_| self.wrong("holds bytes that are no text"))
-            }
+            ValueRef::Text(bytes) => std::str::from_utf8(bytes).map(Some).map_err(|_| self.wrong("is not UTF-8 text")),
             _ => Err(self.wrong("holds no text")),
         }
     }
@@ -117,7 +115,7 @@ impl<'r> CellReader<'r> {
             ValueRef::Integer(number) => {
                 N::try_from(number).map(Some).map_err(|_| self.wrong(&format!("{number} is out of range")))
             }
-            _ => Err(self.wrong("holds no number")),
+            _ => Err(self.wrong("is not a number")),
         }
     }
 
@@ -179,6 +177,6 @@ impl<'r> CellReader<'r> {
 
 /// A version as a cell.
 pub(crate) fn version_value(version: RecordVersion) -> Value {
-    // Versions fit into a signed number by their own word.
+    // `RecordVersion` guarantees that it fits into a signed integer.
     Value::Integer(version.bits().cast_signed())
 }

@@ -36,7 +36,7 @@ pub(crate) fn write(record: &Record, version: RecordVersion) -> Vec<Value> {
         Record::Identity(identity) => identity::write(&mut cells, identity),
         Record::Run(run) => run::write(&mut cells, run),
         Record::Node(node) => node::write(&mut cells, node),
-        // Locks are taken and freed, and foreign runs are read; nobody puts one.
+        // Locks are taken and released, and foreign runs are read-only; neither is ever put.
         Record::Lock(_) | Record::Foreign(_) => {}
     }
     cells.into_values()

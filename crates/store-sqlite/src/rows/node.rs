@@ -35,7 +35,7 @@ pub(super) fn read(id: NodeId, reading: &CellReader<'_>) -> Result<Record, Unrea
         gone: reading.instant()?,
         labels: reading.json()?,
         draining: reading.flag()?,
-        // Known only where nodes share a store, and nobody shares a file.
+        // The skew is only known on a shared store, and a file is not shared.
         skew: None,
     };
     Ok(Record::Node(Arc::new(node)))

@@ -1,4 +1,4 @@
-//! Runs: a column for everything that people query, and JSON for the rest.
+//! Runs: a column for everything that users query, and JSON for the rest.
 
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ pub(super) fn read(id: RunId, reading: &CellReader<'_>) -> Result<Record, Unread
     let job = reading.parsed(JobId::parse)?;
     let number = RunNumber(reading.integer()?);
     let state = reading.parsed(State::parse)?;
-    // That it is open follows from its state.
+    // The column `open` follows from the state.
     reading.flag()?;
     let run = Run {
         id,

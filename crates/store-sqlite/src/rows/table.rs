@@ -121,7 +121,7 @@ impl TableLayout {
         format!("UPDATE {name} SET {} WHERE {} AND version = ?{version}", all.join(", "), self.key_matches())
     }
 
-    /// The same for a row whose fixed columns do not change; changes nothing if they do.
+    /// Like `update`, for a row whose fixed columns do not change; changes nothing if they do.
     pub(crate) fn update_fixed(&self) -> String {
         let is_fixed = |(_, column): &(usize, &str)| self.fixed.contains(column);
         let (fixed, others): (Vec<_>, Vec<_>) = self.all().enumerate().skip(self.key.len()).partition(is_fixed);
@@ -149,7 +149,7 @@ fn equation((index, column): (usize, &str)) -> String {
     format!("{} = ?{}", quoted(column), index + 1)
 }
 
-/// A column's name; some are words of SQL.
+/// A column's name in quotes, because some are SQL keywords.
 fn quoted(column: &str) -> String {
     if column == "by" { "\"by\"".to_owned() } else { column.to_owned() }
 }

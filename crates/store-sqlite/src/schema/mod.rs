@@ -34,7 +34,7 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path, steps: &[&str]) 
         transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(sql)?;
         transaction.pragma_update(None, "user_version", index + 1).map_err(sql)?;
         transaction.commit().map_err(sql)?;
-        tracing::debug!(event = "sqlite_migrated", version = index + 1, "the tables have version {} now", index + 1);
+        tracing::debug!(event = "sqlite_migrated", version = index + 1, "migrated the schema to version {}", index + 1);
     }
     Ok(())
 }

@@ -1,13 +1,13 @@
--- Times are microseconds since 1970-01-01T00:00:00Z, because whole numbers compare, subtract and index as they are; spans
--- are microseconds too. The views show them as text. Ids of runs, nodes and jobs' uids are 32 hex digits.
--- `version` is the mark of the write that made a row what it is: writer number * 2^40 + number of its unit.
+-- Times are microseconds since 1970-01-01T00:00:00Z, because integers can be compared, subtracted and indexed directly;
+-- spans are microseconds too. The views show them as text. Ids of runs and nodes and uids of jobs are 32 hex digits.
+-- `version` identifies the unit that wrote a row last: writer number * 2^40 + unit number.
 
 CREATE TABLE meta (
     name TEXT NOT NULL PRIMARY KEY,
     value INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- The pause of everything: one row, or none.
+-- The global pause: at most one row.
 CREATE TABLE pause (
     id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
     version INTEGER NOT NULL,
@@ -95,8 +95,8 @@ CREATE TABLE identities (
     PRIMARY KEY (job, args)
 ) STRICT, WITHOUT ROWID;
 
--- Rows lie in the order in which runs came to be, so that runs that are written together share pages. Ids of one instant
--- are in no order: a table that is sorted by them would write a page for each run, twice.
+-- Rows are in insertion order, so that runs that are written together share pages. The ids of one instant are in random
+-- order: a table sorted by id would write a page for each run, twice.
 CREATE TABLE runs (
     id TEXT NOT NULL PRIMARY KEY, -- begins with the nominal time, so that its index is in that order
     version INTEGER NOT NULL,
@@ -136,7 +136,7 @@ CREATE TABLE runs (
 CREATE INDEX runs_job ON runs (job, id);
 CREATE INDEX runs_open ON runs (id, due, node, open) WHERE open;
 
--- A lock that nobody holds keeps its row, so that its fence only grows.
+-- A free lock keeps its row, so that its fence only grows.
 CREATE TABLE locks (
     name TEXT NOT NULL PRIMARY KEY,
     fence INTEGER NOT NULL,
@@ -157,7 +157,7 @@ CREATE TABLE nodes (
     draining INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Outputs in pieces: `bytes` begin at byte `at` of the run's output.
+-- Outputs in pieces: `bytes` starts at byte `at` of the run's output.
 CREATE TABLE outputs (
     run TEXT NOT NULL,
     at INTEGER NOT NULL,

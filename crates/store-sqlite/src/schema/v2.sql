@@ -1,8 +1,8 @@
--- When a node counts as gone, unless it is heard of before.
+-- When a node counts as gone unless it sends another heartbeat.
 ALTER TABLE nodes ADD COLUMN gone INTEGER NOT NULL DEFAULT 0;
 
--- Lists of runs. A run is found by its job and number without its row being read; runs that have ended are found by
--- their state, also where there are few of them among many; and those that have not ended by all that is asked of them.
+-- Lists of runs. A run is found by job and number without reading its row; ended runs are found by their state, even if
+-- few of many runs have it; unfinished runs are found by every column that queries filter by.
 DROP INDEX runs_job;
 CREATE INDEX runs_job ON runs (job, id, number);
 DROP INDEX runs_open;

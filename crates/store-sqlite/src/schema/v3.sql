@@ -1,3 +1,4 @@
--- Runs on many nodes: how long a program may live without its node being heard of, and the only node that may start it.
+-- Runs on several nodes: how long a program may run without a heartbeat of its node, and the only node allowed to start
+-- it.
 ALTER TABLE runs ADD COLUMN lease INTEGER;
 ALTER TABLE runs ADD COLUMN target TEXT;

@@ -155,7 +155,7 @@ fn execute(
 
 /// Writes a node unconditionally, but keeps its stored drain flag, which commands set.
 fn write_node(statements: &mut Statements<'_>, node: &NodeRecord) -> rusqlite::Result<()> {
-    // With a heartbeat every two seconds the numbers outlast the machine.
+    // With a heartbeat every two seconds, the numbers last longer than the hardware.
     let number = statements.next_number("beats", UNITS_MAX)?.unwrap_or(0);
     let version = RecordVersion::new(STORE_WRITER, number);
     let key = RecordKey::Node(node.id);

@@ -1,4 +1,4 @@
-//! The suite of the port, on files.
+//! The conformance suite on files.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -30,7 +30,7 @@ impl File {
 
 impl Subject for File {
     fn store(&self) -> Arc<dyn Store> {
-        let mut store = self.store.lock().expect("nobody panicked");
+        let mut store = self.store.lock().expect("not poisoned");
         Arc::new(store.get_or_insert_with(|| self.open()).clone())
     }
 
@@ -40,7 +40,7 @@ impl Subject for File {
     }
 
     fn reopen(&self) -> Arc<dyn Store> {
-        *self.store.lock().expect("nobody panicked") = None;
+        *self.store.lock().expect("not poisoned") = None;
         self.store()
     }
 }

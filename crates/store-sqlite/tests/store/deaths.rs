@@ -1,5 +1,5 @@
-//! What is left when the process that writes dies, or may write no more. The writer is this program once more, told by
-//! its environment to be one.
+//! What remains if the writing process is killed or can no longer write. The writer is this test binary again; an
+//! environment variable makes it one.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -13,18 +13,18 @@ use cronhold_store_sqlite::SqliteStore;
 use crate::places::Place;
 use crate::samples::{options, run, run_id, unit};
 
-/// What tells the program to be a writer, and to which file.
+/// The environment variable that makes this binary a writer; its value is the file.
 const WRITER: &str = "CRONHOLD_TEST_WRITER";
 
-/// What a writer says when a run is durable.
+/// Printed by the writer when a run is durable.
 const DONE: &str = "done ";
 
-/// What it says before it gives up.
+/// Printed by the writer before it gives up.
 const FAILED: &str = "failed ";
 
 #[test]
 fn confirmed_commits_survive_a_kill() {
-    write_if_told();
+    run_writer_if_requested();
     let place = Place::new();
     let mut done = Vec::new();
     for round in 1..=4 {
@@ -33,7 +33,7 @@ fn confirmed_commits_survive_a_kill() {
         let mut lines = lines(&mut writer);
         done.extend(lines.by_ref().filter_map(|line| number(&line)).take(20 * round));
         writer.kill().expect("it can be killed");
-        // What it said before it died counts too.
+        // Lines that it printed before it was killed count too.
         done.extend(lines.filter_map(|line| number(&line)));
         writer.wait().expect("it is dead");
         let missing = missing(&place.database(), &done);
@@ -44,18 +44,18 @@ fn confirmed_commits_survive_a_kill() {
 
 #[test]
 fn failed_disk_write_has_no_effect() {
-    write_if_told();
+    run_writer_if_requested();
     let place = Place::new();
     // No file may grow beyond half a megabyte, and the writer is not killed for trying.
     let mut shell = Command::new("sh");
     shell.args(["-c", "trap '' XFSZ; ulimit -f 1024; exec \"$0\" \"$@\""]);
     shell.arg(std::env::current_exe().expect("this program"));
     let mut writer = start(shell, "deaths::failed_disk_write_has_no_effect", &place.database());
-    let said: Vec<String> = lines(&mut writer).collect();
+    let printed: Vec<String> = lines(&mut writer).collect();
     writer.wait().expect("it has ended");
-    let done: Vec<u64> = said.iter().filter_map(|line| number(line)).collect();
-    let failed: Vec<&str> = said.iter().filter_map(|line| line.strip_prefix(FAILED)).collect();
-    assert!(!done.is_empty() && failed.len() == 3, "{said:?}");
+    let done: Vec<u64> = printed.iter().filter_map(|line| number(line)).collect();
+    let failed: Vec<&str> = printed.iter().filter_map(|line| line.strip_prefix(FAILED)).collect();
+    assert!(!done.is_empty() && failed.len() == 3, "{printed:?}");
     for message in failed {
         assert!(message.contains("rejects writes") && message.contains("cronhold.db"), "{message}");
     }
@@ -63,15 +63,15 @@ fn failed_disk_write_has_no_effect() {
     let after = *done.last().expect("there is one") + 1;
     assert_eq!(missing(&place.database(), &[after]), [after], "what failed has not happened");
     let store = SqliteStore::open(place.database(), options()).expect("a store");
-    assert!(block_on(store.commit(vec![unit(after, run(after))]))[0].is_ok(), "with more room it goes on");
+    assert!(block_on(store.commit(vec![unit(after, run(after))]))[0].is_ok(), "with more space the store works again");
 }
 
-/// Is the writer, if the environment says so: commits one run after the other and says so, until it is killed or the
-/// store has failed three times.
-fn write_if_told() {
-    #[expect(clippy::disallowed_methods, reason = "a test tells its own child by the environment what it is")]
+/// Runs the writer if the environment variable is set: it commits one run after the other and prints each, until it is
+/// killed or the store has failed three times.
+fn run_writer_if_requested() {
+    #[expect(clippy::disallowed_methods, reason = "the environment makes a child process of the test a writer")]
     let Some(path) = std::env::var_os(WRITER).map(PathBuf::from) else { return };
-    let store = SqliteStore::open(&path, options()).expect("nobody else has it");
+    let store = SqliteStore::open(&path, options()).expect("no other process has it");
     let mut number = 0;
     while block_on(store.load(&[RecordKey::Run(run_id(number))])).expect("it can be read")[0].is_some() {
         number += 1;
@@ -108,7 +108,7 @@ fn number(line: &str) -> Option<u64> {
     line.strip_prefix(DONE)?.parse().ok()
 }
 
-/// Those of the runs that are not there.
+/// The numbers of the runs that are not stored.
 fn missing(database: &Path, numbers: &[u64]) -> Vec<u64> {
     let store = SqliteStore::open(database, options()).expect("the lock died with its holder");
     let keys: Vec<RecordKey> = numbers.iter().map(|number| RecordKey::Run(run_id(*number))).collect();

@@ -1,4 +1,4 @@
-//! What the store says when its disk is full or somebody else is in its way, and that it goes on by itself afterwards.
+//! Faults of a full disk and of locks by other processes, and that the store recovers without a restart.
 
 use cronhold_core::record::{Record, RecordKey};
 use cronhold_store::conformance::block_on;
@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use crate::places::Place;
 use crate::samples::{delete, options, run, run_id, unit};
 
-/// Units of a commit that needs more room than there is.
+/// Units of a commit that exceeds the size limit.
 const TOO_MANY: u64 = 2_000;
 
 #[test]
@@ -25,17 +25,17 @@ fn full_disk_rejects_writes_and_loses_nothing() {
         let Err(UnitRefusal::Fault(Fault::ReadOnly(message))) = result else { panic!("{result:?}") };
         assert!(message.contains("cronhold.db: the disk is full"), "{message}");
     }
-    let trouble = block_on(store.health()).trouble.expect("it says so");
+    let trouble = block_on(store.health()).trouble.expect("the health report has a trouble");
     assert!(trouble.contains("the disk is full"), "{trouble}");
     let append = block_on(store.append(run_id(1), 0, &[7; 2 << 20]));
     assert!(matches!(append, Err(Fault::ReadOnly(_))), "{append:?}");
     assert_eq!(there(&store, 0..TOO_MANY), 200, "what was done is there, and nothing else");
 
-    // Somebody makes room.
+    // Free some space.
     let gone = (0..100).map(|number| delete(TOO_MANY + number, number, RecordKey::Run(run_id(number)))).collect();
     assert!(block_on(store.commit(gone)).iter().all(Result::is_ok));
     let again = (200..250).map(|number| unit(number, run(number))).collect();
-    assert!(block_on(store.commit(again)).iter().all(Result::is_ok), "it goes on by itself");
+    assert!(block_on(store.commit(again)).iter().all(Result::is_ok), "the store recovers without a restart");
     assert_eq!(block_on(store.health()).trouble, None);
     assert_eq!(there(&store, 0..TOO_MANY), 150);
 }
@@ -49,7 +49,7 @@ fn locked_database_is_a_transient_fault() {
     let results = block_on(store.commit(vec![unit(1, run(1))]));
     let Err(UnitRefusal::Fault(Fault::Unavailable(message))) = &results[0] else { panic!("{results:?}") };
     assert!(message.contains("another process has locked the database"), "{message}");
-    assert_eq!(there(&store, 0..2), 0, "reading goes on meanwhile");
+    assert_eq!(there(&store, 0..2), 0, "reads work meanwhile");
     drop(someone);
     assert!(block_on(store.commit(vec![unit(1, run(1))]))[0].is_ok());
 }
@@ -73,7 +73,7 @@ fn unreadable_rows_are_named() {
     }
 }
 
-/// How many of these runs are there.
+/// Number of these runs that are stored.
 fn there(store: &SqliteStore, numbers: std::ops::Range<u64>) -> usize {
     let keys: Vec<RecordKey> = numbers.map(|number| RecordKey::Run(run_id(number))).collect();
     let found = block_on(store.load(&keys)).expect("it can be read");

@@ -1,4 +1,4 @@
-//! What happens to files: locks, foreign and newer ones, readers beside a writer, backups, the document about them.
+//! Database files: locks, foreign and newer files, readers beside a writer, backups, and the reference.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -25,14 +25,14 @@ fn second_writer_is_refused() {
     drop(store);
     SqliteStore::open(place.database(), options()).expect_err("there is still a handle");
     drop(another);
-    SqliteStore::open(place.database(), options()).expect("nobody has it");
+    SqliteStore::open(place.database(), options()).expect("no other process has it");
 }
 
 #[test]
 fn stale_lock_file_does_not_lock() {
     let place = Place::new();
     fs::write(place.file("cronhold.db.lock"), "99999\n").expect("a file");
-    drop(SqliteStore::open(place.database(), options()).expect("nobody has it"));
+    drop(SqliteStore::open(place.database(), options()).expect("no other process has it"));
     let text = fs::read_to_string(place.file("cronhold.db.lock")).expect("the file stays");
     assert_eq!(text, format!("{}\n", std::process::id()));
 }
@@ -46,9 +46,9 @@ fn foreign_file_is_refused_and_unchanged() {
     fs::write(place.file("notes.db"), "Buy milk, and bread for the weekend.").expect("a file");
     fs::write(place.file("short.db"), "x").expect("a file");
     for (name, expected) in [
-        ("songs.db", "is a database, but not one of Cronhold, and is left as it is"),
-        ("notes.db", "is not an SQLite database, and is left as it is"),
-        ("short.db", "is not an SQLite database, and is left as it is"),
+        ("songs.db", "is a database of another program and was not changed"),
+        ("notes.db", "is not an SQLite database and was not changed"),
+        ("short.db", "is not an SQLite database and was not changed"),
     ] {
         let path = place.file(name);
         let before = fs::read(&path).expect("it is there");
@@ -72,7 +72,7 @@ fn newer_schema_is_refused() {
     drop(file);
     let before = fs::read(place.database()).expect("it is there");
     let error = SqliteStore::open(place.database(), options()).expect_err("newer").to_string();
-    let expected = format!("has schema version {}, and this cronhold knows {known} and older", known + 1);
+    let expected = format!("has schema version {}, but this cronhold supports {known} and older", known + 1);
     assert!(error.contains(&expected) && error.contains("use the cronhold that wrote it"), "{error}");
     assert_eq!(fs::read(place.database()).expect("it is there"), before);
 }
@@ -101,7 +101,7 @@ fn removed_file_rejects_writes() {
         let Err(UnitRefusal::Fault(Fault::ReadOnly(message))) = &results[0] else { panic!("{results:?}") };
         assert!(message.contains(gone) && message.contains("was removed or replaced"), "{message}");
         fs::rename(place.file("elsewhere"), place.file(gone)).expect("it is put back");
-        assert!(block_on(store.commit(vec![unit(2, run(2))]))[0].is_ok(), "it goes on");
+        assert!(block_on(store.commit(vec![unit(2, run(2))]))[0].is_ok(), "the store works again");
     }
 }
 
@@ -126,7 +126,7 @@ fn unreadable_row_does_not_hide_others() {
 fn invalid_paths_are_reported() {
     let place = Place::new();
     let error = SqliteStore::open(place.file("no/such/folder/x.db"), options()).expect_err("no folder").to_string();
-    assert!(error.contains("no/such/folder/x.db cannot be opened") && error.contains("make its directory"), "{error}");
+    assert!(error.contains("no/such/folder/x.db: ") && error.contains("create its directory"), "{error}");
     let error = SqliteStore::open_reader(place.database(), options()).expect_err("no file").to_string();
     assert!(error.contains("there is no store at") && error.contains("cronhold.db"), "{error}");
     assert!(!place.database().exists(), "a reader makes nothing");
@@ -148,20 +148,20 @@ fn readers_work_while_a_writer_is_open() {
     assert!(message.contains("is open for reading only"), "{message}");
     drop(store);
     let page = block_on(reader.page(&Query::Runs(RunQuery::default()), 100)).expect("it can be read");
-    assert_eq!(page.records.len(), 20, "a reader goes on without the writer");
+    assert_eq!(page.records.len(), 20, "a reader works without the writer");
 }
 
 #[test]
 fn backup_is_a_snapshot_while_writes_continue() {
     let place = Place::new();
     let store = SqliteStore::open(place.database(), options()).expect("a store");
-    // Enough for several steps, so that commits come between them.
+    // Enough for several steps, so that commits happen between them.
     let many = (0..8_000).map(|number| unit(number, run(number))).collect();
     assert!(block_on(store.commit(many)).iter().all(Result::is_ok));
     let over = AtomicBool::new(false);
     let steps = std::thread::scope(|scope| {
         scope.spawn(|| {
-            // Two runs at a time, so that half of a unit would be seen.
+            // Two runs per unit, so that a partial unit would be visible.
             let mut number = 10_000;
             while !over.load(Ordering::Relaxed) {
                 let pair = pair(number, run(number), run(number + 1));
@@ -173,14 +173,14 @@ fn backup_is_a_snapshot_while_writes_continue() {
         backup(&place.database(), &place.file("copy.db"), &mut |progress| {
             steps.push(progress);
             let number = 1_000_000 + 2 * steps.len() as u64;
-            // At least one commit comes between two steps.
+            // At least one commit happens between two steps.
             assert!(block_on(store.commit(vec![unit(number, run(number))]))[0].is_ok());
         })
         .expect("a backup");
         over.store(true, Ordering::Relaxed);
         steps
     });
-    assert!(steps.len() > 1, "it was made in steps");
+    assert!(steps.len() > 1, "the copy took several steps");
     assert!(steps.windows(2).all(|pair| pair[0].done < pair[1].done && pair[0].total == pair[1].total), "{steps:?}");
     assert!(!place.file("copy.db-wal").exists(), "it is one file");
     let copy = Connection::open(place.file("copy.db")).expect("the copy");
@@ -192,7 +192,7 @@ fn backup_is_a_snapshot_while_writes_continue() {
     assert!(page.records.len() >= 8_000 && page.records.len().is_multiple_of(2), "{}", page.records.len());
 }
 
-/// Jobs and outputs can hold what is not for everyone.
+/// Jobs and outputs can contain secrets.
 #[test]
 fn new_files_are_readable_by_their_owner_only() {
     let place = Place::new();
@@ -214,7 +214,7 @@ fn failed_backup_has_a_hint() {
     let place = Place::new();
     drop(SqliteStore::open(place.database(), options()).expect("a store"));
     let error = backup(&place.database(), &place.file("none/copy.db"), &mut |_| ()).expect_err("no directory");
-    assert!(error.to_string().ends_with("(make its directory first)"), "{error}");
+    assert!(error.to_string().ends_with("(create its directory first)"), "{error}");
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn backup_does_not_overwrite_files() {
     drop(SqliteStore::open(place.database(), options()).expect("a store"));
     fs::write(place.file("copy.db"), "precious").expect("a file");
     let error = backup(&place.database(), &place.file("copy.db"), &mut |_| ()).expect_err("it is there").to_string();
-    assert!(error.contains("copy.db is there already, and is left as it is"), "{error}");
+    assert!(error.contains("copy.db already exists and was not changed"), "{error}");
     assert_eq!(fs::read_to_string(place.file("copy.db")).expect("it is there"), "precious");
     let error = backup(&place.file("none.db"), &place.file("b.db"), &mut |_| ()).expect_err("no store").to_string();
     assert!(error.contains("there is no store at"), "{error}");
@@ -245,7 +245,7 @@ fn queries_of_the_reference_work() {
     assert!(queries.len() > 5);
     for query in queries {
         let mut statement = file.prepare(&query).unwrap_or_else(|error| panic!("{query}: {error}"));
-        statement.query_map([], |_| Ok(())).expect("it can be asked").for_each(|row| row.expect("a row"));
+        statement.query_map([], |_| Ok(())).expect("a valid query").for_each(|row| row.expect("a row"));
     }
     let row = "SELECT run, state, nominal, started FROM runs_view";
     let row: [String; 4] =

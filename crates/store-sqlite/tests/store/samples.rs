@@ -11,18 +11,18 @@ use cronhold_schedule::{Instant, Span, ZoneRegistry};
 use cronhold_store::Unit;
 use cronhold_store_sqlite::Options;
 
-/// A store without limits in which time stands still.
+/// Options without a size limit and with a clock that stands still.
 pub(crate) fn options() -> Options {
     let clock = Arc::new(|| Instant::from_secs(1_800_000_000));
     Options { clock, zones: Arc::new(ZoneRegistry::bundled()), size_max: None }
 }
 
-/// The id of the run with a number; larger ones are later.
+/// The id of the run with a number; larger numbers are later.
 pub(crate) fn run_id(number: u64) -> RunId {
     RunId::from_random(nominal(number), [0; 10])
 }
 
-/// A run with a number. It does something that makes its row a kilobyte long.
+/// A run with a number, whose row is about a kilobyte long.
 pub(crate) fn run(number: u64) -> Record {
     let at = nominal(number);
     let entered = |state| Transition::entered(at, state, Actor::Schedule);
@@ -36,17 +36,17 @@ pub(crate) fn run(number: u64) -> Record {
     }))
 }
 
-/// A unit that makes a record.
+/// A unit that creates a record.
 pub(crate) fn unit(number: u64, record: Record) -> Unit {
     put(number, vec![record])
 }
 
-/// A unit that makes two records.
+/// A unit that creates two records.
 pub(crate) fn pair(number: u64, one: Record, other: Record) -> Unit {
     put(number, vec![one, other])
 }
 
-/// A unit that deletes what another has made.
+/// A unit that deletes a record that another unit has created.
 pub(crate) fn delete(number: u64, made_by: u64, key: RecordKey) -> Unit {
     Unit {
         version: RecordVersion::new(1, number),

@@ -1,12 +1,12 @@
-//! The smallest executor: polls a future on this thread and parks in between. The suite needs no other, and a store
-//! that needs one brings it along.
+//! A minimal executor: polls a future on this thread and parks in between. The suite needs no other; a store that needs
+//! a runtime provides it.
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-/// Waits for a future on this thread.
+/// Blocks this thread until a future completes.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
@@ -40,13 +40,13 @@ mod tests {
         let shared = Arc::new(Mutex::new((false, None::<Waker>)));
         let other = Arc::clone(&shared);
         let future = poll_fn(move |context| {
-            let mut state = other.lock().expect("nobody panics");
+            let mut state = other.lock().expect("not poisoned");
             state.1 = Some(context.waker().clone());
             if state.0 { Poll::Ready(8) } else { Poll::Pending }
         });
         let waker = thread::spawn(move || {
             loop {
-                let mut state = shared.lock().expect("nobody panics");
+                let mut state = shared.lock().expect("not poisoned");
                 if let Some(waker) = state.1.take() {
                     state.0 = true;
                     return waker.wake();

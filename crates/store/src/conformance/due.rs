@@ -1,4 +1,4 @@
-//! Cases about obligations: whatever has to happen is found by when.
+//! Cases about obligations: records that are due are found by time.
 
 use cronhold_core::State;
 use cronhold_core::record::Record;
@@ -10,8 +10,8 @@ use super::test_writer::TestWriter;
 use super::{Subject, block_on};
 use crate::Obligation;
 
-/// What is due comes by time and then by key, whatever it is, and nothing later comes.
-pub fn what_is_due_comes_in_order(subject: &dyn Subject) {
+/// Due records are returned by time and then by key, whatever their kind, and later ones are not returned.
+pub fn due_records_are_ordered(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let micro = |at: Instant| at.plus(Span::from_micros(1));
     let records = [
@@ -39,8 +39,9 @@ pub fn what_is_due_comes_in_order(subject: &dyn Subject) {
     assert_eq!(due(&writer, at(100), 100).len(), obligations(&records, at(9)).len() + 1);
 }
 
-/// What is due comes a page at a time, even when many are due at once, and changes in between hide nothing else.
-pub fn what_is_due_comes_in_pages(subject: &dyn Subject) {
+/// Due records are returned in pages, even if many are due at the same time, and concurrent changes hide no other
+/// record.
+pub fn due_records_are_paged(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let mut records = Vec::new();
     for number in 0..60_u16 {
@@ -60,7 +61,7 @@ pub fn what_is_due_comes_in_pages(subject: &dyn Subject) {
     let first = &records[..30];
     let mut rounds = 0;
     let found = walk(&mut writer, at(1), 40, |writer| {
-        // What was seen already goes away, and something comes before where the pages are.
+        // Between pages, a record that was already returned disappears, and one is added before the current position.
         rounds += 1;
         first[3 * rounds..3 * rounds + 3].iter().for_each(|record| writer.delete(&record.key()));
         writer.put(&cursor(&format!("new {rounds}"), "s", Some(Instant::EPOCH)));
@@ -70,8 +71,8 @@ pub fn what_is_due_comes_in_pages(subject: &dyn Subject) {
     assert!(rounds >= 3, "there were pages in between");
 }
 
-/// What is no longer due is no longer found.
-pub fn what_is_done_is_not_due(subject: &dyn Subject) {
+/// Records that are no longer due are no longer returned.
+pub fn completed_records_are_not_due(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let run = run_id(1, 1);
     let records = [cursor("a", "s", Some(at(1))), backlog("a", "s", at(1)), run_due(run, "a", Some(at(1)))];
@@ -92,10 +93,10 @@ pub fn what_is_done_is_not_due(subject: &dyn Subject) {
 }
 
 fn due(writer: &TestWriter, until: Instant, limit: usize) -> Vec<Obligation> {
-    block_on(writer.store.due(None, until, limit)).expect("what is due can be asked")
+    block_on(writer.store.due(None, until, limit)).expect("due records can be read")
 }
 
-/// What is due of these records, as it should come.
+/// The expected obligations of these records.
 fn obligations(records: &[Record], until: Instant) -> Vec<Obligation> {
     let due = records.iter().filter_map(|record| Some(Obligation { at: record.due()?, key: record.key() }));
     let mut due: Vec<Obligation> = due.filter(|obligation| obligation.at <= until).collect();
@@ -103,7 +104,7 @@ fn obligations(records: &[Record], until: Instant) -> Vec<Obligation> {
     due
 }
 
-/// All pages, with something that happens between them.
+/// Collects all pages, and runs `between` after each.
 fn walk(
     writer: &mut TestWriter,
     until: Instant,
@@ -112,7 +113,7 @@ fn walk(
 ) -> Vec<Obligation> {
     let mut found: Vec<Obligation> = Vec::new();
     for _ in 0..PAGES_MAX {
-        let page = block_on(writer.store.due(found.last(), until, limit)).expect("what is due can be asked");
+        let page = block_on(writer.store.due(found.last(), until, limit)).expect("due records can be read");
         assert!(page.len() <= limit, "{} are more than {limit}", page.len());
         let is_last = page.len() < limit;
         found.extend(page);
@@ -121,5 +122,5 @@ fn walk(
         }
         between(writer);
     }
-    panic!("what is due has an end, and not more than {PAGES_MAX} pages");
+    panic!("more than {PAGES_MAX} pages of due records");
 }

@@ -1,4 +1,4 @@
-//! Cases about what stays: what was answered is there after everything was closed and opened again, and time goes on.
+//! Cases about durability: confirmed data survives closing and opening the store, and the store's clock advances.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{Subject, block_on};
 use crate::{Obligation, Query, RunQuery, Store, UnitRefusal};
 
 /// Records, locks, outputs and lists are the same after a restart.
-pub fn everything_is_there_after_a_restart(subject: &dyn Subject) {
+pub fn everything_survives_a_restart(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let mut all = records();
     all.extend(jobs().into_iter().map(|job| Record::Job(Arc::new(job))));
@@ -28,7 +28,7 @@ pub fn everything_is_there_after_a_restart(subject: &dyn Subject) {
         keys.push(RecordKey::Node(node.id));
     }
     for (name, ttl) in [("forever", None), ("long", Some(Span::from_secs(1_000)))] {
-        writer.take(&lock_name(name), run_id(0, 1), ttl).expect("nobody holds it");
+        writer.take(&lock_name(name), run_id(0, 1), ttl).expect("the lock is free");
         keys.push(RecordKey::Lock(lock_name(name)));
     }
     keys.push(gone.key());
@@ -44,15 +44,15 @@ pub fn everything_is_there_after_a_restart(subject: &dyn Subject) {
     assert!(before == after, "lists and outputs are the same too");
     assert!(after.lists.iter().all(|list| !list.is_empty()) && !after.due.is_empty(), "there is something to compare");
     assert_eq!(after.output, b"hello");
-    assert_eq!(writer.load(&gone.key()), None, "what was deleted stays deleted");
+    assert_eq!(writer.load(&gone.key()), None, "deleted records stay deleted");
 }
 
-/// Versions, locks and outputs go on from where they were.
-pub fn work_goes_on_after_a_restart(subject: &dyn Subject) {
+/// Versions, locks and outputs continue after a restart.
+pub fn work_continues_after_a_restart(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let (lock, mine, theirs) = (lock_name("l"), run_id(0, 1), run_id(0, 2));
     writer.put(&run_in(mine, "a", State::Running, Some(1)));
-    writer.take(&lock, mine, None).expect("nobody holds it");
+    writer.take(&lock, mine, None).expect("the lock is free");
     block_on(writer.store.append(mine, 0, b"abc")).expect("it can be appended");
     let mut version = writer.put(&job_state("a", 0));
     for number in 1..=4 {
@@ -67,12 +67,12 @@ pub fn work_goes_on_after_a_restart(subject: &dyn Subject) {
         assert_eq!(writer.take(&lock, theirs, None), held);
         assert_eq!(writer.beat(&node(1, "n"), &[(lock.clone(), mine)]), []);
         let length = block_on(writer.store.append(mine, 2 + number, b"c."));
-        assert_eq!(length, Ok(3 + number + 1), "it goes on at its end");
+        assert_eq!(length, Ok(3 + number + 1), "the append continues at the end");
     }
 }
 
-/// The store's time goes on, for all of its handles, and never back.
-pub fn time_goes_on(subject: &dyn Subject) {
+/// The store's clock advances for all handles and never goes back.
+pub fn clock_advances(subject: &dyn Subject) {
     let (one, other) = (subject.store(), subject.store());
     let time = |store: &dyn Store| block_on(store.time()).expect("it has a time");
     let mut last = time(&*one);
@@ -87,12 +87,12 @@ pub fn time_goes_on(subject: &dyn Subject) {
     }
 }
 
-/// A store that works says so, and counts.
-pub fn a_healthy_store_says_so(subject: &dyn Subject) {
+/// A working store reports no trouble, and counts commits.
+pub fn healthy_store_reports_no_trouble(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let before = block_on(writer.store.health());
     assert_eq!(before.trouble, None);
-    assert!(!before.description.is_empty(), "it says what it is");
+    assert!(!before.description.is_empty(), "the description is not empty");
     let drafts = (0..10).map(|number| writer.unit().put(job_state(&format!("job {number}"), 1), None)).collect();
     assert!(writer.commit_all(drafts).iter().all(Result::is_ok));
     let after = block_on(writer.store.health());
@@ -101,7 +101,7 @@ pub fn a_healthy_store_says_so(subject: &dyn Subject) {
     assert!(after.commits > before.commits, "{} is more than {}", after.commits, before.commits);
 }
 
-/// What a store shows.
+/// The observable content of a store.
 #[derive(Debug, PartialEq)]
 struct StoreSnapshot {
     records: Vec<Option<StoredRecord>>,
@@ -123,7 +123,7 @@ impl StoreSnapshot {
             Query::Unfinished { node: None, after: None },
         ];
         let lists = queries.iter().map(|query| writer.page(query, 1_000).records).collect();
-        let due = block_on(writer.store.due(None, at(i64::from(i32::MAX)), 1_000)).expect("what is due can be asked");
+        let due = block_on(writer.store.due(None, at(i64::from(i32::MAX)), 1_000)).expect("due records can be read");
         let output = block_on(writer.store.read(run_id(1, 1), 0, 100)).expect("it can be read").bytes;
         Self { records: writer.load_all(keys), lists, due, output }
     }

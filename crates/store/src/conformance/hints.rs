@@ -1,5 +1,5 @@
-//! Cases about hints: whoever waits hears what others have changed. Hints may be lost, so these cases try again, but
-//! not for ever.
+//! Cases about hints: a waiting handle receives the changes of others. Hints may be lost, so these cases retry, up to a
+//! limit.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use super::samples::{cursor, job_state};
 use super::test_writer::TestWriter;
 use crate::Store;
 
-/// So many changes are enough for one of them to be heard of.
+/// Number of changes after which at least one hint must have arrived.
 const TRIES: u64 = 20_000;
 
-/// Another handle hears of a change.
-pub fn others_hear_of_changes(subject: &dyn Subject) {
+/// Another handle receives a hint for a change.
+pub fn other_handles_receive_hints(subject: &dyn Subject) {
     let (mut writer, other) = (TestWriter::of(subject), subject.store());
     for key in [job_state("a", 0).key(), cursor("a", "s", None).key()] {
         let heard = (0..TRIES).any(|number| {
@@ -26,27 +26,27 @@ pub fn others_hear_of_changes(subject: &dyn Subject) {
             thread::yield_now();
             hear(&*other).contains(&key)
         });
-        assert!(heard, "nothing was heard of {key} in {TRIES} changes");
+        assert!(heard, "no hint for {key} after {TRIES} changes");
     }
 }
 
-/// Someone who waits is woken when there is something to hear, and only has to look then.
-pub fn who_waits_is_woken(subject: &dyn Subject) {
+/// A waiting handle is woken when there is a hint, and only needs to poll then.
+pub fn waiting_handle_is_woken(subject: &dyn Subject) {
     let (mut writer, other) = (TestWriter::of(subject), subject.store());
     let bell = Arc::new(WakeFlag::default());
     let waker = Waker::from(Arc::clone(&bell));
     let mut context = Context::from_waker(&waker);
     let mut hints = other.hints();
-    assert_eq!(hints.as_mut().poll(&mut context), Poll::Pending, "nobody has changed anything");
+    assert_eq!(hints.as_mut().poll(&mut context), Poll::Pending, "there are no changes");
     let heard = (0..TRIES).any(|number| {
         writer.put(&job_state("a", number));
         thread::yield_now();
         bell.0.swap(false, Ordering::SeqCst) && hints.as_mut().poll(&mut context).is_ready()
     });
-    assert!(heard, "nobody was woken by {TRIES} changes");
+    assert!(heard, "the waker was not called after {TRIES} changes");
 }
 
-/// Whether it has rung.
+/// A waker that records whether it was called.
 #[derive(Default)]
 struct WakeFlag(AtomicBool);
 
@@ -56,7 +56,7 @@ impl Wake for WakeFlag {
     }
 }
 
-/// What there is to hear now.
+/// The pending hints.
 fn hear(store: &dyn Store) -> Vec<RecordKey> {
     match pin!(store.hints()).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(hints) => hints.into_iter().map(|hint| hint.key).collect(),

@@ -40,13 +40,13 @@ where
     for (thing, history) in of_thing {
         let verdict = check(model, history.clone());
         if verdict != LinearVerdict::Linear {
-            panic!("the history of thing {thing} is {verdict:?}:\n{}", told(history));
+            panic!("the history of thing {thing} is {verdict:?}:\n{}", format_history(history));
         }
     }
 }
 
 /// A history as lines, ordered by start.
-fn told<C: Debug, A: Debug>(mut history: Vec<HistoryEvent<C, A>>) -> String {
+fn format_history<C: Debug, A: Debug>(mut history: Vec<HistoryEvent<C, A>>) -> String {
     history.sort_by_key(|event| event.began);
     let line =
         |event: &HistoryEvent<C, A>| format!("{}-{} {:?}: {:?}", event.began, event.ended, event.call, event.answer);

@@ -34,9 +34,7 @@ pub struct HistoryEvent<C, A> {
     pub began: u64,
     /// The position of its end.
     pub ended: u64,
-    /// The request.
     pub call: C,
-    /// The reply.
     pub answer: A,
 }
 
@@ -185,10 +183,10 @@ mod tests {
             // A stale read.
             ("1-2 claim 0>1 done, 3-4 read 0", broken(1)),
             ("1-9 claim 0>1 done, 2-3 read 1, 4-5 read 0", broken(2)),
-            // A read of something that nobody wrote, or only later.
+            // A read of a value that was never written, or only later.
             ("1-2 read 7", broken(0)),
             ("1-2 read 1, 3-4 claim 0>1 done", broken(0)),
-            // A lost update, and a write that came back.
+            // A lost update, and a write that reappears.
             ("1-2 claim 0>1 done, 3-4 claim 1>2 done, 5-6 read 1", broken(2)),
             ("1-2 claim 0>1 done, 3-4 delete 1 done, 5-6 read 1", broken(2)),
             ("1-2 claim 0>1 done, 3-4 claim 1>2 late", broken(1)),
@@ -233,12 +231,12 @@ mod tests {
             // Held by two.
             ("1-2 take 1 fence 5, 3-4 take 2 fence 6", broken(1)),
             ("1-4 take 1 fence 5, 2-3 take 2 fence 6", broken(1)),
-            // Held by someone who does not hold it.
+            // Held by a run that does not hold it.
             ("1-2 take 1 held 2", broken(0)),
             ("1-2 take 1 fence 5, 3-4 take 2 held 3", broken(1)),
             ("1-2 take 1 fence 5, 3-4 free 1, 5-6 take 2 held 1", broken(2)),
             ("1-2 take 1 fence 5, 3-4 take 1 held 1", broken(1)),
-            // Freed by someone else.
+            // Released by another run.
             ("1-2 take 1 fence 5, 3-4 free 2, 5-6 look free", broken(2)),
             // Fences that do not grow, or change without a holder.
             ("1-2 take 1 fence 5, 3-4 free 1, 5-6 take 2 fence 5", broken(2)),

@@ -8,20 +8,20 @@ use super::test_writer::TestWriter;
 use super::{Subject, block_on};
 use crate::{UnitReceipt, UnitRefusal};
 
-/// Long enough that a store with a real clock has room on both sides of it.
+/// Long enough for a store with a real clock to act before and after expiry.
 const TTL: Span = Span::from_millis(1_500);
-/// Less than the time to live; twice this is more.
+/// Less than the TTL; twice this is more.
 const PART: Span = Span::from_millis(1_000);
 
-/// A lock has one holder until that frees it.
-pub fn a_lock_has_one_holder(subject: &dyn Subject) {
+/// A lock has one holder until the holder releases it.
+pub fn lock_has_one_holder(subject: &dyn Subject) {
     let (mut writer, mut other) = (TestWriter::of(subject), TestWriter::of(subject));
     let (lock, mine, theirs) = (lock_name("größe '\"%_"), run_id(0, 1), run_id(0, 2));
     assert_eq!(writer.lock(&lock), None);
-    let first = writer.take(&lock, mine, None).expect("nobody holds it");
+    let first = writer.take(&lock, mine, None).expect("the lock is free");
     let held = writer.lock(&lock).expect("it was taken");
     assert_eq!((&held.name, held.holder, held.fence, held.until), (&lock, mine, first, None));
-    assert_eq!(other.lock(&lock), Some(held), "others see the same");
+    assert_eq!(other.lock(&lock), Some(held), "another handle sees the same");
 
     assert_eq!(other.take(&lock, theirs, None), Err(UnitRefusal::Held { lock: lock.clone(), holder: mine }));
     other.free(&lock, theirs);
@@ -33,11 +33,11 @@ pub fn a_lock_has_one_holder(subject: &dyn Subject) {
     writer.free(&lock_name("never taken"), mine);
 }
 
-/// A run that takes its lock again still has it.
-pub fn a_holder_can_take_its_lock_again(subject: &dyn Subject) {
+/// A run that takes a lock it already holds keeps it.
+pub fn holder_can_take_its_lock_again(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let (lock, mine, theirs) = (lock_name("l"), run_id(0, 1), run_id(0, 2));
-    let first = writer.take(&lock, mine, Some(TTL)).expect("nobody holds it");
+    let first = writer.take(&lock, mine, Some(TTL)).expect("the lock is free");
     subject.pass(PART);
     let again = writer.take(&lock, mine, Some(TTL)).expect("it is its own");
     assert!(first <= again, "fences never shrink: {first}, {again}");
@@ -51,11 +51,11 @@ pub fn a_holder_can_take_its_lock_again(subject: &dyn Subject) {
     assert_eq!(writer.holder(&lock), Some(mine), "it has no end any more");
 }
 
-/// Locks are freed before others are taken: one unit can hand a lock over.
-pub fn a_unit_can_hand_a_lock_over(subject: &dyn Subject) {
+/// Locks are released before others are taken, so one unit can hand a lock over.
+pub fn unit_can_hand_a_lock_over(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let (lock, free, mine, theirs) = (lock_name("l"), lock_name("m"), run_id(0, 1), run_id(0, 2));
-    let first = writer.take(&lock, mine, None).expect("nobody holds it");
+    let first = writer.take(&lock, mine, None).expect("the lock is free");
     let not_its_own = writer.unit().free(&lock, theirs).take(&lock, theirs, None).take(&free, theirs, None);
     assert_eq!(writer.commit(not_its_own), Err(UnitRefusal::Held { lock: lock.clone(), holder: mine }));
     assert_eq!(writer.lock(&free), None);
@@ -69,12 +69,12 @@ pub fn a_unit_can_hand_a_lock_over(subject: &dyn Subject) {
     assert!(first < second.fence && fences.contains(&(lock, second.fence)), "{first}, {second:?}, {fences:?}");
 }
 
-/// A lock with a time to live is free after it, and only then.
-pub fn a_lock_runs_out(subject: &dyn Subject) {
+/// A lock with a TTL expires after it, and not before.
+pub fn lock_expires_after_its_ttl(subject: &dyn Subject) {
     let (mut writer, other) = (TestWriter::of(subject), TestWriter::of(subject));
     let (lock, mine, theirs) = (lock_name("l"), run_id(0, 1), run_id(0, 2));
     let before = block_on(writer.store.time()).expect("it has a time");
-    let first = writer.take(&lock, mine, Some(TTL)).expect("nobody holds it");
+    let first = writer.take(&lock, mine, Some(TTL)).expect("the lock is free");
     let until = writer.lock(&lock).and_then(|lock| lock.until).expect("it has an end");
     assert!(until >= before.plus(TTL), "{until} is {TTL} after {before} or later");
     subject.pass(PART);
@@ -89,12 +89,12 @@ pub fn a_lock_runs_out(subject: &dyn Subject) {
     assert_eq!(writer.holder(&lock), Some(theirs), "it is not the old holder's to free");
 }
 
-/// A beat renews locks for the time that they were taken for.
-pub fn beats_renew_locks(subject: &dyn Subject) {
+/// A heartbeat renews locks for the TTL with which they were taken.
+pub fn heartbeats_renew_locks(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let (lock, other, mine) = (lock_name("l"), lock_name("other"), run_id(0, 1));
-    let fence = writer.take(&lock, mine, Some(TTL)).expect("nobody holds it");
-    writer.take(&other, mine, Some(TTL)).expect("nobody holds it");
+    let fence = writer.take(&lock, mine, Some(TTL)).expect("the lock is free");
+    writer.take(&other, mine, Some(TTL)).expect("the lock is free");
     let node = node(1, "n");
     for _ in 0..3 {
         subject.pass(PART);
@@ -106,21 +106,21 @@ pub fn beats_renew_locks(subject: &dyn Subject) {
     subject.pass(PART);
     assert_eq!(writer.holder(&lock), Some(mine));
     subject.pass(PART);
-    assert_eq!(writer.lock(&lock), None, "nobody renewed it");
+    assert_eq!(writer.lock(&lock), None, "the lock was not renewed");
 }
 
-/// A beat says which locks are lost, and does not get them back.
-pub fn beats_tell_of_lost_locks(subject: &dyn Subject) {
+/// A heartbeat returns the locks that are lost, and does not take them again.
+pub fn heartbeats_report_lost_locks(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let (mine, theirs, node) = (run_id(0, 1), run_id(0, 2), node(1, "n"));
     let [kept, forever, ran_out, taken, never] = ["kept", "forever", "ran out", "taken", "never"].map(lock_name);
     for lock in [&ran_out, &taken] {
-        writer.take(lock, mine, Some(PART)).expect("nobody holds it");
+        writer.take(lock, mine, Some(PART)).expect("the lock is free");
     }
-    writer.take(&forever, mine, None).expect("nobody holds it");
+    writer.take(&forever, mine, None).expect("the lock is free");
     subject.pass(TTL);
     writer.take(&taken, theirs, None).expect("it has run out");
-    writer.take(&kept, mine, Some(TTL)).expect("nobody holds it");
+    writer.take(&kept, mine, Some(TTL)).expect("the lock is free");
     let named = [&kept, &ran_out, &forever, &taken, &never].map(|lock| (lock.clone(), mine));
     let mut lost = writer.beat(&node, &named);
     lost.sort();
@@ -129,11 +129,11 @@ pub fn beats_tell_of_lost_locks(subject: &dyn Subject) {
     assert_eq!(holders, [Some(mine), Some(mine), None, Some(theirs)]);
 }
 
-/// A lock without a time to live is held until it is freed.
-pub fn a_lock_without_end_stays(subject: &dyn Subject) {
+/// A lock without a TTL is held until it is released.
+pub fn lock_without_ttl_stays_held(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let (lock, mine) = (lock_name("l"), run_id(0, 1));
-    writer.take(&lock, mine, None).expect("nobody holds it");
+    writer.take(&lock, mine, None).expect("the lock is free");
     for _ in 0..3 {
         subject.pass(TTL);
         assert_eq!(writer.beat(&node(1, "n"), &[(lock.clone(), mine)]), []);

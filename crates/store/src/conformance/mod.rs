@@ -77,70 +77,70 @@ macro_rules! conformance_cases {
     ([$($then:tt)+] $($before:tt)*) => {
         $($then)+! {
             $($before)*
-            versions::a_record_is_written_by_those_who_know_it
-            versions::a_deleted_record_is_not_there
+            versions::record_is_written_only_with_its_version
+            versions::deleted_record_is_absent
             versions::records_can_be_compared_without_a_change
-            versions::a_conflict_names_what_has_changed
-            versions::loads_answer_in_order
-            units::one_conflict_undoes_a_unit
-            units::one_held_lock_undoes_a_unit
-            units::units_of_a_commit_are_done_in_order
-            units::units_of_a_commit_fail_alone
-            units::a_unit_is_done_once
-            units::an_abandoned_commit_can_be_sent_again
-            units::what_nobody_else_has_run_can_be_compared
-            units::nothing_can_be_done
-            units::a_unit_can_have_many_records
-            units::a_commit_can_have_many_units
-            round_trips::records_come_back_as_they_were
-            round_trips::jobs_come_back_as_they_were
-            round_trips::nodes_come_back_as_they_were
-            round_trips::a_change_leaves_nothing_behind
+            versions::conflict_names_the_changed_record
+            versions::loads_keep_the_requested_order
+            units::one_conflict_rejects_the_unit
+            units::one_held_lock_rejects_the_unit
+            units::units_of_a_commit_apply_in_order
+            units::units_of_a_commit_fail_independently
+            units::unit_takes_effect_once
+            units::abandoned_commit_can_be_sent_again
+            units::absent_foreign_runs_can_be_compared
+            units::empty_units_and_commits_succeed
+            units::unit_can_have_many_records
+            units::commit_can_have_many_units
+            round_trips::records_are_returned_as_written
+            round_trips::jobs_are_returned_as_written
+            round_trips::nodes_are_returned_as_written
+            round_trips::overwriting_removes_previous_content
             round_trips::similar_keys_are_different_records
-            round_trips::a_record_can_be_large
-            locks::a_lock_has_one_holder
-            locks::a_holder_can_take_its_lock_again
-            locks::a_unit_can_hand_a_lock_over
-            locks::a_lock_runs_out
-            locks::beats_renew_locks
-            locks::beats_tell_of_lost_locks
-            locks::a_lock_without_end_stays
+            round_trips::record_can_be_large
+            locks::lock_has_one_holder
+            locks::holder_can_take_its_lock_again
+            locks::unit_can_hand_a_lock_over
+            locks::lock_expires_after_its_ttl
+            locks::heartbeats_renew_locks
+            locks::heartbeats_report_lost_locks
+            locks::lock_without_ttl_stays_held
             locks::fences_only_grow
-            due::what_is_due_comes_in_order
-            due::what_is_due_comes_in_pages
-            due::what_is_done_is_not_due
-            pages::lists_come_in_order
-            pages::schedules_of_a_job_come_in_order
-            pages::nodes_come_in_order
+            due::due_records_are_ordered
+            due::due_records_are_paged
+            due::completed_records_are_not_due
+            pages::lists_are_ordered_by_key
+            pages::schedules_of_a_job_are_ordered
+            pages::nodes_are_ordered_by_id
             pages::lists_hold_one_kind
             pages::pages_are_stable_under_writes
-            run_pages::runs_come_with_the_latest_first
-            run_pages::runs_come_from_anywhere
+            run_pages::runs_are_listed_latest_first
+            run_pages::runs_are_listed_from_any_id
             run_pages::runs_are_found_by_number
-            run_pages::unfinished_runs_come_with_the_earliest_first
-            run_pages::the_oldest_runs_of_a_state_come_first
+            run_pages::unfinished_runs_are_listed_earliest_first
+            run_pages::finished_runs_of_a_state_are_listed_earliest_first
             run_pages::runs_move_between_lists
             run_pages::pages_of_runs_are_stable_under_writes
-            outputs::an_output_is_read_by_range
-            outputs::an_output_can_be_empty
-            outputs::an_append_can_be_sent_again
-            outputs::an_output_has_no_gaps
-            outputs::an_output_can_be_large
-            outputs::an_output_goes_with_its_run
-            outputs::outputs_come_in_pages
-            outputs::outputs_can_be_dropped
-            outputs::outputs_go_when_their_time_is_over
-            hints::others_hear_of_changes
-            hints::who_waits_is_woken
-            writers::writers_have_numbers_of_their_own
-            writers::no_change_is_lost
-            writers::a_load_sees_one_moment
+            outputs::output_is_read_by_range
+            outputs::output_can_be_empty
+            outputs::append_can_be_sent_again
+            outputs::output_has_no_gaps
+            outputs::output_can_be_large
+            outputs::output_is_deleted_with_its_run
+            outputs::outputs_are_listed_in_pages
+            outputs::outputs_can_be_deleted
+            outputs::outputs_expire_after_retention
+            hints::other_handles_receive_hints
+            hints::waiting_handle_is_woken
+            writers::writer_numbers_are_unique
+            writers::concurrent_increments_add_up
+            writers::load_is_a_snapshot
             claims::claims_are_linearizable
             locking::locks_are_linearizable
-            durability::everything_is_there_after_a_restart
-            durability::work_goes_on_after_a_restart
-            durability::time_goes_on
-            durability::a_healthy_store_says_so
+            durability::everything_survives_a_restart
+            durability::work_continues_after_a_restart
+            durability::clock_advances
+            durability::healthy_store_reports_no_trouble
         }
     };
 }
@@ -180,6 +180,6 @@ mod tests {
         let name = |line: &'static str| line.strip_prefix("pub fn ")?.strip_suffix("(subject: &dyn Subject) {");
         let written: Vec<&str> = FILES.iter().flat_map(|file| file.lines().filter_map(name)).collect();
         let listed: Vec<&str> = CASES.iter().map(|(name, _)| *name).collect();
-        assert_eq!(written, listed, "those that are written, and those that are run");
+        assert_eq!(written, listed, "cases in the files, and cases in the list");
     }
 }

@@ -12,11 +12,11 @@ use super::test_writer::TestWriter;
 use super::{Subject, block_on};
 use crate::{Chunk, Fault, OUTPUTS_A_STEP, Store, expire_outputs};
 
-/// Long enough to need more than one piece of any size that a store may have.
+/// Large enough for several chunks in any store.
 const LARGE: usize = 3_000_000;
 
-/// What was appended is read, from anywhere and of any length.
-pub fn an_output_is_read_by_range(subject: &dyn Subject) {
+/// Appended bytes can be read from any position with any length.
+pub fn output_is_read_by_range(subject: &dyn Subject) {
     let (store, run) = (subject.store(), run_id(1, 1));
     let text = "größe 日本\n\0end".as_bytes();
     let mut length = 0;
@@ -32,11 +32,11 @@ pub fn an_output_is_read_by_range(subject: &dyn Subject) {
         }
     }
     assert_eq!(read(&*store, run, u64::MAX, usize::MAX), Chunk { bytes: Vec::new(), length });
-    assert_eq!(read(&*subject.store(), run, 0, 2).bytes, text[..2], "others read the same");
+    assert_eq!(read(&*subject.store(), run, 0, 2).bytes, text[..2], "another handle reads the same");
 }
 
-/// An output of which nothing was appended is empty.
-pub fn an_output_can_be_empty(subject: &dyn Subject) {
+/// The output of a run without any bytes is empty.
+pub fn output_can_be_empty(subject: &dyn Subject) {
     let (store, run) = (subject.store(), run_id(1, 1));
     assert_eq!(read(&*store, run, 0, 10), Chunk::default());
     assert_eq!(append(&*store, run, 0, b""), Ok(0));
@@ -46,8 +46,8 @@ pub fn an_output_can_be_empty(subject: &dyn Subject) {
     assert_eq!(read(&*store, run_id(1, 2), 0, 10), Chunk::default(), "each run has its own");
 }
 
-/// Bytes that are sent again, in whole or in part, are there once.
-pub fn an_append_can_be_sent_again(subject: &dyn Subject) {
+/// Bytes that are sent again, in whole or in part, are stored once.
+pub fn append_can_be_sent_again(subject: &dyn Subject) {
     let (store, run) = (subject.store(), run_id(1, 1));
     for (from, bytes, length) in [
         (0, "abc", 3),
@@ -60,7 +60,7 @@ pub fn an_append_can_be_sent_again(subject: &dyn Subject) {
         (8, "", 8),
         (0, "", 8),
         (0, "abcdefghi", 9),
-        // What is there already is left as it is.
+        // Bytes that are already stored stay unchanged.
         (0, "xxxxxxxxxxj", 11),
     ] {
         assert_eq!(append(&*store, run, from, bytes.as_bytes()), Ok(length), "{bytes:?} at {from}");
@@ -68,8 +68,8 @@ pub fn an_append_can_be_sent_again(subject: &dyn Subject) {
     assert_eq!(read(&*store, run, 0, 99).bytes, b"abcdefghixj");
 }
 
-/// An output has no gaps.
-pub fn an_output_has_no_gaps(subject: &dyn Subject) {
+/// An append that would leave a gap is rejected.
+pub fn output_has_no_gaps(subject: &dyn Subject) {
     let (store, run) = (subject.store(), run_id(1, 1));
     let is_refused = |from: u64, bytes: &[u8]| {
         let result = append(&*store, run, from, bytes);
@@ -83,8 +83,8 @@ pub fn an_output_has_no_gaps(subject: &dyn Subject) {
     assert_eq!(read(&*store, run, 0, 99), Chunk { bytes: b"abc".to_vec(), length: 3 });
 }
 
-/// An output can be long, in long pieces.
-pub fn an_output_can_be_large(subject: &dyn Subject) {
+/// An output can be large and appended in large pieces.
+pub fn output_can_be_large(subject: &dyn Subject) {
     let (store, run) = (subject.store(), run_id(1, 1));
     let bytes: Vec<u8> = (0..LARGE).map(|at| (at * 31 % 251).to_le_bytes()[0]).collect();
     let mut sent = 0;
@@ -98,12 +98,12 @@ pub fn an_output_can_be_large(subject: &dyn Subject) {
         assert_eq!((chunk.bytes.len(), chunk.length), (70_001.min(LARGE - found.len()), LARGE as u64));
         found.extend(chunk.bytes);
     }
-    assert!(found == bytes, "what was read is what was appended");
+    assert!(found == bytes, "the output is read as it was appended");
     assert!(read(&*store, run, 0, usize::MAX).bytes == bytes, "also in one piece");
 }
 
-/// The output of a run goes with it, and no other does.
-pub fn an_output_goes_with_its_run(subject: &dyn Subject) {
+/// Deleting a run deletes its output and no other.
+pub fn output_is_deleted_with_its_run(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let runs = [run_id(1, 1), run_id(1, 2)];
     for run in runs {
@@ -116,8 +116,8 @@ pub fn an_output_goes_with_its_run(subject: &dyn Subject) {
     assert_eq!(read(&*writer.store, runs[1], 0, 9).bytes, b"hello", "a change of the run keeps it");
 }
 
-/// Runs that have an output are listed, each once, in the order of their ids.
-pub fn outputs_come_in_pages(subject: &dyn Subject) {
+/// Runs that have an output are listed once each, ordered by id.
+pub fn outputs_are_listed_in_pages(subject: &dyn Subject) {
     let store = subject.store();
     assert_eq!(outputs(&*store, None, 9), []);
     let runs: Vec<RunId> = (0..7).map(|number| run_id(i64::from(number / 2), number)).collect();
@@ -126,7 +126,7 @@ pub fn outputs_come_in_pages(subject: &dyn Subject) {
             assert_eq!(append(&*store, run, from, b"x"), Ok(from + 1));
         }
     }
-    assert_eq!(append(&*store, run_id(0, 9), 0, b""), Ok(0), "nothing is no output");
+    assert_eq!(append(&*store, run_id(0, 9), 0, b""), Ok(0), "an empty append does not create an output");
     for limit in [1, 2, 3, 7, 99] {
         let mut found = outputs(&*store, None, limit);
         while let Some(last) = found.last().copied() {
@@ -143,8 +143,8 @@ pub fn outputs_come_in_pages(subject: &dyn Subject) {
     assert_eq!(outputs(&*store, Some(run_id(1, 99)), 9), runs[4..], "from anywhere");
 }
 
-/// An output can be dropped without its run, and may begin anew.
-pub fn outputs_can_be_dropped(subject: &dyn Subject) {
+/// An output can be deleted without its run, and can be written again from the start.
+pub fn outputs_can_be_deleted(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let runs = [run_id(1, 1), run_id(1, 2), run_id(1, 3)];
     for run in runs {
@@ -165,8 +165,9 @@ pub fn outputs_can_be_dropped(subject: &dyn Subject) {
     assert_eq!(read(&*writer.store, runs[0], 0, 9).bytes, b"new");
 }
 
-/// Outputs of finished runs go after the time that their job says, some at a time; what runs on keeps its output.
-pub fn outputs_go_when_their_time_is_over(subject: &dyn Subject) {
+/// Outputs of finished runs are deleted after the retention time of their job, a limited number per step; active runs
+/// keep their output.
+pub fn outputs_expire_after_retention(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let day = Retain::default().output;
     let Record::Job(short) = job("short", "keeps outputs for a minute") else { panic!("a job") };
@@ -206,7 +207,7 @@ pub fn outputs_go_when_their_time_is_over(subject: &dyn Subject) {
     let left = |is_kept: &dyn Fn(&str, State) -> bool| -> Vec<RunId> {
         all.iter().filter(|(_, job, state)| is_kept(job, *state)).map(|(id, ..)| *id).collect()
     };
-    assert_eq!(expire(at(0)), left(&|_, _| true), "only what is nobody's goes at once");
+    assert_eq!(expire(at(0)), left(&|_, _| true), "only outputs without a run expire at once");
     assert_eq!(expire(at(70)), left(&|job, state| job == "gone" || state == State::Running));
     assert_eq!(expire(at(10).plus(day)), left(&|_, state| state == State::Running));
 }

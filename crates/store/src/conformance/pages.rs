@@ -1,5 +1,4 @@
-//! Cases about lists by key: every record once, in order, however many are asked for and whatever happens between two
-//! pages.
+//! Cases about lists by key: every record once, in order, for any page size and any changes between two pages.
 
 use std::sync::Arc;
 
@@ -10,19 +9,16 @@ use super::samples::{at, backlog, cursor, each_kind, job, job_state, node};
 use super::test_writer::TestWriter;
 use crate::Query;
 
-/// Lists have few records here: one with so many pages goes round in circles.
+/// Lists have few records here, so this many pages indicate an endless loop.
 pub(super) const PAGES_MAX: usize = 1_000;
 
-/// The query of the page after a key.
 type PageStart = fn(Option<RecordKey>) -> Query;
 
-/// A record with a name.
 type NamedRecord = fn(&str) -> Record;
 
-/// A record of a job and a schedule with these names.
 type ScheduleRecord = fn(&str, &str) -> Record;
 
-/// Lists of what units write, with the records of them under some names.
+/// Queries for the kinds that units write, with a function that creates a record of each.
 const LISTS: [(PageStart, NamedRecord); 4] = [
     (jobs, |name| job(name, name)),
     (job_states, |name| job_state(name, 3)),
@@ -30,34 +26,34 @@ const LISTS: [(PageStart, NamedRecord); 4] = [
     (backlogs, |name| backlog(name, "s", at(1))),
 ];
 
-/// Names in the order of their bytes.
+/// Names in byte order.
 const NAMES: [&str; 12] = ["A", "B", "a", "a b", "a-b", "a/b", "a0", "aa", "b", "b/a/c", "ä", "日本"];
 
-/// Lists are in the order of their keys, and any length of a page gives the same.
-pub fn lists_come_in_order(subject: &dyn Subject) {
+/// Lists are ordered by key, for any page size.
+pub fn lists_are_ordered_by_key(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     for (query, record) in LISTS {
         assert_eq!(writer.page(&query(None), 10).records, [], "{:?} is empty", query(None));
-        // They are written in another order than they come in.
+        // Records are written in a different order.
         let expected: Vec<Record> = NAMES.map(record).into_iter().collect();
         let shuffled: Vec<Record> = (0..NAMES.len()).map(|index| expected[index * 5 % NAMES.len()].clone()).collect();
         let version = writer.put_all(&shuffled);
         for limit in [1, 2, 5, NAMES.len() - 1, NAMES.len(), NAMES.len() + 1, 1_000] {
             let found = walk(&mut writer, query, limit, |_| {});
-            assert!(found.iter().all(|stored| stored.version == version), "versions come along");
+            assert!(found.iter().all(|stored| stored.version == version), "records have their versions");
             let found: Vec<Record> = found.into_iter().map(|stored| stored.record).collect();
             assert_eq!(found, expected, "{limit} at a time");
         }
         assert_eq!(writer.page(&query(None), 0).records, []);
-        // A page can begin after a key that is not there.
+        // A page can begin after a key that does not exist.
         let found = writer.page(&query(Some(record("a.").key())), 1).records;
         assert_eq!(found[0].record, record("a/b"));
         assert_eq!(writer.page(&query(Some(record("語").key())), 5).records, [], "after the last one");
     }
 }
 
-/// Cursors and backlogs of one job are in the order of their schedules.
-pub fn schedules_of_a_job_come_in_order(subject: &dyn Subject) {
+/// Cursors and backlogs of one job are ordered by schedule.
+pub fn schedules_of_a_job_are_ordered(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let lists: [(PageStart, ScheduleRecord); 2] = [
         (cursors, |job, schedule| cursor(job, schedule, None)),
@@ -77,8 +73,8 @@ pub fn schedules_of_a_job_come_in_order(subject: &dyn Subject) {
     }
 }
 
-/// Nodes are in the order of their ids.
-pub fn nodes_come_in_order(subject: &dyn Subject) {
+/// Nodes are ordered by id.
+pub fn nodes_are_ordered_by_id(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     assert_eq!(writer.page(&nodes(None), 9).records, []);
     let all = [1, 2, 0x10, u128::from(u64::MAX), 1 << 127, u128::MAX].map(|bits| node(bits, "n"));
@@ -91,7 +87,7 @@ pub fn nodes_come_in_order(subject: &dyn Subject) {
     }
 }
 
-/// Lists hold records of their kind alone, and those that are deleted leave them.
+/// Lists contain only records of their kind, without deleted ones.
 pub fn lists_hold_one_kind(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let all: Vec<Record> = each_kind().into_iter().map(|(record, _)| record).collect();
@@ -109,12 +105,12 @@ pub fn lists_hold_one_kind(subject: &dyn Subject) {
     assert_eq!(lengths, [0, 0, 0, 0, 1], "only the node is left");
 }
 
-/// What is there all the time is found once, whatever is written, changed and deleted between two pages.
+/// Records that exist all the time are returned once, whatever is written, changed and deleted between two pages.
 pub fn pages_are_stable_under_writes(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     for (query, record) in LISTS {
         let name = |number: usize| format!("job {number:03}");
-        // Those with odd numbers come and go; the others stay.
+        // Records with odd numbers are added and deleted; the others stay.
         let staying: Vec<usize> = (0..120).step_by(2).collect();
         let all: Vec<Record> = (0..120).filter(|number| number % 4 != 3).map(|number| record(&name(number))).collect();
         writer.put_all(&all);
@@ -126,7 +122,7 @@ pub fn pages_are_stable_under_writes(subject: &dyn Subject) {
             for number in [round * 4 + 3, 119 - round * 4] {
                 writer.put(&record(&name(number)));
             }
-            // Changes of what was seen and of what was not.
+            // Change records that were already returned and records that were not.
             writer.put_all(&[record(&name(0)), record(&name(60)), record(&name(118))]);
             round += 1;
         });
@@ -136,9 +132,9 @@ pub fn pages_are_stable_under_writes(subject: &dyn Subject) {
         for number in staying {
             assert!(keys.contains(&record(&name(number)).key()), "{} was there all the time", name(number));
         }
-        // The first round deleted 117 and wrote 119 long before the pages came there.
+        // The first round deleted 117 and wrote 119 long before the pages reached them.
         let is_found = |number: usize| keys.contains(&record(&name(number)).key());
-        assert!(!is_found(117) && is_found(119), "a page shows what is there then");
+        assert!(!is_found(117) && is_found(119), "a page shows the current records");
     }
 }
 
@@ -182,7 +178,7 @@ fn nodes(after: Option<RecordKey>) -> Query {
     Query::Nodes { after }
 }
 
-/// All pages of a list, with something that happens between them.
+/// Collects all pages of a list, and runs `between` after each.
 pub(super) fn walk(
     writer: &mut TestWriter,
     query: impl Fn(Option<RecordKey>) -> Query,

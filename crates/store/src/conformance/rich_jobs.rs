@@ -1,5 +1,5 @@
-//! Jobs that have everything a job can have, because a store that lays jobs out in its own way must not lose any of
-//! it. They are in the form that reading a job file gives.
+//! Jobs that use every field, because a store with its own layout must not lose any of them. They are in the normal
+//! form that reading a job file produces.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use cronhold_schedule::{
 
 use super::samples::job_id;
 
-/// Jobs with everything, each with another program.
+/// Jobs that use every field, each with a different program.
 pub(super) fn jobs() -> Vec<JobRecord> {
     let programs = programs();
     let mut jobs: Vec<Job> = programs.into_iter().map(Job::new).collect();

@@ -1,5 +1,4 @@
-//! Records that have everything a record can have: all states, actors and reasons, texts of all sorts, and numbers and
-//! times at their ends.
+//! Records that use every field: all states, actors and reasons, unusual texts, and extreme numbers and times.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +18,7 @@ use cronhold_schedule::{Instant, Span};
 
 use super::samples::{args, job_id, lock_name, run, run_id, schedule_id};
 
-/// Texts that are easily lost on the way.
+/// Texts that stores or formats easily corrupt.
 pub(super) const TEXTS: [&str; 8] = [
     "",
     " plain, with blanks ",
@@ -31,23 +30,23 @@ pub(super) const TEXTS: [&str; 8] = [
     "0012",
 ];
 
-/// Numbers that are counted fit into a signed number of 64 bits.
+/// Counters fit into a signed 64-bit integer.
 const COUNT_MAX: u64 = i64::MAX.cast_unsigned();
 
-/// Times that can be said as text, at their ends.
+/// Extreme times that have a textual form.
 fn times() -> [Instant; 5] {
     ["1969-12-31T23:59:59.999999Z", "1970-01-01T00:00:00Z", "2026-03-29T01:30:00.123456Z", "0001-01-01T00:00:00Z", LAST]
         .map(|text| Instant::parse(text).expect("a time"))
 }
 
-/// The last microsecond of the last day that every zone can show.
+/// The last microsecond of the last day that every zone can represent.
 const LAST: &str = "9999-12-30T21:59:59.999999Z";
 
 fn last() -> Instant {
     Instant::parse(LAST).expect("a time")
 }
 
-/// Records of every kind that units write but jobs, with everything in them.
+/// Records of every kind that units write, except jobs, with all fields set.
 pub(super) fn records() -> Vec<Record> {
     let mut records = vec![Record::Pause(Arc::new(pauses()))];
     records.extend(job_states().into_iter().map(|state| Record::JobState(Arc::new(state))));
@@ -58,7 +57,7 @@ pub(super) fn records() -> Vec<Record> {
     records
 }
 
-/// Nodes with everything in them.
+/// Nodes with all fields set.
 pub(super) fn nodes() -> Vec<NodeRecord> {
     let node = |(index, name): (usize, &&str)| NodeRecord {
         id: NodeId::from_bits(if index == 0 { u128::MAX } else { index as u128 }),
@@ -69,7 +68,7 @@ pub(super) fn nodes() -> Vec<NodeRecord> {
         gone: times()[(index + 2) % 5],
         labels: TEXTS[..index].iter().map(|text| (*text).to_owned()).collect::<BTreeSet<_>>(),
         draining: index % 2 == 0,
-        // A store that one node has for itself need not keep it.
+        // A store that is not shared need not keep it.
         skew: None,
     };
     TEXTS.iter().enumerate().map(node).collect()
@@ -155,7 +154,7 @@ fn identities() -> Vec<Identity> {
     vec![full, one, Identity::new(job_id("a/c"), args(&[("", "")]))]
 }
 
-/// A run for each reason, state, actor and kind of work in turn, and one with nothing.
+/// One run for each reason, state, actor and kind of work, and one without optional fields.
 fn runs() -> Vec<Run> {
     let (reasons, actors, works) = (reasons(), actors(), works());
     let mut runs = Vec::new();
@@ -231,7 +230,7 @@ fn works() -> Vec<ResolvedProgram> {
     works
 }
 
-/// Processes with everything and with nothing.
+/// Processes with all fields and with none.
 fn processes() -> Vec<ResolvedProcess> {
     let texts = || TEXTS.iter().map(|text| (*text).to_owned());
     let mut processes = vec![ResolvedProcess::plain(CommandLine::Exec(texts().collect()))];

@@ -1,4 +1,4 @@
-//! Cases about what records hold: a store gives back what it was given, all of it.
+//! Cases about content: a store returns records exactly as they were written.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use super::rich_records::{nodes, records};
 use super::samples::{cursor, each_kind, identity, job, job_state};
 use super::test_writer::TestWriter;
 
-/// A long text, in bytes.
+/// Length of a long text in bytes.
 const LONG: usize = 1_000_000;
 
-/// Every field of every kind of record comes back as it was written.
-pub fn records_come_back_as_they_were(subject: &dyn Subject) {
+/// Every field of every kind of record is returned as it was written.
+pub fn records_are_returned_as_written(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     for record in records() {
         writer.put(&record);
@@ -23,8 +23,8 @@ pub fn records_come_back_as_they_were(subject: &dyn Subject) {
     }
 }
 
-/// A job comes back with everything that someone wrote into it.
-pub fn jobs_come_back_as_they_were(subject: &dyn Subject) {
+/// A job is returned with every field that it can have.
+pub fn jobs_are_returned_as_written(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     for job in jobs().into_iter().map(Arc::new) {
         let Some(Record::Job(found)) = scribe_put(&mut writer, Record::Job(Arc::clone(&job))) else {
@@ -35,8 +35,8 @@ pub fn jobs_come_back_as_they_were(subject: &dyn Subject) {
     }
 }
 
-/// A node comes back as it said of itself.
-pub fn nodes_come_back_as_they_were(subject: &dyn Subject) {
+/// A node is returned as it was written.
+pub fn nodes_are_returned_as_written(subject: &dyn Subject) {
     let writer = TestWriter::of(subject);
     for node in nodes() {
         assert_eq!(writer.beat(&node, &[]), []);
@@ -50,8 +50,8 @@ pub fn nodes_come_back_as_they_were(subject: &dyn Subject) {
     }
 }
 
-/// A record that is written over leaves nothing of itself behind.
-pub fn a_change_leaves_nothing_behind(subject: &dyn Subject) {
+/// Overwriting a record removes all of its previous content.
+pub fn overwriting_removes_previous_content(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     for full in records() {
         let key = full.key();
@@ -73,7 +73,7 @@ pub fn a_change_leaves_nothing_behind(subject: &dyn Subject) {
     }
 }
 
-/// Keys that look alike are those of different records.
+/// Similar keys identify different records.
 pub fn similar_keys_are_different_records(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let names = ["a", "A", "ä", "a\u{308}", "a/b", "a b", "a_", "a%", "a'", "a\\", "1", "01"];
@@ -84,7 +84,7 @@ pub fn similar_keys_are_different_records(subject: &dyn Subject) {
         all.push(identity("i", &[(name, "")]));
         all.push(identity("i", &[("", name)]));
     }
-    // The same texts, divided in another way.
+    // The same texts, split differently.
     all.extend([
         cursor("x", "y/z", None),
         cursor("x/y", "z", None),
@@ -111,11 +111,11 @@ pub fn similar_keys_are_different_records(subject: &dyn Subject) {
 }
 
 /// A record can be as large as a job file.
-pub fn a_record_can_be_large(subject: &dyn Subject) {
+pub fn record_can_be_large(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let record = Record::Job(Arc::new(long_job(LONG)));
     let found = scribe_put(&mut writer, record.clone());
-    assert!(found == Some(record), "a description of {LONG} bytes comes back");
+    assert!(found == Some(record), "a description of {LONG} bytes is returned");
 }
 
 fn scribe_put(writer: &mut TestWriter, record: Record) -> Option<Record> {

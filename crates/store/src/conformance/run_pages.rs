@@ -1,4 +1,4 @@
-//! Cases about lists of runs, which have filters: each list is compared with the same question asked of plain memory.
+//! Cases about lists of runs with filters. Each result is compared with the same filter over a plain list.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use super::samples::{at, job_id, run, run_id, run_in};
 use super::test_writer::TestWriter;
 use crate::{Query, RunQuery};
 
-/// A list of runs: the query of the page that begins at an id.
+/// Builds the query of the page that begins at an id.
 type RunPageCase<'a> = &'a dyn Fn(Option<RunId>) -> Query;
 
 const JOBS: [&str; 3] = ["a", "a/b", "größe"];
 
-/// Runs come with the latest id first, and filters leave out the others.
-pub fn runs_come_with_the_latest_first(subject: &dyn Subject) {
+/// Runs are listed with the latest id first, and filters apply.
+pub fn runs_are_listed_latest_first(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let runs = sample();
     writer.put_all(&records(&runs));
@@ -47,7 +47,7 @@ pub fn runs_come_with_the_latest_first(subject: &dyn Subject) {
 }
 
 /// A list of runs can begin at any id, whether there is such a run or not.
-pub fn runs_come_from_anywhere(subject: &dyn Subject) {
+pub fn runs_are_listed_from_any_id(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let runs = sample();
     writer.put_all(&records(&runs));
@@ -64,7 +64,7 @@ pub fn runs_come_from_anywhere(subject: &dyn Subject) {
     }
 }
 
-/// A run is found by the number that it has in its job; where there are several, the latest comes first.
+/// A run is found by its number within its job. If several have the number, the latest comes first.
 pub fn runs_are_found_by_number(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let runs = sample();
@@ -85,8 +85,8 @@ pub fn runs_are_found_by_number(subject: &dyn Subject) {
     }
 }
 
-/// Runs that are not finished come with the earliest first, all or those of one node.
-pub fn unfinished_runs_come_with_the_earliest_first(subject: &dyn Subject) {
+/// Unfinished runs are listed with the earliest first, for all nodes or one.
+pub fn unfinished_runs_are_listed_earliest_first(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let runs = sample();
     writer.put_all(&records(&runs));
@@ -102,8 +102,8 @@ pub fn unfinished_runs_come_with_the_earliest_first(subject: &dyn Subject) {
     }
 }
 
-/// Finished runs of a job in one state come with the earliest first.
-pub fn the_oldest_runs_of_a_state_come_first(subject: &dyn Subject) {
+/// Finished runs of a job in one state are listed with the earliest first.
+pub fn finished_runs_of_a_state_are_listed_earliest_first(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let runs = sample();
     writer.put_all(&records(&runs));
@@ -121,7 +121,7 @@ pub fn the_oldest_runs_of_a_state_come_first(subject: &dyn Subject) {
     }
 }
 
-/// A run is listed under what it is now, and nowhere else.
+/// A run is listed under its current state and nowhere else.
 pub fn runs_move_between_lists(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let id = run_id(1, 1);
@@ -144,7 +144,7 @@ pub fn runs_move_between_lists(subject: &dyn Subject) {
     assert_eq!(lists_with(&mut writer, id), "all");
 }
 
-/// Runs that are there all the time are found once, whatever happens between two pages.
+/// Runs that exist all the time are listed once, whatever changes between two pages.
 pub fn pages_of_runs_are_stable_under_writes(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let record = |number: i64, state| run_in(run_id(number, 1), "a", state, Some(1));
@@ -160,7 +160,7 @@ pub fn pages_of_runs_are_stable_under_writes(subject: &dyn Subject) {
         writer.put_all(&runs);
         let mut round = 0;
         let found = ids_with(&mut writer, query, 9, |writer| {
-            // Odd ones go and come back, even ones only change; new ones come at both ends.
+            // Odd runs are deleted and added again, even ones only change; new ones are added at both ends.
             let odd = 2 * round + 1;
             writer.delete(&record(odd, State::Running).key());
             writer.put_all(&[record(odd + 1, State::Stopping), record(-1 - round, State::Running)]);
@@ -178,7 +178,7 @@ pub fn pages_of_runs_are_stable_under_writes(subject: &dyn Subject) {
     }
 }
 
-/// Runs of several jobs in all states, on two nodes or none, some for the same second.
+/// Runs of several jobs in all states, on two nodes or none, some in the same second.
 fn sample() -> Vec<Run> {
     let mut runs = Vec::new();
     for number in 0..90_u16 {
@@ -186,14 +186,14 @@ fn sample() -> Vec<Run> {
         let id = run_id(i64::from(number / 6), number);
         let state = State::ALL[index * 5 % State::ALL.len()];
         let record = run_in(id, JOBS[index % JOBS.len()], state, [None, Some(1), Some(2)][index / 3 % 3]);
-        // Numbers begin anew in the middle, as those of a job that was removed and made again.
+        // Numbers restart in the middle, like those of a job that was removed and added again.
         let own_number = RunNumber(u64::from(number / 3 % 15));
         runs.push(Run { number: own_number, nominal: nominal(i64::from(number / 6)), ..run_of(record) });
     }
     runs
 }
 
-/// Nominal times have microseconds, of which ids know nothing.
+/// Nominal times have microseconds, which ids do not contain.
 fn nominal(secs: i64) -> Instant {
     at(secs).plus(Span::from_micros(400))
 }

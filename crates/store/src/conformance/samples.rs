@@ -1,4 +1,4 @@
-//! Plain records for cases that are about something else than what a record holds.
+//! Plain records for cases whose subject is not the content.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use cronhold_core::record::{
 use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span};
 
-/// So many seconds after 2026-01-01T00:00:00Z.
+/// An instant `secs` seconds after 2026-01-01T00:00:00Z.
 pub(super) fn at(secs: i64) -> Instant {
     Instant::from_secs(1_767_225_600 + secs)
 }
@@ -28,7 +28,7 @@ pub(super) fn lock_name(text: &str) -> LockName {
     LockName::parse(text).expect("a lock's name")
 }
 
-/// The id of a run at a second; the number tells those of one second apart and orders them.
+/// The id of a run at a second; `number` distinguishes and orders runs of the same second.
 pub(super) fn run_id(secs: i64, number: u16) -> RunId {
     let [high, low] = number.to_be_bytes();
     RunId::from_random(at(secs), [0, 0, 0x3f, high, low, 0, 0, 0, 0, 0])
@@ -43,7 +43,7 @@ pub(super) fn pause(why: &str) -> Record {
     Record::Pause(Arc::new(PauseState { current: Some(current), last: None }))
 }
 
-/// A job that does nothing and says so.
+/// A job without a program, with a description.
 pub(super) fn job(id: &str, description: &str) -> Record {
     let mut job = Job::new(Program::Noop { duration: Span::ZERO });
     job.description = description.to_owned();
@@ -51,14 +51,14 @@ pub(super) fn job(id: &str, description: &str) -> Record {
     Record::Job(Arc::new(JobRecord::new(job_id(id), uid, Arc::new(job), "UTC".into(), JobSource::Api)))
 }
 
-/// A set of runs; its next number serves as a counter.
+/// A job state; its next run number serves as a counter.
 pub(super) fn job_state(job: &str, next_number: u64) -> Record {
     let mut state = JobState::new(job_id(job));
     state.next_number = next_number;
     Record::JobState(Arc::new(state))
 }
 
-/// The counter in a set of runs.
+/// The counter in a job state.
 pub(super) fn counter(record: &Record) -> u64 {
     match record {
         Record::JobState(state) => state.next_number,
@@ -101,20 +101,20 @@ pub(super) fn identity(job: &str, pairs: &[(&str, &str)]) -> Record {
     Record::Identity(Arc::new(Identity::new(job_id(job), args(pairs))))
 }
 
-/// A run that waits, for the time of its id.
+/// A waiting run with the nominal time of its id.
 pub(super) fn run(id: RunId, job: &str) -> Run {
     let made = Transition::entered(id.time(), State::Waiting, Actor::Schedule);
     let blank = Run::blank(id, RunNumber(1), job_id(job), JobUid::from_bits(7), id.time());
     Run { log: vec![made], ..blank }
 }
 
-/// A run in a state; on a node, when one is given.
+/// A run in a state, optionally on a node.
 pub(super) fn run_in(id: RunId, job: &str, state: State, node: Option<u128>) -> Record {
     let owner = node.map(|node| RunOwner { node: NodeId::from_bits(node), incarnation: 1 });
     Record::Run(Arc::new(Run { state, owner, ..run(id, job) }))
 }
 
-/// A run that waits until then.
+/// A waiting run that is due at `due`.
 pub(super) fn run_due(id: RunId, job: &str, due: Option<Instant>) -> Record {
     Record::Run(Arc::new(Run { due, ..run(id, job) }))
 }
@@ -123,7 +123,7 @@ pub(super) fn node(bits: u128, name: &str) -> NodeRecord {
     NodeRecord { beat: at(1), gone: at(7), ..NodeRecord::new(NodeId::from_bits(bits), name, 1, at(0)) }
 }
 
-/// One plain record of each kind that units write, in two forms with the same key.
+/// One plain record of each kind that units write, in two variants with the same key.
 pub(super) fn each_kind() -> Vec<(Record, Record)> {
     let id = run_id(1, 1);
     let identity_of = |at| {

@@ -1,23 +1,22 @@
-//! Chance that is the same each time: a seed gives the same numbers on every machine.
+//! Deterministic random numbers: a seed yields the same sequence on every machine.
 
-/// A sequence of numbers by the constants of Knuth's MMIX.
+/// A linear congruential generator with the constants of Knuth's MMIX.
 #[derive(Debug)]
 pub(super) struct SeededRandom(u64);
 
 impl SeededRandom {
-    /// The sequence of a seed.
     pub(super) fn new(seed: u64) -> Self {
         let mut chance = Self(seed);
-        // Small seeds lie close together at first.
+        // Similar seeds yield similar numbers at first.
         for _ in 0..8 {
             chance.next();
         }
         chance
     }
 
-    /// A number below a limit, which is not zero.
+    /// A number below `limit`, which must not be zero.
     pub(super) fn below(&mut self, limit: usize) -> usize {
-        // The upper bits are the better ones, and as many as a `usize` surely has.
+        // The upper bits are more random, and 16 bits fit into any `usize`.
         let bits = usize::try_from(self.next() >> 48).unwrap_or(0);
         bits % limit
     }

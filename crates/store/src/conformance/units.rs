@@ -1,4 +1,4 @@
-//! Cases about units: each happens as a whole or not at all, and those of one commit share only the journey.
+//! Cases about units: each is atomic, and units of one commit are independent.
 
 use std::task::{Context, Waker};
 
@@ -10,14 +10,14 @@ use super::samples::{at, backlog, cursor, each_kind, job, job_state, lock_name, 
 use super::test_writer::{TestUnit, TestWriter};
 use crate::{UnitReceipt, UnitRefusal};
 
-/// So many records of a unit, and units of a commit, are many.
+/// Number of records of a large unit, and of units of a large commit.
 const MANY: usize = 500;
 
-/// When one of many records has changed, nothing of the unit happens, whichever it is.
-pub fn one_conflict_undoes_a_unit(subject: &dyn Subject) {
+/// If one of many records has changed, the whole unit is rejected, whichever record it is.
+pub fn one_conflict_rejects_the_unit(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let (held, free, holder) = (lock_name("held"), lock_name("free"), run_id(0, 1));
-    writer.take(&held, holder, None).expect("nobody holds it");
+    writer.take(&held, holder, None).expect("the lock is free");
     let kinds = each_kind();
     for (wrong, (record, _)) in kinds.iter().enumerate() {
         let before: Vec<Option<RecordVersion>> =
@@ -32,17 +32,17 @@ pub fn one_conflict_undoes_a_unit(subject: &dyn Subject) {
         assert_eq!(after, before, "nothing was written when {} had changed", record.key());
         assert_eq!(writer.holder(&free), None, "the lock was not taken");
         assert_eq!(writer.holder(&held), Some(holder), "the lock was not freed");
-        // The next round is one of changes and not of new records.
+        // The next round changes records instead of creating them.
         writer.put(record);
     }
 }
 
-/// When one of several locks is held, nothing of the unit happens.
-pub fn one_held_lock_undoes_a_unit(subject: &dyn Subject) {
+/// If one of several locks is held, the whole unit is rejected.
+pub fn one_held_lock_rejects_the_unit(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let locks = ["a", "b", "c"].map(lock_name);
     let (mine, other) = (run_id(0, 1), run_id(0, 2));
-    writer.take(&locks[1], other, None).expect("nobody holds it");
+    writer.take(&locks[1], other, None).expect("the lock is free");
     let old = writer.put(&job("x", "old"));
     let mut draft = writer.unit().put(job("x", "new"), Some(old)).delete(job("y", "").key(), None);
     for lock in &locks {
@@ -54,8 +54,8 @@ pub fn one_held_lock_undoes_a_unit(subject: &dyn Subject) {
     assert_eq!(locks.each_ref().map(|lock| writer.holder(lock)), [None, Some(other), None]);
 }
 
-/// A unit can build on what an earlier one of the same commit writes.
-pub fn units_of_a_commit_are_done_in_order(subject: &dyn Subject) {
+/// A unit can build on what an earlier unit of the same commit writes.
+pub fn units_of_a_commit_apply_in_order(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let mut seen = None;
     let mut drafts = Vec::new();
@@ -70,8 +70,8 @@ pub fn units_of_a_commit_are_done_in_order(subject: &dyn Subject) {
     assert_eq!((Some(stored.version), stored.record), (seen, job_state("a", 100)));
 }
 
-/// A unit that fails takes those along that build on it, and no others.
-pub fn units_of_a_commit_fail_alone(subject: &dyn Subject) {
+/// A failed unit fails the units that build on it, and no others.
+pub fn units_of_a_commit_fail_independently(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let (lock, holder, other) = (lock_name("l"), run_id(0, 1), run_id(0, 2));
     writer.put(&job_state("a", 1));
@@ -95,13 +95,13 @@ pub fn units_of_a_commit_fail_alone(subject: &dyn Subject) {
     let keys = ["a", "new", "b", "c"].map(|name| job_state(name, 0).key());
     let numbers = writer.load_all(&keys).into_iter().map(|stored| stored.map(|stored| stored.record));
     let expected = [Some(job_state("a", 1)), None, Some(job_state("b", 2)), None];
-    assert!(numbers.eq(expected), "only what was done is there");
+    assert!(numbers.eq(expected), "only committed units are visible");
     assert_eq!(writer.holder(&lock), Some(other));
 }
 
-/// A unit that is sent again is refused, and what it wrote carries its version: that is how a writer that has not heard
-/// the answer finds out.
-pub fn a_unit_is_done_once(subject: &dyn Subject) {
+/// A unit that is sent again is rejected, and the records it wrote have its version. This is how a writer that received
+/// no reply finds out the outcome.
+pub fn unit_takes_effect_once(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let make = writer.unit().put(job_state("a", 1), None).put(cursor("a", "s", Some(at(1))), None);
     let made = make.version();
@@ -118,8 +118,8 @@ pub fn a_unit_is_done_once(subject: &dyn Subject) {
     assert_eq!(writer.version(&job_state("a", 0).key()), Some(changed));
 }
 
-/// A commit that nobody waits for is done as a whole or not at all; sending it again settles it.
-pub fn an_abandoned_commit_can_be_sent_again(subject: &dyn Subject) {
+/// A commit whose future was dropped is applied completely or not at all; sending it again settles it.
+pub fn abandoned_commit_can_be_sent_again(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let mut seen = None;
     for number in 1..=40 {
@@ -128,7 +128,7 @@ pub fn an_abandoned_commit_can_be_sent_again(subject: &dyn Subject) {
         let version = draft.version();
         let mut commit = writer.store.commit(vec![draft.0.clone()]);
         if number % 2 == 0 {
-            // It may be done, on its way, or still at its beginning.
+            // The commit may be done, in flight, or not started.
             let _ = commit.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         }
         drop(commit);
@@ -141,8 +141,8 @@ pub fn an_abandoned_commit_can_be_sent_again(subject: &dyn Subject) {
     }
 }
 
-/// Where no node of another kind has run a job, that can be asked for and compared like a record that is not there.
-pub fn what_nobody_else_has_run_can_be_compared(subject: &dyn Subject) {
+/// If no foreign node has run a job, the foreign record can be loaded and compared as absent.
+pub fn absent_foreign_runs_can_be_compared(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let RecordKey::Job(id) = job("x", "").key() else { panic!("the key of a job") };
     let key = RecordKey::Foreign(id);
@@ -152,8 +152,8 @@ pub fn what_nobody_else_has_run_can_be_compared(subject: &dyn Subject) {
     assert_eq!((writer.load(&key), writer.record(&job("x", "").key())), (None, Some(job("x", "new"))));
 }
 
-/// Units and commits that do nothing are done.
-pub fn nothing_can_be_done(subject: &dyn Subject) {
+/// Empty units and empty commits succeed.
+pub fn empty_units_and_commits_succeed(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     assert_eq!(writer.commit_all(Vec::new()), []);
     let nothing = writer.unit();
@@ -165,7 +165,7 @@ pub fn nothing_can_be_done(subject: &dyn Subject) {
 }
 
 /// A unit can be as large as a job with a long history.
-pub fn a_unit_can_have_many_records(subject: &dyn Subject) {
+pub fn unit_can_have_many_records(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let records = many();
     let version = writer.put_all(&records);
@@ -184,8 +184,8 @@ pub fn a_unit_can_have_many_records(subject: &dyn Subject) {
     assert!(writer.load_all(&keys).iter().all(Option::is_none), "all are gone");
 }
 
-/// A commit can have many units, and each has its own answer.
-pub fn a_commit_can_have_many_units(subject: &dyn Subject) {
+/// A commit can have many units, each with its own result.
+pub fn commit_can_have_many_units(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let name = |number: usize| format!("job {number}");
     for number in (0..MANY).step_by(7) {

@@ -1,4 +1,4 @@
-//! Cases about versions: a record is only written by someone who knows what it was.
+//! Cases about versions: only a writer that knows the current version can change a record.
 
 use cronhold_core::record::{RecordKey, RecordVersion};
 
@@ -7,8 +7,8 @@ use super::samples::{cursor, each_kind, job, job_state, lock_name, run_id};
 use super::test_writer::TestWriter;
 use crate::{UnitReceipt, UnitRefusal};
 
-/// A record of any kind can be made once, changed by someone who knows it, and by nobody else.
-pub fn a_record_is_written_by_those_who_know_it(subject: &dyn Subject) {
+/// A record of any kind can be created once, and changed only with its current version.
+pub fn record_is_written_only_with_its_version(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     for (first, second) in each_kind() {
         let key = first.key();
@@ -18,11 +18,11 @@ pub fn a_record_is_written_by_those_who_know_it(subject: &dyn Subject) {
         assert_eq!(writer.commit(unknown), Err(UnitRefusal::Conflict(key.clone())), "{key}: it is not there");
         let make = writer.unit().put(first.clone(), None);
         let made = make.version();
-        assert_eq!(writer.commit(make), Ok(UnitReceipt::default()), "{key} can be made");
+        assert_eq!(writer.commit(make), Ok(UnitReceipt::default()), "{key} can be created");
         let again = writer.unit().put(second.clone(), None);
         assert_eq!(writer.commit(again), Err(UnitRefusal::Conflict(key.clone())), "{key} is there already");
         let stored = writer.load(&key).expect("it was made");
-        assert_eq!((stored.version, &stored.record), (made, &first), "{key} is as it was made");
+        assert_eq!((stored.version, &stored.record), (made, &first), "{key} is stored as created");
 
         let change = writer.unit().put(second.clone(), Some(made));
         let changed = change.version();
@@ -34,8 +34,8 @@ pub fn a_record_is_written_by_those_who_know_it(subject: &dyn Subject) {
     }
 }
 
-/// A record of any kind can be deleted by someone who knows it; then it is as if it had never been.
-pub fn a_deleted_record_is_not_there(subject: &dyn Subject) {
+/// A record of any kind can be deleted with its current version, and is absent afterwards.
+pub fn deleted_record_is_absent(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     for (record, _) in each_kind() {
         let key = record.key();
@@ -54,7 +54,7 @@ pub fn a_deleted_record_is_not_there(subject: &dyn Subject) {
         let nothing = writer.unit().delete(key.clone(), None);
         assert_eq!(writer.commit(nothing), Ok(UnitReceipt::default()), "{key} is as gone as it should be");
         let version = writer.put(&record);
-        assert_eq!(writer.version(&key), Some(version), "{key} can be made again");
+        assert_eq!(writer.version(&key), Some(version), "{key} can be created again");
     }
 }
 
@@ -86,8 +86,8 @@ pub fn records_can_be_compared_without_a_change(subject: &dyn Subject) {
     }
 }
 
-/// Of many records the one that has changed is named.
-pub fn a_conflict_names_what_has_changed(subject: &dyn Subject) {
+/// A conflict names the record that has changed.
+pub fn conflict_names_the_changed_record(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let records: Vec<_> = ["a", "b", "c", "d"].map(|name| job(name, "")).into_iter().collect();
     let old = writer.put_all(&records);
@@ -99,8 +99,8 @@ pub fn a_conflict_names_what_has_changed(subject: &dyn Subject) {
     assert_eq!(writer.commit(draft), Err(UnitRefusal::Conflict(records[2].key())));
 }
 
-/// What is loaded comes in the order that was asked for, absent and repeated keys included.
-pub fn loads_answer_in_order(subject: &dyn Subject) {
+/// Records are returned in the order of the requested keys, including absent and repeated keys.
+pub fn loads_keep_the_requested_order(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let records = [job("b", ""), cursor("a", "s", None), job("a", ""), job_state("a", 1)];
     writer.put_all(&records);

@@ -1,4 +1,4 @@
-//! Cases about many writers at once: everyone has a number of their own, and no change is lost.
+//! Cases about concurrent writers: each has a unique number, and no change is lost.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Barrier};
@@ -12,17 +12,17 @@ use super::test_writer::TestWriter;
 use super::{Subject, block_on};
 use crate::{Store, UnitRefusal};
 
-/// Threads that write at the same time.
+/// Concurrent writers.
 const WRITERS: u64 = 8;
-/// What each of them does.
+/// Units of each writer.
 const UNITS: u64 = 250;
-/// Tries of one unit: every other writer wins only so often.
+/// Maximum attempts of one unit; each lost attempt means that another writer won.
 const TRIES: usize = 100_000;
-/// What there is to move from place to place.
+/// The total that is moved between counters.
 const SUM: u64 = 1_000;
 
-/// No two writers have the same number, whoever enrolls at the same time or after a restart.
-pub fn writers_have_numbers_of_their_own(subject: &dyn Subject) {
+/// Writer numbers are unique among concurrent writers and across restarts.
+pub fn writer_numbers_are_unique(subject: &dyn Subject) {
     let mut numbers = BTreeSet::new();
     let mut count = 0;
     for _ in 0..3 {
@@ -42,8 +42,8 @@ pub fn writers_have_numbers_of_their_own(subject: &dyn Subject) {
     }
 }
 
-/// Writers that count on shared records and try again when they lose count right.
-pub fn no_change_is_lost(subject: &dyn Subject) {
+/// Concurrent increments of shared records with retries add up.
+pub fn concurrent_increments_add_up(subject: &dyn Subject) {
     let keys = ["a", "b", "c"].map(|name| job_state(name, 0).key());
     TestWriter::of(subject).put_all(&["a", "b", "c"].map(|name| job_state(name, 0)));
     let writers: Vec<TestWriter> = (0..WRITERS).map(|_| TestWriter::of(subject)).collect();
@@ -61,8 +61,8 @@ pub fn no_change_is_lost(subject: &dyn Subject) {
     assert_eq!(counted, 2 * WRITERS * UNITS);
 }
 
-/// A load sees all its records at one moment: what is moved between them is never seen twice or not at all.
-pub fn a_load_sees_one_moment(subject: &dyn Subject) {
+/// A load is a snapshot: a value that is moved between its records is never seen twice or missing.
+pub fn load_is_a_snapshot(subject: &dyn Subject) {
     let names = ["a", "b", "c", "d"];
     let keys = names.map(|name| job_state(name, 0).key());
     TestWriter::of(subject).put_all(&names.map(|name| job_state(name, SUM / 4)));
@@ -77,12 +77,12 @@ pub fn a_load_sees_one_moment(subject: &dyn Subject) {
                 (numbers[0], numbers[1]) = (numbers[0] - moved, numbers[1] + moved);
             });
             let seen: u64 = writer.load_all(&keys).iter().flatten().map(|stored| counter(&stored.record)).sum();
-            assert_eq!(seen, SUM, "nothing comes or goes");
+            assert_eq!(seen, SUM, "the sum is constant");
         }
     });
 }
 
-/// Changes counters in one unit, again and again until nobody came in between.
+/// Changes counters in one unit, and retries until there is no conflict.
 fn add(writer: &mut TestWriter, keys: &[&RecordKey], change: impl Fn(&mut [u64])) {
     let keys: Vec<RecordKey> = keys.iter().map(|key| (*key).clone()).collect();
     for _ in 0..TRIES {
@@ -100,14 +100,14 @@ fn add(writer: &mut TestWriter, keys: &[&RecordKey], change: impl Fn(&mut [u64])
             Err(other) => panic!("nothing else is in the way: {other}"),
         }
     }
-    panic!("someone else came in between {TRIES} times");
+    panic!("{TRIES} conflicts in a row");
 }
 
-/// Does something on a thread for each of these at once.
+/// Runs `act` on one thread per item, all at the same time.
 pub(super) fn at_once<T: Send, R: Send>(each: Vec<T>, act: impl Fn(T) -> R + Sync) -> Vec<R> {
     let start = Barrier::new(each.len());
     let act = |one| {
-        // Threads that begin one after the other might be done before they meet.
+        // Threads that start one after the other might finish before they overlap.
         start.wait();
         act(one)
     };

@@ -1,6 +1,6 @@
-//! What records are found by beside their keys: what is due, what is not finished, which runs a job has.
+//! Secondary indexes: due records, unfinished runs, runs of a job.
 //!
-//! Invariant: an index names exactly the records that the tables hold at that moment, under what they say then.
+//! Invariant: an index contains exactly the records in the tables, under their current values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +9,13 @@ use cronhold_core::{JobId, NodeId, RunId, State};
 
 use crate::Obligation;
 
-/// All indexes.
 #[derive(Debug, Default)]
 pub(super) struct Indexes {
-    /// Records that something has to happen to, by when.
+    /// Records with a due time, ordered by it.
     pub(super) due: BTreeSet<Obligation>,
-    /// Runs that are not finished.
+    /// Unfinished runs.
     pub(super) unfinished: BTreeSet<RunId>,
-    /// Those of them that a node owns.
+    /// Unfinished runs by the node that owns them.
     pub(super) owned: BTreeMap<NodeId, BTreeSet<RunId>>,
     /// All runs of a job.
     pub(super) of_job: BTreeMap<JobId, BTreeSet<RunId>>,
@@ -25,7 +24,7 @@ pub(super) struct Indexes {
 }
 
 impl Indexes {
-    /// A record takes the place of another; either may be absent.
+    /// Replaces the entries of a record; either record may be absent.
     pub(super) fn replace(&mut self, key: &RecordKey, old: Option<&Record>, new: Option<&Record>) {
         let (old_due, new_due) = (old.and_then(Record::due), new.and_then(Record::due));
         if old_due != new_due {
@@ -65,7 +64,7 @@ impl Indexes {
     }
 }
 
-/// Takes a run out of an index; a set that is empty then goes too.
+/// Removes a run from an index, and its set if that becomes empty.
 fn remove<K: Ord>(index: &mut BTreeMap<K, BTreeSet<RunId>>, key: &K, run: RunId) {
     let is_empty = index.get_mut(key).is_some_and(|runs| {
         runs.remove(&run);

@@ -1,5 +1,5 @@
-//! Answers that are lists: pages of records, and what is due. All come from an ordered table or an index, from where
-//! the page before ended.
+//! Lists: pages of records, and due records. All are read from an ordered table or an index, starting where the
+//! previous page ended.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -12,7 +12,7 @@ use super::state::MemoryState;
 use crate::{Obligation, Page, Query, RunQuery};
 
 impl MemoryState {
-    /// Records whose due is not after `until`.
+    /// Records that are due at or before `until`.
     pub(super) fn due(&self, after: Option<&Obligation>, until: Instant, limit: usize) -> Vec<Obligation> {
         let due = self.indexes.due.range((above(after), Bound::Unbounded));
         due.take_while(|obligation| obligation.at <= until).take(limit).cloned().collect()

@@ -28,7 +28,7 @@ pub(super) struct MemoryState {
     pub(super) indexes: Indexes,
     locks: LockTable,
     pub(super) outputs: MemoryOutputs,
-    /// What was changed since hints were last taken.
+    /// Changes since hints were last taken.
     hints: Vec<Hint>,
     writers: u32,
     beats: u64,
@@ -46,7 +46,7 @@ impl MemoryState {
         Ok(WriterId(self.writers))
     }
 
-    /// Takes what was changed, for other handles.
+    /// Takes the changes, to publish them to other handles.
     pub(super) fn take_hints(&mut self) -> Vec<Hint> {
         std::mem::take(&mut self.hints)
     }

@@ -1,4 +1,4 @@
-//! A memory store that can lose answers, refuse writes, or be unreachable.
+//! A memory store that can lose replies, reject writes, or be unreachable.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,13 +10,13 @@ use cronhold_store::{Fault, MemoryStore, Pending, Store, Unit, UnitReceipt, Unit
 pub(crate) enum FaultMode {
     /// It works.
     None,
-    /// It carries out the next commit without an answer, and works then.
+    /// It applies the next commit without a reply, and works afterwards.
     CommitsWithoutAnswer,
-    /// It neither carries out nor answers the next commit, and works then.
+    /// It neither applies nor confirms the next commit, and works afterwards.
     LosesCommit,
-    /// It neither carries out nor answers any commit.
+    /// It neither applies nor confirms any commit.
     LosesEveryCommit,
-    /// It refuses all writes.
+    /// It rejects all writes.
     ReadOnly,
     /// It can be neither read nor written.
     Unreachable,

@@ -1,5 +1,5 @@
-//! The turn on a store that loses answers, is changed by other writers in between, and refuses commits: each command takes
-//! effect once, on the current records.
+//! The turn on a store that loses replies, rejects commits, and is changed by other writers in between: each command
+//! takes effect once, on the current records.
 
 mod faulty_store;
 
@@ -20,7 +20,7 @@ use crate::faulty_store::{FaultMode, FaultyStore};
 
 const START: Instant = Instant::from_secs(1_800_000_000);
 
-/// Polls a future that has to be ready at once.
+/// Polls a future that must complete immediately.
 fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,
@@ -93,7 +93,7 @@ fn commands_of_one_turn_see_each_other() {
     let turn = [put("a", |_| {}), run("a", 1), run("a", 2), run("b", 3)];
     let outcomes = now(session.turn(&world, &turn));
     assert_eq!(numbers(&outcomes), ["Done", "#1", "#2", "there is no job `b`"]);
-    // Overlap is `skip`: the second saw that the first had just started.
+    // Overlap is `skip`: the second command saw the start by the first.
     assert_eq!((state_of(&store, 1), state_of(&store, 2)), (Some(State::Starting), Some(State::Skipped)));
 }
 
@@ -174,7 +174,7 @@ fn command_that_loses_a_conflict_is_decided_again() {
     let (mut one, mut other) = (session(store.clone()), session(store.clone()));
     now(one.turn(&world, &[put("a", |_| {})]));
     now(other.turn(&world, &[run("a", 1)]));
-    // The cache of `one` still says that nothing runs.
+    // The cache of `one` still contains no active run.
     let outcomes = now(one.turn(&world, &[run("a", 2)]));
     assert_eq!(numbers(&outcomes), ["#2"]);
     assert_eq!(state_of(&store, 2), Some(State::Skipped));

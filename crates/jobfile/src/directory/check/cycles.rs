@@ -41,7 +41,7 @@ pub(super) fn check(jobs: &BTreeMap<JobId, LoadedJob>, waits: &[Waits<'_>]) -> V
             format!("these jobs wait for each other: {}", shown(&ids))
         };
         let at = loaded.places.get(&format!("{path}.job"));
-        mistakes.push(Mistake::new(&loaded.file, at, message).hint("take out one of the `after` conditions"));
+        mistakes.push(Mistake::new(&loaded.file, at, message).hint("remove one of the `after` conditions"));
     }
     mistakes
 }
@@ -55,8 +55,8 @@ fn shown(ids: &[&str]) -> String {
     parts.join(" → ")
 }
 
-/// For each node the number of its group: nodes are in one group when each can be reached from the other (Tarjan's
-/// strongly connected components, with a stack of our own instead of calls).
+/// The group number of each node. Nodes are in one group if each can be reached from the other (Tarjan's strongly
+/// connected components, with an explicit stack instead of recursion).
 fn groups(edges: &[Vec<usize>]) -> Vec<usize> {
     const UNSEEN: usize = usize::MAX;
     let mut group_of = vec![UNSEEN; edges.len()];

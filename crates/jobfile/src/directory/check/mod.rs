@@ -28,11 +28,11 @@ const BINDS_MAX: usize = 5_000;
 /// What the checks depend on besides the jobs.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckContext<'a> {
-    /// All time zones.
+    /// Time zones that a schedule can name.
     pub zones: &'a Arc<ZoneRegistry>,
-    /// The zone of schedules that name none.
+    /// The zone of schedules that do not name one.
     pub zone: &'a Zone,
-    /// All calendars.
+    /// Calendars that a schedule can name.
     pub calendars: &'a CalendarSet,
     /// Start of the search for a sample occurrence of each schedule.
     pub now: Instant,
@@ -137,12 +137,11 @@ impl<'a> JobCheck<'a> {
         }
     }
 
-    /// Whether the limit of mistakes is reached.
     fn is_full(&self) -> bool {
         self.findings.mistakes.len() >= MISTAKES_MAX
     }
 
-    /// Takes one template out of the budget; false when it is used up.
+    /// Takes one template out of the budget. Returns false if the budget is used up.
     fn may_bind(&mut self) -> bool {
         self.findings.bound += 1;
         self.findings.bound <= BINDS_MAX

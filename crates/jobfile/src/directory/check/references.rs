@@ -25,7 +25,7 @@ struct JobReference<'j> {
 /// An id that a template can bind to.
 struct ReferenceTarget {
     id: String,
-    /// For which args, when the template holds expressions: `region = eu`.
+    /// The args that lead to this id, if the template contains expressions: `region = eu`.
     when: Option<String>,
 }
 
@@ -97,7 +97,7 @@ impl JobCheck<'_> {
             (Some(target), _) => self.args(reference, &id, &target.job),
             (None, _) if self.set.broken.contains(&id) => {}
             (None, Some(when)) => {
-                let hint = format!("this is its id when {when}; add the job, or take out the choice");
+                let hint = format!("this is its id when {when}; add the job, or remove the choice");
                 self.report(at, format!("there is no job `{id}`"), Some(hint));
             }
             (None, None) => self.report_unknown(at, &id),
@@ -133,7 +133,7 @@ impl JobCheck<'_> {
         }
     }
 
-    /// Checks the given args. Returns a param that was mistyped, so that it is not reported as missing as well.
+    /// Checks the given args. Returns a mistyped param, so that it is not reported as missing as well.
     fn given<'t>(
         &mut self,
         path: &str,
@@ -187,7 +187,7 @@ fn references(job: &Job) -> Vec<JobReference<'_>> {
     found
 }
 
-/// Invariant: readers bound how deep conditions lie in each other.
+/// Recursion is bounded: readers limit the nesting of conditions.
 fn of_condition<'j>(condition: &'j Condition, path: &str, waits: bool, found: &mut Vec<JobReference<'j>>) {
     match &condition.requires {
         Requirement::After { job, args, .. } => {

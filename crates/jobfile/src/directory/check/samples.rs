@@ -69,8 +69,8 @@ impl JobCheck<'_> {
         }
     }
 
-    /// Binds every template of the job that speaks of a run alone; answers and messages are not known before, and
-    /// neither are params without a value.
+    /// Binds every template that depends only on the run. Responses and messages are not known yet, and neither are
+    /// params without a value.
     fn bind(&mut self, args: &Args, occurrence: Option<Instant>, failed: &mut BTreeSet<String>) {
         let run = self.run_bindings(args, occurrence.unwrap_or(self.set.around.now));
         let params = &self.job().params;
@@ -107,7 +107,7 @@ impl JobCheck<'_> {
     }
 }
 
-/// What an action's templates know besides: the state is the one that the action waits for.
+/// The additional bindings of an action's templates. The state is the one that triggers the action.
 fn action_bindings(run: &Bindings, path: &str) -> Bindings {
     let event = path.strip_prefix("on.").and_then(|path| path.split('[').next()).unwrap_or_default();
     let state = if event == "finished" { "success" } else { event };
@@ -119,7 +119,7 @@ fn surroundings<'a>(checking: &JobCheck<'a>) -> CompileContext<'a> {
     CompileContext { zones: around.zones, zone: around.zone, calendars: around.calendars, job: checking.id.as_str() }
 }
 
-/// A sample occurrence: the next one, else the last one.
+/// A sample occurrence: the next one, or the last one if there is no next.
 fn sample(spec: &ScheduleSpec, schedule: &Schedule, now: Instant) -> Option<Instant> {
     match spec.timing {
         Timing::Reboot => Some(now),

@@ -1,4 +1,4 @@
-//! Scripts for stores that nodes share: leases, runs that other nodes declared over, and nodes that ask again.
+//! Scripts for stores that nodes share: leases, runs that other nodes declared over, and nodes that request again.
 
 use super::check;
 
@@ -114,7 +114,7 @@ fn lease_is_sent_with_the_launch_and_extended() {
 }
 
 #[test]
-fn node_that_asks_again_gets_the_last_report_again() {
+fn node_that_requests_again_gets_the_last_report_again() {
     check(
         "@10 connected
         @10 list 1=running

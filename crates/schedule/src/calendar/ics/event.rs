@@ -1,4 +1,4 @@
-//! One event of an iCalendar file: what its lines say, checked as a whole and turned into days.
+//! One event of an iCalendar file: its properties, validated together and expanded to days.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use super::value::{IcsDuration, IcsMoment, TimeFrame, WithPosition};
 use crate::civil::{DAY_SECS, Day, WallTime};
 use crate::text::{TextError, shortened};
 
-/// An event while its lines are read.
+/// An event whose lines are still being read.
 #[derive(Debug, Default)]
 pub(super) struct IcsEventDraft {
     uid: String,
@@ -23,30 +23,30 @@ pub(super) struct IcsEventDraft {
     rule: Option<WithPosition<RecurrenceRule>>,
     added: Vec<WithPosition<IcsMoment>>,
     excepted: Vec<WithPosition<IcsMoment>>,
-    /// Which occurrence of another event this one replaces.
+    /// The occurrence of another event that this one replaces (RECURRENCE-ID).
     replaced: Option<WithPosition<IcsMoment>>,
     mistakes: CalendarMistakes,
 }
 
-/// An event that is right.
+/// A valid event.
 #[derive(Debug)]
 pub(super) struct IcsEvent {
-    /// Where it begins in the file.
+    /// Byte range of its BEGIN line in the file.
     pub(super) at: Range<usize>,
     pub(super) uid: String,
-    /// Whether it stands for one occurrence of another event of the same UID.
+    /// Whether it replaces one occurrence of another event with the same UID.
     pub(super) replaces: bool,
     start: IcsMoment,
-    /// How long each occurrence lasts on the wall.
+    /// Duration of each occurrence in seconds of local time.
     secs: i64,
     rule: Option<RecurrenceRule>,
-    /// The last day that the rule may give, as `UNTIL` says.
+    /// The last day that the rule may yield, from `UNTIL`.
     until: Option<Day>,
     added: Vec<WallTime>,
     excepted: BTreeSet<Day>,
 }
 
-/// What an event says about another one.
+/// A reference from one event to an occurrence of another.
 #[derive(Debug)]
 pub(super) struct EventOverride {
     pub(super) uid: String,
@@ -57,7 +57,7 @@ const PROPERTIES: &[&str] =
     &["DTSTART", "DTEND", "DURATION", "RRULE", "EXRULE", "RDATE", "EXDATE", "RECURRENCE-ID", "STATUS", "UID"];
 
 impl IcsEventDraft {
-    /// Takes in a line of the event. Properties that say nothing about its days are passed over.
+    /// Reads one line of the event. Properties that do not affect its days are ignored.
     pub(super) fn read(&mut self, property: &IcsProperty<'_>) {
         let Some(name) = property.known(PROPERTIES) else { return };
         let read = match name {
@@ -102,13 +102,13 @@ impl IcsEventDraft {
         }
     }
 
-    /// What it says about another event, also when it is cancelled itself.
+    /// The occurrence that this event overrides, also if the event itself is cancelled.
     pub(super) fn replacement(&self) -> Option<EventOverride> {
         let moment = self.replaced.clone().filter(|_| !self.uid.is_empty())?;
         Some(EventOverride { uid: self.uid.clone(), moment })
     }
 
-    /// The event, unless it is cancelled. Its mistakes are left in `mistakes`.
+    /// The validated event; `None` if it is cancelled or invalid. Errors are added to `mistakes`.
     pub(super) fn finish(mut self, at: Range<usize>, mistakes: &mut CalendarMistakes) -> Option<IcsEvent> {
         if self.cancelled {
             return None;
@@ -151,21 +151,21 @@ impl IcsEventDraft {
 }
 
 impl IcsEvent {
-    /// Whether its rule goes on for ever.
+    /// Whether its rule has no end.
     pub(super) fn is_endless(&self) -> bool {
         self.rule.as_ref().is_some_and(|rule| !rule.is_bounded())
     }
 
-    /// Takes out the occurrence that another event replaces.
+    /// Excludes the occurrence that another event replaces.
     pub(super) fn except(&mut self, replaced: &WithPosition<IcsMoment>) -> Result<(), TextError> {
         self.excepted.insert(on_wall(replaced, &self.start.frame)?.day());
         Ok(())
     }
 
-    /// Adds its days to `days` and answers with the last of them.
+    /// Adds its days to `days` and returns the last of them.
     pub(super) fn add_to(&self, days: &mut DayBitmap, steps: &mut StepBudget) -> Result<Option<Day>, TooManySteps> {
         let mut last = None;
-        // Occurrences of a rule come in order and are equally long, so each day is written once only.
+        // Occurrences of a rule are in order and equally long, so each day needs to be written only once.
         let mut written = Day(i32::MIN);
         let time_of_day = i64::from(self.start.local.second_of_day());
         let mut add = |start: WallTime, written: Day| {
@@ -194,7 +194,7 @@ impl IcsEvent {
         Ok(last)
     }
 
-    /// The last day that an occurrence touches. One that ends at midnight does not touch the next day.
+    /// The last day that an occurrence covers. An occurrence that ends at midnight does not cover the next day.
     fn last_touched(&self, start: WallTime) -> Day {
         let last = WallTime(start.0.saturating_add(self.secs.saturating_sub(1)));
         last.day().max(start.day())
@@ -205,7 +205,7 @@ fn moment(property: &IcsProperty<'_>) -> Result<IcsMoment, TextError> {
     IcsMoment::parse(property.value(), property.parameter("TZID"))
 }
 
-/// Reads a comma-separated list of moments.
+/// Parses a comma-separated list of dates or date-times.
 fn moments(property: &IcsProperty<'_>, list: &mut Vec<WithPosition<IcsMoment>>) -> Result<(), TextError> {
     if property.parameter("VALUE").is_some_and(|value| value.eq_ignore_ascii_case("PERIOD")) {
         return Err(unsupported(property, "VALUE=PERIOD"));
@@ -220,7 +220,7 @@ fn moments(property: &IcsProperty<'_>, list: &mut Vec<WithPosition<IcsMoment>>) 
     Ok(())
 }
 
-/// Reads a property that an event has at most once.
+/// Reads a property that an event may have at most once.
 fn once<T>(
     slot: &mut Option<WithPosition<T>>,
     name: &str,
@@ -240,7 +240,7 @@ fn unsupported(property: &IcsProperty<'_>, what: &str) -> TextError {
         .hint("list the days as events of their own, or in a file of dates")
 }
 
-/// How long an event lasts: a whole day when only its date is given, no time when only a time is.
+/// Duration of an event in seconds. Without DTEND and DURATION, a date lasts one day and a date-time no time.
 fn length(
     start: &IcsMoment,
     end: Option<WithPosition<IcsMoment>>,

@@ -1,20 +1,20 @@
-//! Lines of an iCalendar file: unfolding, and the split into name, parameters and value. A mistake
-//! has to point into the file, so a line remembers where its pieces came from.
+//! Lines of an iCalendar file: unfolding, and the split into name, parameters and value. A line keeps the file offsets
+//! of its pieces so that errors can point into the file.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::text::{TextError, shortened};
 
-/// A line with its continuations joined.
+/// A line with its continuation lines joined.
 #[derive(Debug)]
 pub(super) struct IcsLine<'a> {
     text: Cow<'a, str>,
-    /// Pieces: where each begins in `text`, and where in the file. The first begins at 0.
+    /// For each piece, its offset in `text` and its offset in the file. The first piece begins at 0.
     pieces: Vec<(usize, usize)>,
 }
 
-/// A line taken apart. Ranges are inside the line's text.
+/// A line split into its parts. Ranges are relative to the line's text.
 #[derive(Debug)]
 pub(super) struct IcsProperty<'a> {
     line: &'a IcsLine<'a>,
@@ -23,7 +23,7 @@ pub(super) struct IcsProperty<'a> {
     value_at: usize,
 }
 
-/// The lines of a file, unfolded; empty ones are left out.
+/// The unfolded lines of a file, without empty ones.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = IcsLine<'_>> {
     let body = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut at = text.len() - body.len();
@@ -51,12 +51,12 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = IcsLine<'_>> {
 }
 
 impl<'a> IcsLine<'a> {
-    /// The line's place in the file.
+    /// Byte range of the line in the file.
     pub(super) fn at(&self) -> Range<usize> {
         self.place(0..self.text.len())
     }
 
-    /// Takes the line apart.
+    /// Splits the line into name, parameters and value.
     pub(super) fn property(&'a self) -> Result<IcsProperty<'a>, TextError> {
         let text: &str = &self.text;
         let name_len = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).unwrap_or(text.len());
@@ -85,7 +85,7 @@ impl<'a> IcsLine<'a> {
         }
     }
 
-    /// Where a range of the joined text stands in the file.
+    /// Maps a range of the joined text to a range of the file.
     fn place(&self, range: Range<usize>) -> Range<usize> {
         let start = self.offset(range.start);
         // The end belongs to the piece of the last byte, not to the piece after it.
@@ -105,7 +105,7 @@ impl<'a> IcsProperty<'a> {
         self.name.eq_ignore_ascii_case(name)
     }
 
-    /// Its name in upper case, if it is one of those that matter.
+    /// Its name in upper case, if it is in `names`.
     pub(super) fn known(&self, names: &[&'static str]) -> Option<&'static str> {
         names.iter().copied().find(|name| self.is(name))
     }
@@ -114,29 +114,29 @@ impl<'a> IcsProperty<'a> {
         self.line.text[self.value_at..].trim_end()
     }
 
-    /// The parameter of that name, without quotes.
+    /// The value of a parameter, without quotes.
     pub(super) fn parameter(&self, name: &str) -> Option<&'a str> {
         self.parameters.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
     }
 
-    /// The place of the whole line in the file.
+    /// Byte range of the whole line in the file.
     pub(super) fn at(&self) -> Range<usize> {
         self.line.at()
     }
 
-    /// The place in the file of a part of the value.
+    /// Maps a range of the value to a range of the file.
     pub(super) fn place(&self, part: Range<usize>) -> Range<usize> {
         self.line.place(self.value_at + part.start..self.value_at + part.end)
     }
 
-    /// A mistake in the value, moved to its place in the file.
+    /// Moves an error in the value to its position in the file.
     pub(super) fn placed(&self, mut mistake: TextError) -> TextError {
         mistake.at = self.place(mistake.at);
         mistake
     }
 }
 
-/// Length of a parameter: up to the next `;` or `:` that does not stand in quotes.
+/// Length of a parameter: up to the next `;` or `:` outside quotes.
 fn parameter_len(text: &str) -> usize {
     let mut quoted = false;
     let end = text.bytes().position(|byte| {
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unfolds_and_takes_apart() {
+    fn unfolds_and_splits_lines() {
         let file = "\u{feff}DTSTART;VALUE=DATE;X=\"a:b;c\":2026\r\n 0101\r\n\r\nSUMMARY:é\n\t!\nEND";
         let lines: Vec<IcsLine<'_>> = lines(file).collect();
         assert_eq!(lines.len(), 3);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_none() {
+    fn malformed_lines_are_rejected() {
         for text in ["x", ":", ";a:b", "A;b", "A;b=\"c:d", "A B:c", "é:x"] {
             let line = lines(text).next().expect("one line");
             assert_eq!(line.property().expect_err(text).at, 0..text.len(), "{text}");

@@ -1,5 +1,5 @@
-//! iCalendar files (RFC 5545) as sets of days: holidays, freezes, on-call weeks. Only events count;
-//! time zones, alarms and everything else in such files is passed over.
+//! iCalendar files (RFC 5545) as sets of days: holidays, freezes, on-call weeks. Only events are read; time zones,
+//! alarms and all other components are ignored.
 
 mod event;
 mod lines;
@@ -19,13 +19,13 @@ use event::{EventOverride, IcsEvent, IcsEventDraft};
 use lines::{IcsLine, lines};
 use recur::{STEPS_MAX, StepBudget, TooManySteps};
 
-/// Components inside each other; a calendar with an event with an alarm is three.
+/// Nesting limit of components. A calendar with an event with an alarm has depth three.
 const DEPTH_MAX: usize = 16;
 
-/// Steps that one replaced occurrence counts for: its time may have to be brought to another zone.
+/// Steps that one replaced occurrence costs: its time may need conversion to another zone.
 const REPLACEMENT_STEPS: u64 = 20;
 
-/// Reads an iCalendar file.
+/// Parses an iCalendar file. Returns all errors of the file, up to a limit.
 pub(super) fn read(text: &str) -> Result<Calendar, Vec<TextError>> {
     check_len(text)?;
     let mut file = IcsFile::default();
@@ -39,18 +39,18 @@ pub(super) fn read(text: &str) -> Result<Calendar, Vec<TextError>> {
 
 #[derive(Default)]
 struct IcsFile {
-    /// Components that have begun and not ended, with the place of their BEGIN.
+    /// Components that have begun and not ended, with the byte range of their BEGIN.
     open: Vec<(String, Range<usize>)>,
-    /// What has been read of the event that is open.
+    /// The properties of the current event.
     draft: IcsEventDraft,
-    /// Whether any component was there at all.
+    /// Whether the file contains any component.
     begun: bool,
     events: Vec<IcsEvent>,
     replacements: Vec<EventOverride>,
     mistakes: CalendarMistakes,
 }
 
-/// The file cannot be read any further.
+/// Parsing cannot continue after this error.
 struct IcsUnreadable;
 
 impl IcsFile {
@@ -60,7 +60,7 @@ impl IcsFile {
             Ok(property) => property,
             Err(_) if self.open.is_empty() => return self.not_a_calendar(line),
             Err(mistake) => {
-                // Outside events a broken line can do no harm.
+                // A malformed line outside events does not affect the calendar.
                 if in_event {
                     self.draft.mistake(mistake);
                 }
@@ -106,7 +106,7 @@ impl IcsFile {
             }
             Some((open, begin)) => {
                 self.open.push((open.clone(), begin));
-                let message = format!("END:{} ends nothing, END:{} was expected", shortened(name), shortened(&open));
+                let message = format!("unexpected END:{}, expected END:{}", shortened(name), shortened(&open));
                 self.broken(line.at(), message)
             }
             None => self.not_a_calendar(line),
@@ -117,10 +117,10 @@ impl IcsFile {
         self.broken(line.at(), "expected BEGIN:VCALENDAR, as an iCalendar file begins".to_owned())
     }
 
-    /// Reports a mistake after which the rest of the file cannot be understood.
+    /// Reports an error after which the rest of the file cannot be parsed.
     fn broken(&mut self, at: Range<usize>, message: String) -> Result<(), IcsUnreadable> {
         self.mistakes.push(TextError::new(at, message));
-        // What is still open is not a mistake of its own then.
+        // Components that are still open are not reported as a second error.
         self.open.clear();
         Err(IcsUnreadable)
     }
@@ -144,7 +144,7 @@ impl IcsFile {
             match expand(event, others, &mut days, &mut steps, &mut self.mistakes) {
                 Ok(until) => last = last.max(until),
                 Err(TooManySteps) => {
-                    let message = format!("the rules up to here take more than {STEPS_MAX} steps to work out");
+                    let message = format!("the rules up to here take more than {STEPS_MAX} steps to expand");
                     self.mistakes.push(TextError::new(event.at.clone(), message).hint("split the file"));
                     break;
                 }
@@ -155,7 +155,7 @@ impl IcsFile {
     }
 }
 
-/// Adds the days of an event, without the occurrences that others replace. Answers with the last day.
+/// Adds the days of an event, except occurrences that other events replace. Returns the last day.
 fn expand(
     event: &mut IcsEvent,
     others: &[EventOverride],
@@ -180,7 +180,7 @@ mod tests {
 
     use super::*;
 
-    /// A file with these lines in one event each.
+    /// A file with one event per entry, each with the given lines.
     fn file(events: &[&str]) -> String {
         let event = |lines: &&str| format!("BEGIN:VEVENT\r\n{}\r\nEND:VEVENT\r\n", lines.replace('\n', "\r\n"));
         let events: String = events.iter().map(event).collect();
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn events_replace_occurrences_of_others() {
+    fn events_replace_occurrences_of_other_events() {
         let weekly = "UID:a\nDTSTART:20260105\nRRULE:FREQ=WEEKLY;COUNT=3";
         let moved = "UID:a\nRECURRENCE-ID:20260112\nDTSTART:20260113";
         let same_day = "UID:a\nRECURRENCE-ID:20260112\nDTSTART:20260112";
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn other_components_are_passed_over() {
+    fn other_components_are_ignored() {
         let zone = "BEGIN:VTIMEZONE\nBEGIN:STANDARD\nDTSTART:x\nRRULE:FREQ=SECONDLY\nEND:STANDARD\nEND:VTIMEZONE\n";
         let todo = "BEGIN:VTODO\nDTSTART:20260909\nBEGIN:VEVENT\nDTSTART:x\nEND:VEVENT\nEND:VTODO\n";
         let text = format!("begin:vcalendar\n{zone}{todo}begin:vevent\ndtstart:20260101\nend:vevent\nEND:VCALENDAR\n");
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn says_how_far_it_goes() {
+    fn known_until_is_the_last_event_day() {
         let once = "DTSTART:20260101\nDTEND:20260104";
         for (events, known_until) in [
             (vec![], None),
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn reports_errors_in_events() {
         for (event, place, message) in [
             ("SUMMARY:x", "BEGIN:VEVENT", "no DTSTART"),
             ("DTSTART:2026", "2026", "`2026` is not a date"),
@@ -307,7 +307,7 @@ mod tests {
             ("DTSTART:20260101\nDTEND:20251231", "20251231", "ends before it begins"),
             ("DTSTART:20260101\nDTEND:20260101T100000", "20260101T100000", "both be dates"),
             ("DTSTART:20260101\nDURATION:PT1H", "PT1H", "lasts whole days"),
-            ("DTSTART:20260101\nDURATION:-P1D", "-P1D", "less than no time"),
+            ("DTSTART:20260101\nDURATION:-P1D", "-P1D", "cannot be negative"),
             ("DTSTART:20260101\nDTEND:20260102\nDURATION:P1D", "P1D", "both DTEND and DURATION"),
             ("DTSTART:20260101\nRRULE:FREQ=MONTHLY;BYSETPOS=1", "BYSETPOS=1", "BYSETPOS is not supported"),
             ("DTSTART:20260101\nRRULE:FREQ=DAILY\nRRULE:FREQ=DAILY", "RRULE:FREQ=DAILY\r\nEND", "RRULE twice"),
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong_with_the_file() {
+    fn reports_errors_in_the_file_structure() {
         for (text, at, message) in [
             ("", 0..0, "found an empty file"),
             ("\r\n \n", 0..0, "found an empty file"),
@@ -348,7 +348,7 @@ mod tests {
             ("\nBEGIN:VEVENT", 1..13, "expected BEGIN:VCALENDAR"),
             ("BEGIN:VCALENDAR", 0..15, "VCALENDAR never ends (the file may have been cut off)"),
             ("BEGIN:VCALENDAR\nBEGIN:VEVENT\n", 16..28, "VEVENT never ends"),
-            ("BEGIN:VCALENDAR\nBEGIN:VEVENT\nEND:VCALENDAR", 29..42, "END:VCALENDAR ends nothing, END:VEVENT"),
+            ("BEGIN:VCALENDAR\nBEGIN:VEVENT\nEND:VCALENDAR", 29..42, "unexpected END:VCALENDAR, expected END:VEVENT"),
             ("BEGIN:VCALENDAR\nEND:VCALENDAR\nEND:VCALENDAR", 30..43, "expected BEGIN:VCALENDAR"),
         ] {
             let found = Calendar::from_ics(text).expect_err(text);
@@ -359,14 +359,14 @@ mod tests {
     }
 
     #[test]
-    fn limits() {
+    fn depth_errors_steps_and_file_size_are_limited() {
         let deep = format!("BEGIN:VCALENDAR\n{}", "BEGIN:X\n".repeat(10_000));
         assert!(Calendar::from_ics(&deep).expect_err("too deep")[0].message.contains("at most 16 deep"));
         assert_eq!(Calendar::from_ics(&file(&["DTSTART:x"; 300])).expect_err("garbage").len(), 100);
         let endless = file(&["DTSTART:00000101\nRRULE:FREQ=DAILY"; 1_000]);
         let found = Calendar::from_ics(&endless).expect_err("too much work");
         assert_eq!(found.len(), 1);
-        assert!(found[0].message.contains("steps to work out"), "{}", found[0]);
+        assert!(found[0].message.contains("steps to expand"), "{}", found[0]);
         assert!(Calendar::from_ics(&"x".repeat(5 << 20)).expect_err("too long")[0].message.contains("at most 4 MiB"));
         let parts = file(&[&format!("DTSTART:20260101\nRRULE:{}", "x;".repeat(100_000))]);
         assert_eq!(Calendar::from_ics(&parts).expect_err("garbage").len(), 100);
@@ -382,7 +382,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_file_is_read_or_refused(lines in prop::collection::vec(any_line(), 0..12), framed in any::<bool>()) {
+        fn arbitrary_text_never_panics(lines in prop::collection::vec(any_line(), 0..12), framed in any::<bool>()) {
             let lines = lines.join("\n");
             let text = if framed { file(&[&lines]) } else { lines };
             if let Err(mistakes) = Calendar::from_ics(&text) {

@@ -1,5 +1,5 @@
-//! From a recurrence rule to days. Each part of a rule is a question about one day, so the walk
-//! goes over months and asks; months that cannot match are passed over as a whole.
+//! Expands a recurrence rule to days. Each part of a rule is a predicate on a day. The search goes month by month and
+//! skips months that cannot match.
 
 use super::super::bitmap::LAST_DAY;
 use super::rule::{RecurrenceFrequency, RecurrenceRule};
@@ -8,13 +8,13 @@ use crate::civil::{Day, Ymd, month_len};
 /// Steps that may be taken for one file: enough for a thousand daily rules over a century.
 pub(super) const STEPS_MAX: u64 = 50_000_000;
 
-/// What is left of `STEPS_MAX`.
+/// What remains of `STEPS_MAX`.
 #[derive(Debug)]
 pub(super) struct StepBudget {
     left: u64,
 }
 
-/// The file asks for more work than it may.
+/// The file exceeds `STEPS_MAX`.
 #[derive(Debug)]
 pub(super) struct TooManySteps;
 
@@ -29,8 +29,8 @@ impl StepBudget {
     }
 }
 
-/// Calls `found` with each day of the rule in order, from `start` to `last`. The start is the first
-/// of them whether the rule matches it or not, as RFC 5545 has it.
+/// Calls `found` with each day of the rule in order, from `start` to `last`. As RFC 5545 requires, the start is always
+/// the first occurrence, even if the rule does not match it.
 pub(super) fn expand(
     rule: &RecurrenceRule,
     start: Day,
@@ -67,7 +67,7 @@ pub(super) fn expand(
     }
 }
 
-/// A rule with what it takes from its start: the parts that it leaves open.
+/// A rule completed with the values that it leaves open and takes from its start.
 struct RuleExpansion<'a> {
     rule: &'a RecurrenceRule,
     start: Day,
@@ -144,7 +144,7 @@ impl<'a> RuleExpansion<'a> {
         if self.weekdays >> weekday & 1 == 1 {
             return true;
         }
-        // A number counts within the month when the rule speaks of months, else within the year.
+        // In a monthly rule, numbers count within the month; otherwise within the year.
         let (position, position_from_end) = if self.rule.freq == RecurrenceFrequency::Monthly || self.rule.months != 0 {
             (of_month, from_end)
         } else {
@@ -157,7 +157,7 @@ impl<'a> RuleExpansion<'a> {
         (nth | nth_from_end) & 1 == 1
     }
 
-    /// Number of the week that a day is in, counted from some week long ago.
+    /// Week number of a day, counted from an arbitrary week before 1970.
     fn week(&self, day: Day) -> i32 {
         // Day 0 is a Thursday, four days into a week that begins on Sunday.
         (day.0 + 4 - self.rule.week_start.cast_signed()).div_euclid(7)
@@ -190,7 +190,7 @@ mod tests {
         text
     }
 
-    /// Compares the days of rules. Those of a rule without end are given up to a `…`.
+    /// Compares the days of rules. The days of an endless rule are compared up to a `…`.
     fn check(table: &[(&str, &str, &str)]) {
         for (start, rule, expected) in table {
             let days = days(start, rule);
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_bounded() {
+    fn expansion_stops_at_the_step_limit() {
         let rule = RecurrenceRule::parse("FREQ=DAILY").expect("a rule");
         let mut steps = StepBudget::new();
         let start = Day::from_ymd(0, 1, 1);

@@ -1,11 +1,11 @@
-//! Recurrence rules as text (RRULE). Parts that would need more than days, or that are rare enough
-//! not to be done, are mistakes: a rule is followed exactly or not at all.
+//! Recurrence rules as text (RRULE). Parts that need more than whole days, and parts that are not implemented, are
+//! errors: a rule is followed exactly or rejected.
 
 use super::super::mistakes::CalendarMistakes;
 use super::value::IcsMoment;
 use crate::text::{TextError, did_you_mean, shortened};
 
-/// How often.
+/// The FREQ part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RecurrenceFrequency {
     Daily,
@@ -116,7 +116,7 @@ impl RuleParser {
         };
         let name = PARTS[index];
         if self.seen >> index & 1 == 1 {
-            return Err(TextError::new(0..part.len(), format!("{name} stands in this rule twice")));
+            return Err(TextError::new(0..part.len(), format!("duplicate {name} in this rule")));
         }
         self.seen |= 1 << index;
         let read = match name {
@@ -132,7 +132,7 @@ impl RuleParser {
         read.map_err(|mistake| mistake.shifted(name.len() + 1))
     }
 
-    /// Reads the parts of a list; the first mistake ends it.
+    /// Parses the elements of a list and stops at the first error.
     fn each(&mut self, list: &str, read: fn(&mut Self, &str) -> Result<(), TextError>) -> Result<(), TextError> {
         let mut at = 0;
         for item in list.split(',') {
@@ -175,7 +175,7 @@ impl RuleParser {
         Ok(())
     }
 
-    /// Checks what concerns the rule as a whole.
+    /// Checks the rule as a whole.
     fn finish(mut self, text: &str) -> Result<RecurrenceRule, Vec<TextError>> {
         let mut wrong = |message: &str, hint: &str| {
             self.mistakes.push(TextError::new(0..text.len(), message).hint(hint));
@@ -183,7 +183,7 @@ impl RuleParser {
         match self.freq {
             Some(freq) => self.rule.freq = freq,
             None if self.seen & 1 == 0 => wrong("this rule has no FREQ", "FREQ is DAILY, WEEKLY, MONTHLY or YEARLY"),
-            // A FREQ that could not be read has been reported.
+            // The invalid FREQ has already been reported.
             None => {}
         }
         if self.rule.count.is_some() && self.rule.until.is_some() {
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn says_what_is_wrong() {
+    fn reports_errors_with_positions() {
         for (text, mistakes) in [
             ("", vec![(0..0, "no FREQ")]),
             ("COUNT=2", vec![(0..7, "no FREQ")]),
@@ -267,7 +267,7 @@ mod tests {
             ("FREQ=DAILY;COUNT=+5", vec![(17..19, "at least 1 for COUNT")]),
             ("FREQ=DAILY;COUNT=9999999999", vec![(17..27, "at least 1 for COUNT")]),
             ("FREQ=DAILY;COUNT=2;UNTIL=20260101", vec![(0..33, "both COUNT and UNTIL")]),
-            ("FREQ=DAILY;FREQ=DAILY", vec![(11..21, "FREQ stands in this rule twice")]),
+            ("FREQ=DAILY;FREQ=DAILY", vec![(11..21, "duplicate FREQ in this rule")]),
             ("FREQ=DAILY;UNTIL=tomorrow", vec![(17..25, "`tomorrow` is not a date")]),
             ("FREQ=YEARLY;BYMONTH=1,13", vec![(22..24, "a month from 1 to 12")]),
             ("FREQ=MONTHLY;BYMONTHDAY=0", vec![(24..25, "a day of the month")]),

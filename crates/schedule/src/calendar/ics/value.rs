@@ -8,38 +8,37 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 use crate::civil::{DAY_SECS, Day, WallTime, month_len};
 use crate::text::{TextError, shortened};
 
-/// No name of a zone is longer, in bytes.
+/// Maximum length of a zone name in bytes.
 const ZONE_NAME_MAX: usize = 128;
 
-/// What a date or time is written in.
+/// The reference frame of a date or date-time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TimeFrame {
     /// A whole day.
     Date,
-    /// A time on whatever wall the reader looks at.
+    /// Local time in whatever zone the reader is in.
     Floating,
-    /// UTC.
     Utc,
-    /// A time on the wall of a zone, by the name that the file gives it.
+    /// Local time in a zone, named as in the file.
     Zone(String),
 }
 
 /// A date or a date-time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct IcsMoment {
-    /// As written; midnight of a date.
+    /// Local time as written; midnight for a date.
     pub(super) local: WallTime,
     pub(super) frame: TimeFrame,
 }
 
-/// Something read from the file, with its place there.
+/// A value with its byte range in the file.
 #[derive(Debug, Clone)]
 pub(super) struct WithPosition<T> {
     pub(super) value: T,
     pub(super) at: Range<usize>,
 }
 
-/// A length of time.
+/// An iCalendar duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct IcsDuration {
     pub(super) secs: i64,
@@ -75,7 +74,7 @@ impl IcsMoment {
         if hour > 23 || minute > 59 || second > 60 {
             return Err(wrong());
         }
-        // A leap second counts as the second before it.
+        // A leap second is treated as the second before it.
         let secs = hour * 3600 + minute * 60 + second.min(59);
         let frame = match zone {
             _ if utc => TimeFrame::Utc,
@@ -89,8 +88,8 @@ impl IcsMoment {
         Ok(Self { local: WallTime(midnight.0 + i64::from(secs)), frame })
     }
 
-    /// What the wall of another frame shows at this moment; the unknown zone when there is one in the
-    /// way. Dates and floating times are the same on every wall.
+    /// This moment as local time of another frame. Returns the zone's name if it is unknown. Dates and floating times
+    /// are the same in every frame.
     pub(super) fn on_wall_of(&self, frame: &TimeFrame) -> Result<WallTime, String> {
         if self.frame == *frame {
             return Ok(self.local);
@@ -122,7 +121,7 @@ impl IcsDuration {
                 .hint("such as P1D, P2W or PT8H30M")
         };
         if text.starts_with('-') {
-            return Err(TextError::new(0..text.len(), "an event cannot last less than no time"));
+            return Err(TextError::new(0..text.len(), "a duration cannot be negative"));
         }
         let mut rest = text.strip_prefix('+').unwrap_or(text).strip_prefix('P').ok_or_else(wrong)?;
         let mut duration = Self { secs: 0, whole_days: true };
@@ -150,20 +149,19 @@ impl IcsDuration {
     }
 }
 
-/// The zone of that name, from the data inside the binary: which day an exception falls on must not
-/// depend on the machine.
+/// Looks a zone up in the data compiled into the binary, so that the result does not depend on the machine.
 fn zone(name: &str) -> Option<TimeZone> {
     TimeZoneDatabase::bundled().get(name).ok()
 }
 
-/// An instant near the given one that a zone can be asked about. Files write the end of the year 9999
-/// for a rule without end, where the offset does not matter any more.
+/// The instant clamped to what a zone lookup supports. Files use the year 9999 for rules without end, where the offset
+/// is irrelevant.
 fn instant(secs: i64) -> Timestamp {
     let (first, last) = (Timestamp::MIN.as_second() + 2 * DAY_SECS, Timestamp::MAX.as_second() - 2 * DAY_SECS);
     Timestamp::from_second(secs.clamp(first, last)).expect("clamped to what an instant can be")
 }
 
-/// Numbers of fixed length that fill the whole text.
+/// Splits a text into numbers of fixed lengths that together cover all of it.
 fn digits<const N: usize>(text: &str, lens: [usize; N]) -> Option<[u32; N]> {
     if text.len() != lens.iter().sum::<usize>() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -182,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments() {
+    fn dates_and_times_are_parsed() {
         for (text, zone, expected) in [
             ("20260329", None, Some("2026-03-29T00:00 Date")),
             ("20240229T235960", None, Some("2024-02-29T23:59:59 Floating")),
@@ -203,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_on_other_walls() {
+    fn moments_convert_between_zones() {
         let new_york = TimeFrame::Zone("America/New_York".into());
         for (text, zone, frame, expected) in [
             ("20260102T030000Z", None, &new_york, Ok("2026-01-01T22:00")),
@@ -224,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn durations() {
+    fn durations_are_parsed() {
         for (text, expected) in [
             ("P1D", Some((86_400, true))),
             ("P2W", Some((1_209_600, true))),

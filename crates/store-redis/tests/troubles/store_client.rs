@@ -16,13 +16,13 @@ use cronhold_store_redis::testing::until;
 use cronhold_store_redis::{Options, RedisStore, RedisUrl};
 
 /// A store with a writer of its own, as a separate process would have.
-pub(crate) struct Hand {
+pub(crate) struct StoreClient {
     pub(crate) store: RedisStore,
     writer: u32,
     units: u64,
 }
 
-impl Hand {
+impl StoreClient {
     pub(crate) fn new(url: &str) -> Self {
         Self::with_memory(url, None).expect("a writer enrolls")
     }
