@@ -166,7 +166,7 @@ impl Visit for FieldWriter {
     }
 }
 
-/// Nothing in a message can begin a line of its own or change the colour of a terminal.
+/// Escapes control characters, so that a message cannot start a new line or change the colours of a terminal.
 fn push_printable(to: &mut String, text: &str) {
     for sign in text.trim_end().chars() {
         if sign.is_control() { to.extend(sign.escape_default()) } else { to.push(sign) }

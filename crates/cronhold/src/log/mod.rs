@@ -104,7 +104,7 @@ impl Log {
         self.0.args.clone()
     }
 
-    /// Waits until the node has recovered what is stored.
+    /// Waits until the node has recovered its state from the store.
     pub async fn ready(&self) {
         self.0.ready.ready().await;
     }

@@ -69,7 +69,7 @@ fn what_is_no_store_for_commands() {
     let ca = tls.ca().expect("it has certificates");
     let encrypted = tls.url();
     for (url, code, says) in [
-        ("sqlite:a.db".to_owned(), 2, "an SQLite store is worked on by its daemon alone"),
+        ("sqlite:a.db".to_owned(), 2, "only its daemon can use an SQLite store"),
         ("postgres://a".to_owned(), 2, "this build has no store of the kind `postgres`"),
         (format!("redis://127.0.0.1:{port}?namespcae=x"), 2, "did you mean"),
         (format!("redis://127.0.0.1:{port}/99"), 1, "DB index is out of range"),
