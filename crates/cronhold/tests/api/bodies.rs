@@ -5,7 +5,7 @@ use super::place::Place;
 const LONG: usize = 1024 * 1024;
 
 #[test]
-fn that_cannot_be_read_are_refused() {
+fn unreadable_bodies_are_refused() {
     let place = Place::new("bodies");
     let daemon = place.up();
     let ask = |path: &str, kind: &str, body: &str| daemon.ask(&format!("{path}\nContent-Type: {kind}\n\n{body}"));
@@ -53,7 +53,7 @@ fn that_cannot_be_read_are_refused() {
 }
 
 #[test]
-fn that_are_too_long_are_refused() {
+fn oversized_bodies_are_refused() {
     let place = Place::new("bodies-long");
     let daemon = place.up();
     let token = &daemon.token;

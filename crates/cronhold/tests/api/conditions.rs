@@ -7,7 +7,7 @@ const JOB: &str = r#"{"program": {"noop": true}, "schedule": "triggered"}"#;
 const OTHER: &str = r#"{"program": {"noop": true}, "schedule": "triggered", "description": "other"}"#;
 
 #[test]
-fn a_job_is_changed_only_if_it_is_as_it_was_seen() {
+fn if_match_protects_a_changed_job() {
     let place = Place::new("etag");
     let daemon = place.up();
     let put = |condition: &str, body: &str| {
@@ -47,7 +47,7 @@ fn a_job_is_changed_only_if_it_is_as_it_was_seen() {
 }
 
 #[test]
-fn a_run_that_is_asked_for_twice_is_one() {
+fn repeated_idempotency_key_returns_the_same_run() {
     let place = Place::new("idempotency");
     place.put_file("a", IDLE);
     let daemon = place.up();

@@ -7,7 +7,7 @@ use super::wire::Wire;
 const MANY: usize = 600;
 
 #[test]
-fn of_an_older_kind_are_answered() {
+fn http_1_0_requests_are_answered() {
     let place = Place::new("http-1-0");
     let daemon = place.up();
     let mut wire = daemon.wire();
@@ -23,7 +23,7 @@ fn of_an_older_kind_are_answered() {
 
 /// Who holds connections and says nothing cannot shut others out for good, and the node goes on meanwhile.
 #[test]
-fn that_are_too_many_make_others_wait() {
+fn idle_connections_do_not_block_others_for_good() {
     let place = Place::new("connections");
     let daemon = place.up();
     let idle: Vec<Wire> = (0..MANY).map(|_| daemon.wire()).collect();

@@ -21,7 +21,7 @@ fn enter(daemon: &Daemon) -> String {
 }
 
 #[test]
-fn without_the_token_nothing_is_told() {
+fn requests_without_the_token_are_refused() {
     let place = Place::new("entry");
     let daemon = place.up();
     for file in ["data/token", "data/address"] {
@@ -64,7 +64,7 @@ fn without_the_token_nothing_is_told() {
 }
 
 #[test]
-fn a_browser_comes_in_by_a_link_and_only_our_page_asks_with_its_cookie() {
+fn session_cookie_is_accepted_only_from_our_page() {
     let place = Place::new("entry-link");
     let daemon = place.up();
     let session = enter(&daemon);
@@ -96,7 +96,7 @@ fn a_browser_comes_in_by_a_link_and_only_our_page_asks_with_its_cookie() {
 }
 
 #[test]
-fn a_new_token_ends_everything_that_was() {
+fn renewed_token_invalidates_sessions_and_links() {
     let place = Place::new("entry-renewal");
     let daemon = place.up();
     let session = enter(&daemon);

@@ -67,7 +67,7 @@ impl Listener {
 }
 
 #[test]
-fn tells_what_happens() {
+fn feed_sends_changes_of_jobs_runs_and_pauses() {
     let place = Place::new("feed");
     let daemon = place.up();
     let mut all = Listener::new(&daemon, "", None);
@@ -101,7 +101,7 @@ fn tells_what_happens() {
 
 /// Someone whose connection breaks again and again sees each step of each run once.
 #[test]
-fn goes_on_where_it_was_broken_off() {
+fn feed_resumes_after_the_last_event_id() {
     const RUNS: usize = 20;
     let place = Place::new("feed-resume");
     place.put_file("a", IDLE);
@@ -137,7 +137,7 @@ fn goes_on_where_it_was_broken_off() {
 
 /// The next daemon does not know what the one before it has told, and says so.
 #[test]
-fn is_reset_by_a_restart() {
+fn restart_resets_the_feed() {
     let place = Place::new("feed-reset");
     place.put_file("a", IDLE);
     let daemon = place.up();

@@ -3,7 +3,7 @@
 use super::place::Place;
 
 #[test]
-fn is_refused_and_forgotten() {
+fn malformed_requests_are_refused() {
     let place = Place::new("garbage");
     let daemon = place.up();
     let address = &daemon.address;
@@ -54,7 +54,7 @@ fn is_refused_and_forgotten() {
 
 /// What follows a good request on the same connection does not change its answer, and is no second request.
 #[test]
-fn behind_a_good_request_ends_the_connection() {
+fn garbage_after_a_request_closes_the_connection() {
     let place = Place::new("pipeline");
     let daemon = place.up();
     let get = daemon.http("GET /health");

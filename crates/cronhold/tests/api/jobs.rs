@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::place::{IDLE, Place};
 
 #[test]
-fn are_put_shown_listed_and_removed() {
+fn jobs_are_put_shown_listed_and_removed() {
     let place = Place::new("jobs");
     let daemon = place.up();
     let job =
@@ -62,7 +62,7 @@ fn ids(list: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn with_mistakes_are_refused_with_the_place() {
+fn invalid_jobs_are_refused_with_line_and_column() {
     let place = Place::new("jobs-mistakes");
     place.put_file("file", IDLE);
     place.put_file("broken", "progam: x\n");
@@ -85,7 +85,7 @@ fn with_mistakes_are_refused_with_the_place() {
 }
 
 #[test]
-fn are_paused_and_go_on() {
+fn jobs_are_paused_and_resumed() {
     let place = Place::new("jobs-pauses");
     place.put_file("a", IDLE);
     let daemon = place.up();

@@ -23,7 +23,7 @@ fn operate(daemon: &Daemon, id: &str, what: &str, body: &str) -> Value {
 }
 
 #[test]
-fn programs_are_ended() {
+fn stop_kill_and_signal_end_programs() {
     let place = Place::new("operations");
     place.put_file("endless", ENDLESS);
     let daemon = place.up();
@@ -54,7 +54,7 @@ fn programs_are_ended() {
 }
 
 #[test]
-fn runs_that_wait_are_started_and_skipped_and_finished_ones_made_again() {
+fn waiting_runs_start_or_skip_and_finished_runs_rerun() {
     let place = Place::new("operations-waiting");
     place.put_file("a", IDLE);
     let daemon = place.up();

@@ -3,7 +3,7 @@
 use super::place::Place;
 
 #[test]
-fn other_pages_and_other_names_are_refused() {
+fn foreign_origins_and_hosts_are_refused() {
     let place = Place::new("origins");
     let daemon = place.up();
     let address = &daemon.address;

@@ -5,7 +5,7 @@ use std::fs;
 use super::place::Place;
 
 #[test]
-fn is_sent_whole_and_in_ranges() {
+fn output_is_sent_whole_and_in_ranges() {
     let place = Place::new("output");
     place.put_file("say", "program: [printf, 'hello\\000 world']\nschedule: triggered\n");
     let daemon = place.up();
@@ -50,7 +50,7 @@ fn is_sent_whole_and_in_ranges() {
 
 /// Whoever follows is sent what is written as it is written, and no more than that when it ends.
 #[test]
-fn is_followed_until_the_run_ends() {
+fn output_is_followed_until_the_run_ends() {
     let place = Place::new("output-follow");
     let (one, two) = (place.path("one"), place.path("two"));
     let wait = |file: &std::path::Path| format!("until [ -e {} ]; do sleep 0.02; done", file.display());

@@ -5,7 +5,7 @@ use std::fs;
 use super::place::{IDLE, Place};
 
 #[test]
-fn tricks_lead_nowhere() {
+fn malicious_paths_are_refused() {
     let place = Place::new("paths");
     place.put_file("a", IDLE);
     let daemon = place.up();
@@ -77,7 +77,7 @@ fn tricks_lead_nowhere() {
 }
 
 #[test]
-fn other_methods_are_refused() {
+fn unsupported_methods_are_refused() {
     let place = Place::new("methods");
     place.put_file("a", IDLE);
     let daemon = place.up();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::place::{Daemon, IDLE, Place};
 
 #[test]
-fn when_and_why() {
+fn next_why_backfill_and_holes_are_answered() {
     let place = Place::new("questions");
     place.put_file("daily", "program: {noop: true}\nschedule: {daily: '12:00'}\n");
     let daemon = place.up();
@@ -42,7 +42,7 @@ fn when_and_why() {
 }
 
 #[test]
-fn how_it_is_doing() {
+fn nodes_health_metrics_and_openapi_are_served() {
     let place = Place::new("health");
     place.put_file("a", IDLE);
     let daemon = place.up();
@@ -77,7 +77,7 @@ fn how_it_is_doing() {
 }
 
 #[test]
-fn job_files_are_read_anew() {
+fn reload_applies_job_files() {
     let place = Place::new("reload");
     place.put_file("a", IDLE);
     let daemon = place.up();
@@ -89,7 +89,7 @@ fn job_files_are_read_anew() {
 }
 
 #[test]
-fn events_of_cronken_are_understood() {
+fn control_accepts_events_of_cronken() {
     let place = Place::new("control");
     place.put_file("a", IDLE);
     let daemon = place.up();

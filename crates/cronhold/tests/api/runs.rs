@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::place::{IDLE, Place};
 
 #[test]
-fn are_made_and_told() {
+fn runs_are_created_and_shown() {
     let place = Place::new("runs");
     place.put_file("greet", "program: [echo, 'hello {{ who }}']\nparams: {who: {default: you}}\nschedule: triggered\n");
     place.put_file("fail", "program: [sh, -c, 'echo no >&2; exit 7']\nschedule: triggered\n");
@@ -39,7 +39,7 @@ fn are_made_and_told() {
 }
 
 #[test]
-fn are_listed_in_pages() {
+fn runs_are_listed_in_pages() {
     let place = Place::new("runs-pages");
     place.put_file("a", IDLE);
     place.put_file("b", IDLE);

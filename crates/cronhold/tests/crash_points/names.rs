@@ -49,7 +49,7 @@ fn block_on<T>(story: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn a_name_is_taken() {
+fn duplicate_node_name_is_refused_unless_forced() {
     block_on(async {
         let store = MemoryStore::new(Arc::new(clock::now));
         let (first, _first, is_first_ready) = node(&store, 1, false);
@@ -72,7 +72,7 @@ fn a_name_is_taken() {
 }
 
 #[test]
-fn a_later_life_takes_over() {
+fn restarted_node_replaces_its_predecessor() {
     block_on(async {
         let store = MemoryStore::new(Arc::new(clock::now));
         let (first, _first, is_first_ready) = node(&store, 1, false);

@@ -75,7 +75,7 @@ points! {
     /// A claim is durable and the node has not heard so: its program is not started by anybody who cannot know.
     #[test] fn claim_durable: "daemon-claim-durable" => ARun(START_UNKNOWN);
     /// A claim was heard of and nothing was done: as before.
-    #[test] fn claim_heard: "daemon-claim-heard" => ARun(START_UNKNOWN);
+    #[test] fn claim_acknowledged: "daemon-claim-heard" => ARun(START_UNKNOWN);
     /// A launch is about to be handed to the keeper's client: as before.
     #[test] fn launch_not_handed_over: "daemon-before-launch" => ARun(START_UNKNOWN);
     /// A launch was handed to the keeper's client, which may have sent it.
@@ -83,13 +83,13 @@ points! {
     /// A launch was sent. A keeper that reads it together with the end of the line leaves it.
     #[test] fn launch_sent: "daemon-after-launch" => PerhapsARun(START_UNKNOWN);
     /// The keeper said that a program runs, and nobody took it: the keeper tells the next daemon as well.
-    #[test] fn start_not_taken: "daemon-before-running" => Nothing;
+    #[test] fn start_not_recorded: "daemon-before-running" => Nothing;
     /// The report of a start is decided and not sent: as before.
     #[test] fn start_decided: "daemon-start-decided" => Nothing;
     /// The report of a start is durable: the next daemon takes the program up.
     #[test] fn start_durable: "daemon-start-durable" => Nothing;
     /// The keeper said how a program ended, and nobody took it: the keeper tells the next daemon as well.
-    #[test] fn end_not_taken: "daemon-before-report" => Nothing;
+    #[test] fn end_not_recorded: "daemon-before-report" => Nothing;
     /// The output is stored and the end is not: what is stored twice is stored once.
     #[test] fn output_stored: "daemon-after-output" => Nothing;
     /// The report of an end is decided and not sent: as if it had not been taken.
@@ -97,9 +97,9 @@ points! {
     /// The report of an end is durable and the node has not heard so: the run is over, and its lock is free.
     #[test] fn end_durable: "daemon-end-durable" => Nothing;
     /// The report of an end was heard of, and whoever waits for the lock was not woken: as before.
-    #[test] fn end_heard: "daemon-end-heard" => Nothing;
+    #[test] fn end_acknowledged: "daemon-end-heard" => Nothing;
     /// The keeper is about to be told to forget a run: the next daemon tells it.
-    #[test] fn keeper_not_told_to_forget: "daemon-before-forget" => Nothing;
+    #[test] fn forget_not_sent: "daemon-before-forget" => Nothing;
     /// The keeper has a launch and has not written it down: the daemon asks the next keeper.
     #[test] fn intent_not_written: "keeper-before-intent" => Nothing;
     /// The launch is written down and the program is not begun: nobody can tell, so it is not begun again.
@@ -113,9 +113,9 @@ points! {
     /// The exit is written down and the daemon was not told: the next keeper tells it.
     #[test] fn exit_written: "keeper-after-exit-written" => Nothing;
     /// The daemon has stored the end and the keeper has not forgotten it: the next one is told again.
-    #[test] fn not_forgotten: "keeper-before-forget" => Nothing;
+    #[test] fn forget_not_written: "keeper-before-forget" => Nothing;
     /// What is to become a program with limits has its orders: it was no program yet.
-    #[test] fn stage_told: "stage-told" => ARun(STAGE_KILLED);
+    #[test] fn stage_received_its_request: "stage-told" => ARun(STAGE_KILLED);
     /// What is to become a program with limits has said that it is ready: it was no program yet.
     #[test] fn stage_prepared: "stage-prepared" => ARun(STAGE_KILLED);
 }

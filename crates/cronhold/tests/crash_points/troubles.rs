@@ -37,7 +37,7 @@ fn successes(stored: &Stored) -> usize {
 
 /// Programs go on meanwhile and are taken up; what was due meanwhile is late.
 #[test]
-fn a_daemon_that_stands_still() {
+fn suspended_daemon_continues_without_loss() {
     let place = place("stands-still", Workload::Locked);
     let daemon = place.start(None);
     place.wait_until_ready(&daemon);
@@ -54,7 +54,7 @@ fn a_daemon_that_stands_still() {
 
 /// Occurrences are claimed once more, as the same runs. The keeper knows them, and no program runs twice.
 #[test]
-fn a_store_that_has_lost_its_last_seconds() {
+fn older_store_copy_starts_no_program_twice() {
     let place = place("lost-seconds", Workload::Ticks);
     let (home, kept) = (place.home(), place.dir().join("kept"));
     fs::create_dir(&kept).expect("a directory");

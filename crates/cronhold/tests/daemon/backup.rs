@@ -6,7 +6,7 @@ use std::process::Command;
 use super::daemon::{Place, Stored, told};
 
 #[test]
-fn a_copy_while_it_runs() {
+fn backup_succeeds_while_daemon_runs() {
     let place = Place::new("backup");
     for number in 0..50 {
         place.put_job(&format!("busy/{number}"), "program: {noop: true}\nschedule: {every: 1s}\n");

@@ -7,7 +7,7 @@ const ROUNDS: usize = 20;
 
 /// The daemon is killed again and again while it is busy. Each occurrence has one outcome, and nothing is left behind.
 #[test]
-fn killed_twenty_times() {
+fn daemon_killed_repeatedly_records_one_outcome_per_occurrence() {
     let place = Place::new("killed");
     for number in 0..JOBS {
         let program = if number % 4 == 0 { "100ms" } else { "true" };

@@ -165,7 +165,7 @@ fn assert_all(point: &str, place: &Place, daemon: &Daemon, expected: Outcome) {
 
 /// The daemon goes on with a new keeper, without being told anything.
 #[test]
-fn the_keeper_fails() {
+fn keeper_killed_at_each_point_is_replaced() {
     for &(point, is_held, expected, _) in KEEPER_POINTS {
         let place = place(point, is_held);
         let died = place.path("died");
@@ -184,7 +184,7 @@ fn the_keeper_fails() {
 
 /// Every keeper fails at the same point until the daemon is lost too, and others begin in their place.
 #[test]
-fn the_keeper_fails_and_the_daemon_is_lost() {
+fn keeper_and_daemon_killed_at_each_point_recover() {
     for &(point, is_held, _, expected) in KEEPER_POINTS {
         let place = place(&format!("{point}-both"), is_held);
         let mut daemon = armed(&place, point);
@@ -204,7 +204,7 @@ fn the_keeper_fails_and_the_daemon_is_lost() {
 }
 
 #[test]
-fn the_daemon_fails() {
+fn daemon_killed_at_each_point_recovers() {
     for &(point, is_held, expected) in DAEMON_POINTS {
         let place = place(point, is_held);
         let mut daemon = armed(&place, point);
@@ -221,7 +221,7 @@ fn the_daemon_fails() {
 }
 
 #[test]
-fn the_second_stage_fails() {
+fn launch_stage_killed_at_each_point_ends_run_in_error() {
     for &point in STAGE_POINTS {
         let place = place(point, false);
         let mut daemon = armed(&place, &format!("{point}:{}", place.path("died").display()));

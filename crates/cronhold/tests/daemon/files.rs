@@ -14,7 +14,7 @@ pub(crate) fn jobs(place: &Place) -> String {
 }
 
 #[test]
-fn stored_jobs_follow_the_files() {
+fn restart_applies_changed_job_files() {
     let place = Place::new("follow");
     place.put_job("a", TICK);
     place.put_job("b/c", TICK);
@@ -50,7 +50,7 @@ fn stored_jobs_follow_the_files() {
 
 /// A bad file is told with its place, its last good form goes on, and the others do not notice.
 #[test]
-fn one_bad_file_harms_no_other() {
+fn invalid_file_does_not_affect_other_jobs() {
     let place = Place::new("bad");
     place.put_job("good", TICK);
     place.put_job("turns-bad", TICK);
@@ -70,7 +70,7 @@ fn one_bad_file_harms_no_other() {
 
 /// Without --jobs the stored jobs are run.
 #[test]
-fn files_are_not_needed_again() {
+fn daemon_without_job_files_runs_stored_jobs() {
     let place = Place::new("stored");
     place.put_job("tick", TICK);
     place.up().kill();

@@ -41,7 +41,7 @@ fn assert_keeper_lost(line: &Value) {
 }
 
 #[test]
-fn a_killed_daemon_finds_its_programs() {
+fn killed_daemon_adopts_its_programs() {
     let place = Place::new("take-up");
     let path = place.path("").canonicalize().expect("there");
     for number in 0..PROGRAMS {
@@ -87,7 +87,7 @@ fn a_killed_daemon_finds_its_programs() {
 }
 
 #[test]
-fn a_stopped_daemon_leaves_programs_running() {
+fn stopped_daemon_leaves_programs_running() {
     let place = Place::new("leave");
     let go = place.path("go");
     let yaml = format!("program: 'until [ -e {} ]; do sleep 0.02; done'\nschedule: '@reboot'\n", go.display());
@@ -106,7 +106,7 @@ fn a_stopped_daemon_leaves_programs_running() {
 }
 
 #[test]
-fn a_lost_keeper() {
+fn killed_keeper_ends_its_programs() {
     let place = Place::new("lost");
     let pid = place.path("pid");
     let escaped = place.path("escaped");
@@ -134,7 +134,7 @@ fn a_lost_keeper() {
 
 /// Both are killed: the next daemon starts the next keeper, which ends what is left.
 #[test]
-fn both_lost() {
+fn next_keeper_ends_programs_after_daemon_and_keeper_die() {
     let place = Place::new("both");
     let pid = place.path("pid");
     let program = format!("echo $$ > {}; sleep 55", pid.display());
@@ -157,7 +157,7 @@ fn both_lost() {
 /// What a program writes while no daemon is there belongs to its run, also when the keeper is lost before the next
 /// daemon comes, and whichever of the two is lost first.
 #[test]
-fn what_was_written_without_a_daemon_outlives_a_lost_keeper() {
+fn output_written_without_a_daemon_survives_a_killed_keeper() {
     for is_keeper_first in [false, true] {
         let place = Place::new(&format!("unseen-{is_keeper_first}"));
         let (go, done) = (place.path("go"), place.path("done"));
@@ -194,7 +194,7 @@ const ROUNDS: usize = 12;
 /// The daemon is killed again and again while programs are being started and end. Each is started at most once, and what
 /// was started is known to the end.
 #[test]
-fn killed_while_starting() {
+fn daemon_killed_during_launches_starts_each_program_once() {
     let place = Place::new("starting");
     let starts = place.path("starts");
     let program = format!("echo $CRONHOLD_RUN_ID >> {}; echo out $CRONHOLD_RUN_ID; exit 4", starts.display());

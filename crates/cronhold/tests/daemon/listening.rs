@@ -9,7 +9,7 @@ use super::http::{Api, request};
 use super::log_lines::find_event;
 
 #[test]
-fn leaves_word_where_it_listens() {
+fn address_file_and_link_are_written() {
     let place = Place::new("listens");
     let mut daemon = place.up();
     let link = daemon.wait_for("page_link")["link"].as_str().expect("a link").to_owned();
@@ -38,7 +38,7 @@ fn leaves_word_where_it_listens() {
 }
 
 #[test]
-fn an_address_that_is_taken_or_cannot_be_used() {
+fn address_in_use_or_invalid_is_refused() {
     let place = Place::new("taken");
     let taken = TcpListener::bind("127.0.0.1:0").expect("a socket");
     let address = taken.local_addr().expect("an address").to_string();
@@ -51,7 +51,7 @@ fn an_address_that_is_taken_or_cannot_be_used() {
 }
 
 #[test]
-fn listens_nowhere() {
+fn no_listen_opens_no_port() {
     let place = Place::new("deaf");
     let mut daemon = Daemon::start(&mut place.bare_command(&["--no-listen"]));
     daemon.wait_for("ready");

@@ -24,7 +24,7 @@ fn description(place: &Place, id: &str) -> String {
 
 /// Those who are used to it reload with a signal.
 #[test]
-fn a_hangup_reads_the_files_again() {
+fn sighup_reloads_job_files() {
     let place = Place::new("hangup");
     place.put_job("a", &never("first"));
     let mut command = place.command(&["--jobs", "jobs"]);
@@ -39,7 +39,7 @@ fn a_hangup_reads_the_files_again() {
 }
 
 #[test]
-fn jobs_follow_their_files() {
+fn changed_files_are_applied() {
     let place = Place::new("live");
     place.put_job("a", &never("first"));
     let mut daemon = place.up();
@@ -73,7 +73,7 @@ fn jobs_follow_their_files() {
 
 /// A mistake is told with its place and shown with the job, whose last good form goes on.
 #[test]
-fn a_file_that_turns_bad_and_good_again() {
+fn invalid_file_keeps_last_valid_job_until_fixed() {
     let place = Place::new("live-bad");
     place.put_job("good", TICK);
     place.put_job("turns", TICK);
@@ -96,7 +96,7 @@ fn a_file_that_turns_bad_and_good_again() {
 
 /// A mounted configuration is a set of links into a folder that is replaced as a whole.
 #[test]
-fn folders_behind_links_are_swapped() {
+fn replaced_symlink_target_is_applied() {
     let place = Place::new("live-links");
     let version = |name: &str| {
         fs::create_dir_all(place.path(&format!("jobs/{name}"))).expect("a folder");
@@ -117,7 +117,7 @@ fn folders_behind_links_are_swapped() {
 
 /// The directory itself is a link, and vanishes, and comes back as another.
 #[test]
-fn the_directory_vanishes_and_returns() {
+fn missing_directory_keeps_jobs_until_it_returns() {
     let place = Place::new("live-root");
     place.put_job("a", &never("first"));
     fs::create_dir(place.path("next")).expect("a folder");
@@ -144,7 +144,7 @@ fn the_directory_vanishes_and_returns() {
 
 /// Jobs that name a calendar are due at other times when it is another; one that breaks stays as it was.
 #[test]
-fn calendars_change() {
+fn changed_calendar_moves_due_times() {
     let place = Place::new("live-calendar");
     let calendar = |text: &str| fs::write(place.path("jobs/open.cal"), text).expect("written");
     calendar("2090-01-02\n");
@@ -164,7 +164,7 @@ fn calendars_change() {
 }
 
 #[test]
-fn somebody_asks_for_it() {
+fn reload_request_applies_files() {
     let place = Place::new("live-reload");
     place.put_job("a", TICK);
     place.put_job("b", "progam: x\n");

@@ -11,7 +11,7 @@ const PLAIN: &str = "#cronhold/loader/";
 const OPS: &str = "#cronhold/loader/ops";
 
 #[test]
-fn a_daemon_holds_the_locks_of_its_directories_while_it_runs() {
+fn running_daemon_holds_its_loader_locks() {
     let place = Place::new("loader");
     place.put_job("a", TICK);
     fs::create_dir(place.path("ops")).expect("a folder");
@@ -37,7 +37,7 @@ fn a_daemon_holds_the_locks_of_its_directories_while_it_runs() {
 
 /// A store that was another node's, and whose lock nobody has let go.
 #[test]
-fn a_daemon_with_another_identity_is_not_kept_out() {
+fn daemon_with_new_identity_takes_over_loader_lock() {
     let place = Place::new("loader-other");
     place.put_job("a", TICK);
     place.up().kill();

@@ -26,7 +26,7 @@ fn started(place: &Place, jobs: &[(&str, &str)]) -> Daemon {
 }
 
 #[test]
-fn shell_and_exec() {
+fn shell_and_exec_programs_report_output_and_exit_codes() {
     let place = Place::new("shell");
     let here = place.path("").canonicalize().expect("there");
     let environment = format!(
@@ -91,7 +91,7 @@ fn shell_and_exec() {
 
 /// Whoever looks at a program that runs sees what it has written so far.
 #[test]
-fn output_while_it_runs() {
+fn output_is_readable_while_program_runs() {
     let place = Place::new("live");
     let go = place.path("go");
     let program = format!("echo begins; until [ -e {} ]; do sleep 0.02; done; printf end", go.display());
@@ -108,7 +108,7 @@ fn output_while_it_runs() {
 /// `> /dev/stderr` opens the file of the output anew and empties it. What was stored stays, what comes is stored to the
 /// byte, and a line says what happened; also when a later daemon goes on with it.
 #[test]
-fn a_program_that_empties_its_output() {
+fn truncated_output_file_loses_no_stored_output() {
     let place = Place::new("emptied");
     let step = |name: &str| format!("until [ -e {} ]; do sleep 0.02; done", place.path(name).display());
     let program = format!(
@@ -173,7 +173,7 @@ fn program_that_prints_the_truncation_notice_is_stored_once_after_a_restart() {
 
 /// More than is kept: the beginning, a mark, and the end.
 #[test]
-fn too_much_output() {
+fn long_output_keeps_beginning_and_end() {
     let place = Place::new("much");
     let mut daemon = started(&place, &[("much", "program: 'seq 1 4000000'")]);
     daemon.wait_until_run("much#1", "success");
@@ -193,7 +193,7 @@ fn too_much_output() {
 
 /// A program that takes too long and does not want to end is ended, with all that it has started.
 #[test]
-fn timeouts() {
+fn timeout_kills_program_and_its_children() {
     let place = Place::new("timeout");
     let (deaf, child) = (place.path("deaf"), place.path("child"));
     let program = format!(

@@ -20,7 +20,7 @@ fn put(place: &Place, file: &str) {
 }
 
 #[test]
-fn each_directory_has_its_own_jobs() {
+fn each_directory_owns_its_jobs() {
     let place = Place::new("prefixes");
     put(&place, "jobs/a.yaml");
     put(&place, "team/x.yaml");
@@ -49,7 +49,7 @@ fn each_directory_has_its_own_jobs() {
 
 /// The directory that is given first has a job that both have, for as long as it has it.
 #[test]
-fn two_directories_have_the_same_job() {
+fn first_directory_wins_a_duplicate_job() {
     let place = Place::new("clash");
     put(&place, "jobs/stays.yaml");
     put(&place, "jobs/team/x.yaml");
@@ -67,7 +67,7 @@ fn two_directories_have_the_same_job() {
 
 /// A job that somebody has made by hand is theirs until they remove it.
 #[test]
-fn a_job_of_somebody_else_is_left_alone() {
+fn file_does_not_replace_job_added_by_api() {
     let place = Place::new("clash-api");
     put(&place, "jobs/stays.yaml");
     let mut daemon = place.up();
@@ -87,7 +87,7 @@ fn a_job_of_somebody_else_is_left_alone() {
 }
 
 #[test]
-fn directories_that_cannot_be_told_apart() {
+fn overlapping_directories_are_refused() {
     let place = Place::new("usage");
     fs::create_dir_all(place.path("jobs/inner")).expect("a folder");
     fs::create_dir_all(place.path("other")).expect("a folder");

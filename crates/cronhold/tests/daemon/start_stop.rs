@@ -9,7 +9,7 @@ use super::daemon::{Daemon, Place, Stored, told};
 use super::log_lines::find_event;
 
 #[test]
-fn stops_when_it_is_asked() {
+fn signal_stops_daemon_with_exit_code_0() {
     for signal in [Signal::TERM, Signal::INT] {
         let place = Place::new("stop");
         place.put_job("tick", "program: {noop: true}\nschedule: {every: 1s}\n");
@@ -25,7 +25,7 @@ fn stops_when_it_is_asked() {
 
 /// What runs when the daemon stops goes on with its next life.
 #[test]
-fn programs_outlive_it() {
+fn running_noop_continues_after_restart() {
     let place = Place::new("outlive");
     place.put_job("nap", "program: {noop: 2s}\nschedule: '@reboot'\n");
     // A job that is new when the daemon has started runs at its next start.
@@ -58,7 +58,7 @@ fn two_daemons_cannot_share_a_directory() {
 
 /// Whoever reads the log may leave.
 #[test]
-fn nobody_reads_the_log() {
+fn closed_log_pipe_does_not_stop_daemon() {
     let place = Place::new("unread");
     place.put_job("tick", "program: {noop: true}\nschedule: {every: 1s}\n");
     let mut command = place.command(&["--jobs", "jobs", "--verbose"]);
@@ -74,7 +74,7 @@ fn nobody_reads_the_log() {
 
 /// A quiet daemon says what is wrong and nothing else; a talkative one tells of each state.
 #[test]
-fn says_as_much_as_is_wanted() {
+fn quiet_and_verbose_choose_the_log_level() {
     let place = Place::new("words");
     place.put_job("tick", "program: {noop: true}\nschedule: '@reboot'\n");
     place.put_job("fetch", "program: {http: {url: 'http://localhost/'}}\nschedule: '@reboot'\n");

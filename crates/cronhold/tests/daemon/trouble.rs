@@ -42,7 +42,7 @@ fn without_room(name: &str, limit: impl FnOnce(&Place) -> u64) {
 }
 
 #[test]
-fn a_full_disk() {
+fn full_disk_stops_starts_until_space_is_free() {
     without_room("full", |place| {
         let log = fs::metadata(place.path("home/cronhold.db-wal")).expect("there").len();
         let file = fs::metadata(place.path("home/cronhold.db")).expect("there").len();
@@ -51,13 +51,13 @@ fn a_full_disk() {
 }
 
 #[test]
-fn a_disk_that_cannot_be_written() {
+fn unwritable_disk_stops_starts_until_it_is_writable() {
     without_room("read-only", |_| 0);
 }
 
 /// A daemon that waits for its disk can be stopped.
 #[test]
-fn stops_without_room() {
+fn daemon_stops_while_disk_is_full() {
     let place = Place::new("stop-full");
     place.put_job("busy", "program: {noop: true}\nschedule: {every: 1s}\n");
     let mut daemon = Daemon::start(&mut without_signal(&place.command(&["--jobs", "jobs"])));
@@ -71,7 +71,7 @@ fn stops_without_room() {
 
 /// What a program writes, and how it ends, is stored when there is room again.
 #[test]
-fn output_without_room() {
+fn output_is_stored_when_disk_has_space_again() {
     let place = Place::new("output-full");
     let (go, done) = (place.path("go"), place.path("done"));
     let program = "echo before; until [ -e go ]; do sleep 0.02; done; seq 1 50000; touch done; exit 3";

@@ -6,7 +6,7 @@ use super::place::Place;
 const EACH: &str = "for word in \"$@\"; do printf '<%s>\\n' \"$word\"; done";
 
 #[test]
-fn every_word_arrives_as_it_was_typed() {
+fn add_passes_each_argument_unchanged() {
     let place = Place::up("argv", &[]);
     let words = [
         "two words",
@@ -51,7 +51,7 @@ fn every_word_arrives_as_it_was_typed() {
 
 /// A program whose name looks like a flag, and one that is given through `upd`.
 #[test]
-fn programs_with_odd_names() {
+fn program_named_like_a_flag_is_accepted() {
     let place = Place::up("odd", &[]);
     for line in
         [["add", "odd", "triggered", "--", "--odd", "-f"].as_slice(), &["upd", "odd", "--", "-f", "--", "--odd"]]

@@ -35,7 +35,7 @@ fn backfill() {
 
 /// Each occurrence runs for its own time and once, however often it is asked for.
 #[test]
-fn twice_is_once() {
+fn repeated_backfill_creates_each_run_once() {
     let place = Place::up("once", JOBS);
     let ask = ["backfill", "yearly", "--from", "2020-01-01", "--to", "2024-06-01", "-o", "json"];
     for expected in [5, 0, 0] {

@@ -37,7 +37,7 @@ const VERBS: &[&[&str]] = &[
 const GENERAL: [&str; 6] = ["add", "list", "reload", "nodes", "drain", "token"];
 
 #[test]
-fn nobody_answers() {
+fn every_verb_exits_3_without_a_daemon() {
     let place = Place::empty("nobody");
     for verb in VERBS {
         let output = place.give(verb);
@@ -49,7 +49,7 @@ fn nobody_answers() {
 }
 
 #[test]
-fn what_is_asked_about_is_not_there() {
+fn unknown_job_exits_1_with_a_suggestion() {
     let place = Place::up("not-there", &[("hello", "program: ['true']\n")]);
     for verb in VERBS.iter().filter(|verb| !GENERAL.contains(&verb[0])) {
         let output = place.give(verb);
@@ -61,7 +61,7 @@ fn what_is_asked_about_is_not_there() {
 }
 
 #[test]
-fn flags_that_are_not_there() {
+fn unknown_flag_exits_2() {
     let place = Place::empty("flags");
     let others: [&[&str]; 3] = [&["lint", "@daily"], &["explain", "@daily"], &["check", "jobs"]];
     for verb in VERBS.iter().chain(&others) {
@@ -73,7 +73,7 @@ fn flags_that_are_not_there() {
 }
 
 #[test]
-fn every_verb_has_help_with_an_example_or_a_word_about_itself() {
+fn every_verb_has_help() {
     let place = Place::empty("help");
     for verb in VERBS {
         let help = place.done(&[verb[0], "--help"]);

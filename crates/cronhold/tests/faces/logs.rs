@@ -34,7 +34,7 @@ fn logs() {
 
 /// Bytes that are no text, in both streams, and more of them than fit into one piece.
 #[test]
-fn every_byte_arrives() {
+fn logs_print_output_byte_for_byte() {
     let place = Place::up("bytes", &[]);
     let mut expected: Vec<u8> = (0..=255).collect();
     expected.extend_from_slice(b"err\x00\xff\r\n");
@@ -55,7 +55,7 @@ fn every_byte_arrives() {
 }
 
 #[test]
-fn follows_to_the_end() {
+fn follow_prints_output_until_the_run_ends() {
     let place = Place::up("follow", &[]);
     let go = place.path("go").display().to_string();
     let script = format!("echo one; until [ -e '{go}' ]; do sleep 0.02; done; echo two; exit 3");

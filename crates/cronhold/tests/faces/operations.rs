@@ -171,7 +171,7 @@ fn rerun() {
 
 /// A rerun does what the run did; anew, it does what the job says now.
 #[test]
-fn reruns_as_it_was_or_anew() {
+fn rerun_uses_the_old_or_the_current_definition() {
     let place = Place::up("anew", &[]);
     place.done(&["add", "word", "triggered", "echo", "then"]);
     place.run("word");

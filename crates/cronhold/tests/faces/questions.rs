@@ -29,7 +29,7 @@ fn next() {
 
 /// What needs no daemon, for programs. What people see is told with the other verbs.
 #[test]
-fn explain_lint_and_check_for_programs() {
+fn explain_lint_and_check_as_json_and_yaml() {
     let place = Place::empty("programs");
     place.put("jobs/wrong.yaml", "program: ['true']\nprogam: x\n");
     place.put("good/hello.yaml", "program: ['true']\nschedule: 0 0 31 * *\n");
@@ -86,7 +86,7 @@ fn holes() {
 
 /// There must never be one, so that only somebody else can tell of one.
 #[test]
-fn a_hole_is_a_failure() {
+fn found_hole_is_a_failure() {
     let body = r#"{"from":"2020-01-01T00:00:00Z","to":"2020-02-01T00:00:00Z","jobs":1,"found":1,
         "lines":[{"tone":"answer","text":"`hello` has no record of 2020-01-01 03:00 UTC."}]}"#;
     let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";

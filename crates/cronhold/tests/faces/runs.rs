@@ -46,7 +46,7 @@ fn run() {
 
 /// One that never starts was not done, also for those who do not wait for its end.
 #[test]
-fn a_run_that_is_skipped_at_once() {
+fn run_that_is_skipped_at_once_exits_1() {
     let place = Place::up("skipped-at-once", &[("nap", "program: {noop: 1h}\n")]);
     place.done(&["run", "nap"]);
     let text = place.transcript(&[&["run", "nap"]]);
@@ -87,7 +87,7 @@ fn runs() {
 
 /// The latest first, and those that were skipped among them.
 #[test]
-fn the_latest_come_first() {
+fn runs_are_listed_newest_first() {
     let place = Place::up("order", JOBS);
     for _ in 0..3 {
         place.run("good");
@@ -116,7 +116,7 @@ fn the_latest_come_first() {
 
 /// A run can be called by its id, by its job and number, and, as the latest, by its job alone.
 #[test]
-fn names_of_runs() {
+fn run_is_found_by_id_number_or_job() {
     let place = Place::up("names", JOBS);
     place.run("bad");
     place.run("bad");

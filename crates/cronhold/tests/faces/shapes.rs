@@ -37,7 +37,7 @@ fn set<'a>(names: &[&'a str]) -> BTreeSet<&'a str> {
 }
 
 #[test]
-fn names_of_fields() {
+fn json_has_the_documented_fields() {
     let place = Place::up("fields", &[]);
     place.done(&["add", "--label", "a", "hello", "0 3 1 1 *", "echo", "hi"]);
     place.run("hello");
@@ -52,7 +52,7 @@ fn names_of_fields() {
 
 /// What is skipped again and again for one reason becomes one record that counts. It takes more than twenty in a row.
 #[test]
-fn spans() {
+fn repeated_skips_become_one_counted_record() {
     let busy = "program: [sleep, '600']\nschedule: {every: 1s}\n";
     let place = Place::up("spans", &[("busy", busy)]);
     let mut skipped = Value::Null;
@@ -70,7 +70,7 @@ fn spans() {
 }
 
 #[test]
-fn every_time_is_of_rfc_3339() {
+fn every_time_is_in_rfc_3339_format() {
     let place = Place::up("times", &[]);
     place.done(&["add", "hello", "0 3 1 1 *", "echo", "hi"]);
     place.run("hello");

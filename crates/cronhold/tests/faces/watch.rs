@@ -47,7 +47,7 @@ fn watch() {
 
 /// Programs get one JSON value a line, about one job if they want.
 #[test]
-fn for_programs() {
+fn watch_as_json_and_yaml() {
     let place = Place::up("watch-json", JOBS);
     // The one who sees everything comes last, or would see what happens until the other one listens.
     let mut yaml = listening(&place, &["watch", "-o", "yaml", "signal"]);
@@ -76,7 +76,7 @@ fn for_programs() {
 
 /// `cronhold watch | head -1` ends, also when nothing else happens.
 #[test]
-fn ends_with_its_reader() {
+fn watch_ends_when_its_reader_closes_the_pipe() {
     let place = Place::up("watch-head", JOBS);
     for args in [["watch"].as_slice(), &["watch", "-o", "json"]] {
         let mut watcher = listening(&place, args);

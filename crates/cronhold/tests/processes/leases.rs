@@ -116,7 +116,7 @@ fn is_alive(pid: i32) -> bool {
 }
 
 #[test]
-fn a_leased_program_does_not_outlive_its_lease_without_a_daemon() {
+fn expired_lease_kills_program_without_a_daemon() {
     let place = Place::new("killed");
     let daemon = place.daemon();
     let (leased, free) = (place.run(1, Some(SHORT)), place.run(2, None));
@@ -136,7 +136,7 @@ fn a_leased_program_does_not_outlive_its_lease_without_a_daemon() {
 }
 
 #[test]
-fn a_lease_that_a_later_daemon_extends_does_not_end() {
+fn lease_extended_by_next_daemon_keeps_program_running() {
     let place = Place::new("extended");
     let daemon = place.daemon();
     let kept = place.run(1, Some(SHORT));

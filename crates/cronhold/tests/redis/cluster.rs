@@ -91,7 +91,7 @@ fn every_occurrence_has_one_outcome() {
 
 /// As it is told in the README: two nodes, one of which is killed.
 #[test]
-fn two_nodes_and_one_is_lost() {
+fn surviving_node_continues_after_other_is_killed() {
     let site = Site::new("two-nodes");
     let (one, mut other) = (site.up("one", &[]), site.up("other", &[]));
     site.done(&["add", "hello", "* * * * * * *", "--", "echo", "hi"]);

@@ -7,7 +7,7 @@ use crate::processes::eventually;
 use crate::site::Site;
 
 #[test]
-fn whoever_does_not_say_peers_takes_them_over_and_says_so() {
+fn peers_setting_of_namespace_applies_without_url_option() {
     let site = Site::new("company");
     let first = site.start_at(&site.server.url_with("peers=cronken"), "one", &[]);
     first.wait_until_ready();
@@ -27,7 +27,7 @@ fn whoever_does_not_say_peers_takes_them_over_and_says_so() {
 /// A node of Cronken claims to have run a job for a long time to come. That is nothing to a node that knows of none, and
 /// something from the moment on in which somebody else says that there are some.
 #[test]
-fn a_node_that_runs_takes_them_over_without_a_restart() {
+fn running_node_applies_changed_peers_setting() {
     let site = Site::new("company-later");
     let node = site.up("one", &[]);
     site.done(&["add", "often", "--lock", "often", "@every 3s", "true"]);
@@ -59,7 +59,7 @@ fn a_node_that_runs_takes_them_over_without_a_restart() {
 /// Python nodes run what stands there: whoever comes and goes, definitions of others stay as they wrote them, and our jobs
 /// follow.
 #[test]
-fn definitions_of_others_keep_their_text_and_are_read_as_python_nodes_do() {
+fn foreign_definitions_keep_their_text_and_follow_peers_setting() {
     let site = Site::new("company-dialect");
     let args = r#""job_args": {"cmd": "true", "lock": true, "ttl": 10}"#;
     let texts = [("wk", "0 0 * * 0"), ("both", "0 0 13 * 5"), ("daily", "@daily")]
@@ -112,7 +112,7 @@ fn definitions_of_others_keep_their_text_and_are_read_as_python_nodes_do() {
 
 /// Cronken has no pause of everything: each job is shown as paused, and those that were so before stay so.
 #[test]
-fn a_pause_of_everything_is_shown_in_each_definition() {
+fn global_pause_is_written_to_each_definition() {
     let site = Site::new("company-pause");
     let node = site.up("one", &[]);
     for job in ["alone", "both"] {

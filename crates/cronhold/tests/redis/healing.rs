@@ -7,7 +7,7 @@ use crate::processes::eventually;
 use crate::site::Site;
 
 #[test]
-fn a_store_that_is_healed_is_told_of_once() {
+fn store_recovery_is_logged_once() {
     let site = Site::new("healing");
     let node = site.up("one", &[]);
     // What the node has written itself is brought back by it.
@@ -29,7 +29,7 @@ fn a_store_that_is_healed_is_told_of_once() {
 
 /// A job that an event has removed is marked as such for years, by a lock. Nobody waits for that.
 #[test]
-fn a_job_that_was_removed_by_an_event_keeps_nobody_waiting() {
+fn marker_of_removed_job_does_not_delay_recovery() {
     let site = Site::new("healing-removed");
     let node = site.up("one", &[]);
     site.give(&["--data", "one", "add", "often", "@every 1s", "true"]).exits(0);

@@ -52,7 +52,7 @@ fn two_nodes(site: &Site) -> [Node; 2] {
 }
 
 #[test]
-fn definitions_become_jobs_and_back() {
+fn definitions_and_jobs_are_reconciled() {
     let site = Site::new("peers-definitions");
     site.define("there", NEVER);
     let [one, two] = two_nodes(&site);
@@ -132,7 +132,7 @@ fn events_take_effect_once() {
 
 /// A pause that was sent as an event is there after a restart, and one of everything covers later jobs.
 #[test]
-fn pauses_survive() {
+fn pauses_survive_a_restart() {
     let site = Site::new("peers-pauses");
     let mut node = site.up("one", &[]);
     site.define("a", NEVER);

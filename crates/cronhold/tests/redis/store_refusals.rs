@@ -9,7 +9,7 @@ use crate::site::Site;
 const NOBODY: &str = "redis://127.0.0.1:1?timeout=500ms";
 
 #[test]
-fn a_store_that_is_away() {
+fn unreachable_store_exits_3() {
     let site = Site::new("away");
     for verb in [
         &["list"][..],
@@ -27,7 +27,7 @@ fn a_store_that_is_away() {
 }
 
 #[test]
-fn a_server_that_does_not_answer() {
+fn unresponsive_server_times_out() {
     let site = Site::new("silent");
     site.server.freeze();
     let url = site.server.url_with("timeout=500ms");
@@ -37,7 +37,7 @@ fn a_server_that_does_not_answer() {
 }
 
 #[test]
-fn passwords() {
+fn wrong_password_is_refused_and_not_shown() {
     let options = ServerOptions { password: Some("opensesame"), ..ServerOptions::default() };
     let site = Site::with("password", options);
     site.done(&["add", "hello", "triggered", "true"]);
@@ -62,7 +62,7 @@ fn passwords() {
 }
 
 #[test]
-fn what_is_no_store_for_commands() {
+fn unusable_store_urls_are_refused() {
     let site = Site::new("wrong");
     let port = site.server.port();
     let tls = RedisServer::start_with(ServerOptions { tls: true, ..ServerOptions::default() });
@@ -90,7 +90,7 @@ fn what_is_no_store_for_commands() {
 
 /// A daemon that is started before its store waits for it, and can be stopped meanwhile.
 #[test]
-fn a_daemon_waits_for_its_store() {
+fn daemon_waits_for_its_store() {
     let mut site = Site::with("waiting", ServerOptions { aof: true, ..ServerOptions::default() });
     site.done(&["add", "hello", "triggered", "true"]);
     site.server.stop();
@@ -107,7 +107,7 @@ fn a_daemon_waits_for_its_store() {
 
 /// A server that throws keys away is refused, unless that is wanted.
 #[test]
-fn a_server_that_loses_what_it_should_keep() {
+fn evicting_server_needs_accept_loss() {
     let options = ServerOptions { maxmemory: Some((64 << 20, "allkeys-lru")), ..ServerOptions::default() };
     let site = Site::with("evicts", options);
     let mut refused = site.start("one", &[]);

@@ -7,7 +7,7 @@ use crate::processes::eventually;
 use crate::site::Site;
 
 #[test]
-fn jobs_without_a_daemon() {
+fn jobs_are_managed_without_a_daemon() {
     let site = Site::new("jobs");
     assert_eq!(site.json(&["nodes"]), serde_json::json!([]));
     site.at_store(&["list"]).exits(0).says("no jobs");
@@ -66,7 +66,7 @@ fn runs_without_a_daemon_wait_for_a_node() {
 }
 
 #[test]
-fn what_a_node_does_is_asked_of_it_by_way_of_the_store() {
+fn node_executes_commands_sent_through_the_store() {
     let site = Site::new("orders");
     site.done(&["add", "long", "triggered", "sleep", "600"]);
     site.done(&["add", "tick", "* * * * * * *", "true"]);
@@ -95,7 +95,7 @@ fn what_a_node_does_is_asked_of_it_by_way_of_the_store() {
 
 /// Hints of nodes are heard, so that whoever watches the store sees what they do.
 #[test]
-fn watching_the_store() {
+fn watch_without_a_daemon_shows_runs_and_pauses() {
     let site = Site::new("watch");
     site.done(&["add", "hello", "triggered", "echo", "hi"]);
     let url = site.server.url();
@@ -124,7 +124,7 @@ fn watching_the_store() {
 
 /// The environment names the store for daemons and for commands, and a daemon that is named counts more.
 #[test]
-fn the_store_of_the_environment() {
+fn store_from_environment_is_used() {
     let site = Site::new("environment");
     let node = site.up("one", &[]);
     let url = site.server.url();
@@ -146,7 +146,7 @@ fn the_store_of_the_environment() {
 
 /// Schedules that name no zone keep the one that they had.
 #[test]
-fn a_change_keeps_the_zone() {
+fn changed_job_keeps_its_zone() {
     let site = Site::new("zone");
     let node = site.up("one", &["--timezone", "Europe/Berlin"]);
     site.give(&["add", "--data", "one", "nightly", "30 2 * * *", "true"]).exits(0);

@@ -21,7 +21,7 @@ fn answered_to(stdout: Stdio, args: &[&str]) -> (i32, String) {
 }
 
 #[test]
-fn a_reader_that_has_read_enough_changes_nothing() {
+fn closed_pipe_does_not_change_the_exit_code() {
     let next = ["next", "* * * * * * *", "-n", "10000", "-o", "json"];
     assert_eq!(answered_to(Stdio::piped(), &next), (0, String::new()));
     let check = ["check", "crates/cronhold/tests/verbs/bad"];
@@ -31,7 +31,7 @@ fn a_reader_that_has_read_enough_changes_nothing() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_written_is_an_error() {
+fn unwritable_output_is_an_error() {
     let full = OpenOptions::new().write(true).open("/dev/full").expect("a device that is always full");
     let (code, complaint) = answered_to(full.into(), &["next", "@daily"]);
     assert_eq!(code, 1);
@@ -39,7 +39,7 @@ fn an_answer_that_cannot_be_written_is_an_error() {
 }
 
 #[test]
-fn a_keeper_whose_last_words_cannot_be_written_fails_and_does_not_panic() {
+fn keeper_with_unwritable_stderr_fails_without_panic() {
     let full = OpenOptions::new().write(true).open("/dev/full").expect("a device that is always full");
     let mut command = Command::new(env!("CARGO_BIN_EXE_cronhold"));
     command.args(["keeper", "--data", "/no/such/place"]).stdout(Stdio::null()).stderr(full);

@@ -9,7 +9,7 @@ fn many_labels() -> Vec<&'static str> {
 }
 
 #[test]
-fn refusals() {
+fn up_refuses_invalid_options() {
     let folder = Folder::new("up").put("home/node-id", "nobody\n").put("foreign/cronhold.db", "not a database\n");
     let folder = folder.put("file", "").put("foreign/node-id", "0199a3c45e7870008f3b6d2a91c4e507\n");
     let text = folder.transcript(&[

@@ -44,7 +44,7 @@ fn assert_whole(place: &Place) {
 /// The two have no protocol in common: the daemon says so, starts nothing meanwhile, and takes over when the programs of
 /// the other keeper have ended.
 #[test]
-fn no_protocol_in_common() {
+fn incompatible_keeper_is_replaced_after_its_programs_end() {
     let (place, keeper) = left_behind("protocol", NEXT_PROTOCOL);
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
     let line = daemon.wait_for("keeper_unavailable");
@@ -68,7 +68,7 @@ fn no_protocol_in_common() {
 /// The two understand each other: the daemon takes up what runs, goes on starting, and the other keeper makes room when
 /// nothing runs.
 #[test]
-fn another_version() {
+fn compatible_keeper_of_another_version_is_replaced_when_idle() {
     let (place, keeper) = left_behind("version", OTHER_VERSION);
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
     let pid = keeper.as_raw_nonzero();

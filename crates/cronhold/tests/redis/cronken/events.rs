@@ -20,7 +20,7 @@ fn is_paused(node: &Node, job: &str) -> bool {
 }
 
 #[test]
-fn pauses_are_obeyed_and_outlive_the_node() {
+fn pause_events_apply_and_survive_a_restart() {
     let mut scene = Scene::new("pauses");
     scene.client.ask("set_jobs", json!({"jobs": {"one": nap(), "two": nap()}}));
     let ours = scene.ours("ours", "");
@@ -42,7 +42,7 @@ fn pauses_are_obeyed_and_outlive_the_node() {
 }
 
 #[test]
-fn runs_are_triggered_once_and_ended() {
+fn trigger_and_kill_events_apply_once() {
     let mut scene = Scene::new("runs");
     let free = json!({"cron_args": {"cronstring": "@never"}, "job_args": {"cmd": "true", "lock": false, "ttl": 10}});
     // The same event within half a second is the same, so each job is triggered once.
@@ -70,7 +70,7 @@ fn runs_are_triggered_once_and_ended() {
 }
 
 #[test]
-fn jobs_are_added_removed_and_loaded() {
+fn add_remove_and_reload_events_change_jobs() {
     let mut scene = Scene::new("jobs");
     let ours = scene.ours("ours", "");
     scene.send("add", &json!({"job_name": "new", "job_def": never("echo new")}));
@@ -84,7 +84,7 @@ fn jobs_are_added_removed_and_loaded() {
 }
 
 #[test]
-fn what_is_wrong_is_told_where_cronken_tells_it() {
+fn validate_event_writes_validation_errors() {
     let mut scene = Scene::new("validate");
     let broken = r#"{"cron_args": {"cronstring": "0 3 * * *"}, "job_args": {"cmd": "", "lock": true, "ttl": 9}}"#;
     scene.client.ask("put_raw", json!({"name": "broken", "text": broken}));
@@ -108,7 +108,7 @@ fn what_is_wrong_is_told_where_cronken_tells_it() {
 }
 
 #[test]
-fn a_node_is_drained_by_its_name_and_nonsense_is_ignored() {
+fn drain_event_drains_only_the_named_node() {
     let mut scene = Scene::new("drain");
     let ours = scene.ours("ours", "");
     let is_draining = |ours: &Node| ours.json(&["nodes"])[0]["draining"] == true;
@@ -121,7 +121,7 @@ fn a_node_is_drained_by_its_name_and_nonsense_is_ignored() {
 }
 
 #[test]
-fn python_nodes_obey_what_our_users_ask_for() {
+fn python_nodes_follow_our_events() {
     let mut scene = Scene::new("obeyed");
     // Cronken forgets a job that is never due when it is resumed, and can load nothing after that.
     let rare =

@@ -6,7 +6,7 @@ use super::scene::Scene;
 use crate::processes::eventually;
 
 #[test]
-fn jobs_that_cronken_writes_are_ours_as_well() {
+fn jobs_written_by_cronken_are_adopted() {
     let mut scene = Scene::new("forms");
     let job =
         |cmd: &str| json!({"cron_args": {"cronstring": "0 3 * * *"}, "job_args": {"cmd": cmd, "lock": true, "ttl": 9}});
@@ -26,7 +26,7 @@ fn jobs_that_cronken_writes_are_ours_as_well() {
 }
 
 #[test]
-fn what_cronken_cannot_express_is_never_due_there() {
+fn job_that_cronken_cannot_express_is_never_due_there() {
     let mut scene = Scene::new("never");
     let ours = scene.ours("ours", "");
     ours.done(&["add", "plain", "*/5 3 * * 1-5", "--", "echo", "hi"]);

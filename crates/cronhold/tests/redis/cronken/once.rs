@@ -18,7 +18,7 @@ const JOBS: [(&str, &str); 3] = [("quick", "true"), ("brief", "sleep 0.3"), ("sl
 const PERIOD: u64 = 4;
 
 #[test]
-fn a_locked_job_starts_once_per_occurrence_whichever_side_wins() {
+fn locked_job_starts_once_per_occurrence_on_either_side() {
     let mut scene = Scene::new("once");
     let jobs: Map<String, Value> =
         JOBS.iter().map(|(name, work)| ((*name).to_owned(), locked(&scene, name, work))).collect();

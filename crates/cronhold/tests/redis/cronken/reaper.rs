@@ -10,7 +10,7 @@ use crate::processes::eventually;
 const OFTEN: u32 = 2;
 
 #[test]
-fn their_reaper_leaves_our_long_run_alone() {
+fn python_reaper_keeps_our_long_run() {
     let mut scene = Scene::new("long");
     let job =
         |cmd: &str| json!({"cron_args": {"cronstring": "@never"}, "job_args": {"cmd": cmd, "lock": true, "ttl": 3}});
@@ -33,7 +33,7 @@ fn their_reaper_leaves_our_long_run_alone() {
 }
 
 #[test]
-fn our_reaper_finishes_the_runs_of_a_python_node_that_was_killed() {
+fn our_reaper_finishes_runs_of_a_killed_python_node() {
     let mut scene = Scene::new("frozen");
     let nap = json!({"cron_args": {"cronstring": "@never"}, "job_args": {"cmd": "echo begun; sleep 300", "lock": true, "ttl": 2}});
     scene.client.ask("set_jobs", json!({"jobs": {"nap": nap}}));

@@ -6,7 +6,7 @@ use super::scene::Scene;
 use crate::processes::eventually;
 
 #[test]
-fn a_page_on_cronkens_keys_shows_our_runs() {
+fn cronken_dashboard_shows_our_runs() {
     let mut scene = Scene::new("sight");
     let gate = scene.path("gate");
     let wait = format!("echo one; echo one; echo two; until [ -e {} ]; do sleep 0.05; done; echo end", gate.display());
