@@ -1,4 +1,4 @@
-//! Job files that change while the daemon runs. Every change is waited for by the line that tells of it.
+//! Job files that change while the daemon runs. Tests wait for the log event of each change.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -22,7 +22,7 @@ fn description(place: &Place, id: &str) -> String {
     job.job.description.clone()
 }
 
-/// Those who are used to it reload with a signal.
+/// Many daemons reload their configuration on SIGHUP.
 #[test]
 fn sighup_reloads_job_files() {
     let place = Place::new("hangup");
@@ -47,13 +47,13 @@ fn changed_files_are_applied() {
     daemon.wait_for_event("job_files_applied", &[("jobs_put", "a")]);
     assert_eq!(description(&place, "a"), "edited");
 
-    // Editors write beside a file and put the result in its place.
+    // Editors write a temporary file and rename it.
     fs::write(place.path("jobs/.a.yaml.swp"), never("replaced")).expect("written");
     fs::rename(place.path("jobs/.a.yaml.swp"), place.job_file("a")).expect("renamed");
     daemon.wait_for_event("job_files_applied", &[("jobs_put", "a")]);
     assert_eq!(description(&place, "a"), "replaced");
 
-    // Folders that are new are watched too.
+    // New folders are watched too.
     place.put_job("new/deep/b", &never("first"));
     daemon.wait_for_event("job_files_applied", &[("jobs_put", "new/deep/b")]);
     place.put_job("new/deep/b", &never("edited"));
@@ -71,7 +71,7 @@ fn changed_files_are_applied() {
     assert_eq!(daemon.stop().0.code(), Some(0));
 }
 
-/// A mistake is told with its place and shown with the job, whose last good form goes on.
+/// The mistake is logged with line and column and shown with the job. The last valid version of the job continues.
 #[test]
 fn invalid_file_keeps_last_valid_job_until_fixed() {
     let place = Place::new("live-bad");
@@ -115,7 +115,7 @@ fn replaced_symlink_target_is_applied() {
     daemon.kill();
 }
 
-/// The directory itself is a link, and vanishes, and comes back as another.
+/// The directory itself is a link. It is removed, and later points to another directory.
 #[test]
 fn missing_directory_keeps_jobs_until_it_returns() {
     let place = Place::new("live-root");
@@ -142,7 +142,7 @@ fn missing_directory_keeps_jobs_until_it_returns() {
     daemon.kill();
 }
 
-/// Jobs that name a calendar are due at other times when it is another; one that breaks stays as it was.
+/// When a calendar changes, the due times of its jobs change. An invalid calendar keeps its last valid content.
 #[test]
 fn changed_calendar_moves_due_times() {
     let place = Place::new("live-calendar");
@@ -171,9 +171,9 @@ fn reload_request_applies_files() {
     let daemon = place.up();
     let api = Api::of(&place);
     place.put_job("a", &TICK.replace("1s", "2s"));
-    let told = api.post("/api/v1/reload", "");
-    assert!(told.contains("\"mistakes\":2"), "{told}");
-    assert!(told.contains("jobs: 1 job"), "{told}");
+    let report = api.post("/api/v1/reload", "");
+    assert!(report.contains("\"mistakes\":2"), "{report}");
+    assert!(report.contains("jobs: 1 job"), "{report}");
     assert_eq!(jobs(&place), "a 2");
     assert!(api.get("/api/v1/jobs").contains("did you mean `program`?"));
     daemon.send(Signal::TERM);

@@ -1,4 +1,4 @@
-//! The real binary on a real Redis: nodes of ours alone and several, and nodes of Python Cronken beside them.
+//! Tests of the real binary on a real Redis: one node, several nodes, and nodes of Python Cronken on the same store.
 
 mod cluster;
 mod company;

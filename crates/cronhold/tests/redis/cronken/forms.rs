@@ -1,4 +1,4 @@
-//! Jobs that Cronken's own code has written are ours as well, and ours are jobs to Cronken.
+//! Our nodes adopt definitions that Cronken's own code has written, and Cronken can read ours.
 
 use serde_json::json;
 
@@ -17,7 +17,7 @@ fn jobs_written_by_cronken_are_adopted() {
     scene.client.ask("update_jobs", json!({"jobs": {"kept": job("echo changed"), "late": job("echo 3")}}));
     scene.client.ask("drop_job", json!({"name": "gone"}));
     scene.send("reload", &json!({}));
-    eventually("they are as they are there", || ours.job("late").is_some() && ours.job("gone").is_none());
+    eventually("the changes are adopted", || ours.job("late").is_some() && ours.job("gone").is_none());
     let shown = ours.json(&["show", "kept"]);
     assert_eq!(shown["definition"]["program"], "echo changed", "{shown:#}");
     let mut jobs = scene.client.ask("jobs", json!({}));

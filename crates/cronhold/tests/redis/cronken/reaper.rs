@@ -1,4 +1,4 @@
-//! Each side clears away what the other side has left for dead, and nothing that lives.
+//! Each side finishes dead runs of the other side, and leaves live runs alone.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::scene::{RARELY, Scene, signal};
 use crate::processes::eventually;
 
-/// A Python node with this heartbeat takes a run for dead after 3 seconds without one.
+/// A Python node with this heartbeat interval treats a run as dead after 3 seconds without a heartbeat.
 const OFTEN: u32 = 2;
 
 #[test]
@@ -20,10 +20,10 @@ fn python_reaper_keeps_our_long_run() {
     let ours = scene.ours("ours", "&heartbeat=1s&stale=3s");
     let theirs = scene.python("theirs", OFTEN);
     ours.done(&["run", "long"]);
-    // By then the run would have been reaped twice over, had nobody said that it lives.
+    // By then the run would have been reaped twice if our node did not send heartbeats for it.
     let reaps = |scene: &str| scene.matches("Expiring runs: {}").count();
-    let before = reaps(&theirs.said());
-    eventually("their reaper has looked", || reaps(&theirs.said()) >= before + 4);
+    let before = reaps(&theirs.log_text());
+    eventually("their reaper has run four times", || reaps(&theirs.log_text()) >= before + 4);
     let page = scene.client.ask("dashboard", json!({}));
     assert_eq!((page["active"][0]["job"].clone(), page["fail"].clone()), (json!("long"), json!([])), "{page}");
     std::fs::write(gate, "").expect("written");
@@ -56,7 +56,7 @@ fn our_reaper_finishes_runs_of_a_killed_python_node() {
         "{page}"
     );
     assert_eq!((&found["retcode"], &found["output"]), (&Value::Null, &json!("begun\n")), "{page}");
-    // Its lock has run out, and the job goes on with us.
+    // Its lock has expired, and our node can run the job.
     ours.done(&["run", "nap"]);
     eventually("it runs again", || ours.runs("nap")[0]["state"] == "running");
 }
