@@ -81,14 +81,14 @@ impl Place {
     }
 
     /// Runs a command, and waits until it exits.
-    pub(crate) fn give(&self, args: &[&str]) -> Output {
+    pub(crate) fn run_command(&self, args: &[&str]) -> Output {
         self.command(args).output().expect("the binary starts")
     }
 
     /// Runs a command that must succeed.
     #[track_caller]
     pub(crate) fn done(&self, args: &[&str]) {
-        let Output { status, stdout, stderr } = self.give(args);
+        let Output { status, stdout, stderr } = self.run_command(args);
         let output = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
         assert_eq!(status.code(), Some(0), "{args:?}: {output}");
     }

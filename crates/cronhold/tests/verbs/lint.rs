@@ -16,7 +16,7 @@ fn lint_warns_about_schedules() {
     insta::assert_snapshot!(text);
 }
 
-/// One bad file harms no other.
+/// An invalid file does not affect the others.
 #[test]
 fn lint_continues_after_an_invalid_file() {
     let folder = Folder::new("lint")

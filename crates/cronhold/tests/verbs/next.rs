@@ -74,7 +74,7 @@ fn next_answers_long_input_with_a_short_error() {
     }
 }
 
-/// `H` and jitter depend on the job's id, and a file alone does not say what its id is.
+/// `H` and jitter depend on the id of the job, which does not follow from a file alone.
 #[test]
 fn next_needs_the_job_id_for_hashed_schedules() {
     let folder = Folder::new("ids")

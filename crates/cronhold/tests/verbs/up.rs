@@ -1,4 +1,4 @@
-//! Command lines with which `cronhold up` does not start. The tests of the daemon show what it does when it starts.
+//! Command lines that `cronhold up` refuses. The tests in `daemon` cover a daemon that starts.
 
 use super::Folder;
 
@@ -29,5 +29,5 @@ fn up_refuses_invalid_options() {
         &["up", "--data", "foreign"],
     ]);
     insta::assert_snapshot!(text);
-    assert!(!folder.0.join("new").exists(), "nothing is made before the command line is known to be right");
+    assert!(!folder.0.join("new").exists(), "an invalid command line creates nothing");
 }

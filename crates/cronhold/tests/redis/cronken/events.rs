@@ -22,13 +22,13 @@ fn is_paused(node: &Node, job: &str) -> bool {
 #[test]
 fn pause_events_apply_and_survive_a_restart() {
     let mut scene = Scene::new("pauses");
-    scene.client.ask("set_jobs", json!({"jobs": {"one": nap(), "two": nap()}}));
+    scene.client.call("set_jobs", json!({"jobs": {"one": nap(), "two": nap()}}));
     let ours = scene.ours("ours", "");
     scene.send("pause", &json!("one"));
     eventually("one is paused", || is_paused(&ours, "one"));
     assert!(!is_paused(&ours, "two"));
     eventually("Cronken would load it paused", || {
-        scene.client.ask("jobs", json!({}))["one"]["job_state"]["paused"] == true
+        scene.client.call("jobs", json!({}))["one"]["job_state"]["paused"] == true
     });
     ours.stop();
     let ours = scene.ours("ours", "");
@@ -47,7 +47,7 @@ fn trigger_and_kill_events_apply_once() {
     let free = json!({"cron_args": {"cronstring": "@never"}, "job_args": {"cmd": "true", "lock": false, "ttl": 10}});
     // Nodes ignore an event that repeats within half a second, so each job is triggered once.
     let jobs = json!({"terminated": nap(), "killed": nap(), "free": free, "last": nap()});
-    scene.client.ask("set_jobs", json!({"jobs": jobs}));
+    scene.client.call("set_jobs", json!({"jobs": jobs}));
     let nodes = [scene.ours("first", ""), scene.ours("second", "")];
     let ours = &nodes[0];
     for (job, action, signal) in [("terminated", "terminate_run", "SIGTERM"), ("killed", "kill_run", "SIGKILL")] {
@@ -75,10 +75,10 @@ fn add_remove_and_reload_events_change_jobs() {
     let ours = scene.ours("ours", "");
     scene.send("add", &json!({"job_name": "new", "job_def": never("echo new")}));
     eventually("it is there", || ours.job("new").is_some());
-    eventually("Cronken knows it", || scene.client.ask("names", json!({})) == json!(["new"]));
+    eventually("Cronken knows it", || scene.client.call("names", json!({})) == json!(["new"]));
     scene.send("remove", &json!("new"));
     eventually("it is gone", || ours.job("new").is_none());
-    assert_eq!(scene.client.ask("names", json!({})), json!(["new"]), "the definition stays");
+    assert_eq!(scene.client.call("names", json!({})), json!(["new"]), "the definition stays");
     scene.send("reload", &json!({}));
     eventually("it is there again", || ours.job("new").is_some());
 }
@@ -87,21 +87,21 @@ fn add_remove_and_reload_events_change_jobs() {
 fn validate_event_writes_validation_errors() {
     let mut scene = Scene::new("validate");
     let broken = r#"{"cron_args": {"cronstring": "0 3 * * *"}, "job_args": {"cmd": "", "lock": true, "ttl": 9}}"#;
-    scene.client.ask("put_raw", json!({"name": "broken", "text": broken}));
-    scene.client.ask("put_raw", json!({"name": "nonsense", "text": "{"}));
-    scene.client.ask("update_jobs", json!({"jobs": {"fine": never("true")}}));
+    scene.client.call("put_raw", json!({"name": "broken", "text": broken}));
+    scene.client.call("put_raw", json!({"name": "nonsense", "text": "{"}));
+    scene.client.call("update_jobs", json!({"jobs": {"fine": never("true")}}));
     let ours = scene.ours("ours", "");
     let validation_errors = |scene: &mut Scene, name: &str| {
-        let text = scene.client.ask("raw_job", json!({"name": name}));
+        let text = scene.client.call("raw_job", json!({"name": name}));
         let form: Option<Value> = serde_json::from_str(text.as_str().expect("there")).ok();
         form.and_then(|form| form["job_state"]["validation_errors"].as_str().map(str::to_owned))
     };
     // A node of Cronken holds the lock for validation.
-    assert_eq!(scene.client.ask("hold", json!({"key": "__validation__", "ttl": 60})), true);
+    assert_eq!(scene.client.call("hold", json!({"key": "__validation__", "ttl": 60})), true);
     scene.send("validate", &json!([]));
     eventually("it is left to them", || ours.has_logged("foreign_jobs_unvalidated"));
     assert_eq!(validation_errors(&mut scene, "broken"), None);
-    scene.client.ask("free", json!({"key": "__validation__"}));
+    scene.client.call("free", json!({"key": "__validation__"}));
     scene.send("validate", &json!(["broken", "fine", "nonsense", "absent"]));
     eventually("the errors are written", || validation_errors(&mut scene, "broken").is_some());
     let others = (validation_errors(&mut scene, "fine"), validation_errors(&mut scene, "nonsense"));
@@ -127,7 +127,7 @@ fn python_nodes_follow_our_events() {
     // When a job that is never due is resumed, Cronken drops it and cannot reload jobs afterwards.
     let rare =
         json!({"cron_args": {"cronstring": "0 3 1 1 *"}, "job_args": {"cmd": "sleep 300", "lock": true, "ttl": 10}});
-    scene.client.ask("set_jobs", json!({"jobs": {"one": rare}}));
+    scene.client.call("set_jobs", json!({"jobs": {"one": rare}}));
     let theirs = scene.python("theirs", RARELY);
     let ours = scene.ours("ours", "");
     let has_logged = |text: &str| theirs.log_text().contains(text);
@@ -144,7 +144,7 @@ fn python_nodes_follow_our_events() {
     let loads = || theirs.log_text().matches(LOADED).count();
     let before = loads();
     ours.done(&["del", "two"]);
-    eventually("theirs forgets it", || loads() > before && scene.client.ask("names", json!({})) == json!(["one"]));
+    eventually("theirs forgets it", || loads() > before && scene.client.call("names", json!({})) == json!(["one"]));
     // Both nodes receive the event, and the lock admits one of them. Ours is suspended, so theirs wins.
     ours.send(Signal::STOP);
     scene.send("trigger", &json!("one"));
@@ -153,10 +153,10 @@ fn python_nodes_follow_our_events() {
     let id = active(&mut scene)[0]["id"].clone();
     scene.send("kill_run", &id);
     eventually("theirs kills it", || active(&mut scene).is_empty());
-    let page = scene.client.ask("job_page", json!({"name": "one"}));
+    let page = scene.client.call("job_page", json!({"name": "one"}));
     assert_eq!((&page["fail"][0]["id"], &page["fail"][0]["retcode"]), (&id, &json!(-9)), "{page}");
 }
 
 fn active(scene: &mut Scene) -> Vec<Value> {
-    scene.client.ask("dashboard", json!({}))["active"].as_array().expect("runs").clone()
+    scene.client.call("dashboard", json!({}))["active"].as_array().expect("runs").clone()
 }

@@ -22,7 +22,7 @@ fn locked_job_starts_once_per_occurrence_on_either_side() {
     let mut scene = Scene::new("once");
     let jobs: Map<String, Value> =
         JOBS.iter().map(|(name, work)| ((*name).to_owned(), locked(&scene, name, work))).collect();
-    scene.client.ask("set_jobs", json!({"jobs": jobs}));
+    scene.client.call("set_jobs", json!({"jobs": jobs}));
     let ours = scene.ours("ours", "");
     let theirs = scene.python("theirs", RARELY);
     let mut alone = BTreeSet::new();
@@ -78,7 +78,7 @@ fn watch(scene: &Scene, more: usize) -> RangeInclusive<u64> {
 
 /// Waits until nothing runs. A node that is killed with a lock blocks the job until the lock expires.
 fn wait_until_idle(scene: &mut Scene) {
-    eventually("nothing runs", || scene.client.ask("dashboard", json!({}))["active"] == json!([]));
+    eventually("nothing runs", || scene.client.call("dashboard", json!({}))["active"] == json!([]));
 }
 
 /// Asserts that each period has one start of each job, and that both sides had some. In periods in which Python was

@@ -71,7 +71,7 @@ impl PythonClient {
 
     /// Calls a function of the client with named arguments. Panics if it fails.
     #[track_caller]
-    pub(crate) fn ask(&mut self, function: &str, arguments: Value) -> Value {
+    pub(crate) fn call(&mut self, function: &str, arguments: Value) -> Value {
         let mut question = arguments;
         question["ask"] = json!(function);
         let questions = self.questions.as_mut().expect("open until it ends");

@@ -64,7 +64,7 @@ impl Scene {
     /// Sends an event with Cronken's own code.
     #[track_caller]
     pub(super) fn send(&mut self, action: &str, args: &Value) {
-        self.client.ask("send", json!({"event": {"action": action, "args": args}}));
+        self.client.call("send", json!({"event": {"action": action, "args": args}}));
     }
 
     /// The names in a file, grouped by the period in which each was written. Each line has a time in seconds and a

@@ -10,7 +10,7 @@ fn cronken_dashboard_shows_our_runs() {
     let mut scene = Scene::new("sight");
     let gate = scene.path("gate");
     let wait = format!("echo one; echo one; echo two; until [ -e {} ]; do sleep 0.05; done; echo end", gate.display());
-    scene.client.ask(
+    scene.client.call(
         "set_jobs",
         json!({"jobs": {
             "good": {"cron_args": {"cronstring": "@never"}, "job_args": {"cmd": wait, "lock": true, "ttl": 10}},
@@ -26,7 +26,7 @@ fn cronken_dashboard_shows_our_runs() {
     let run = shown[0]["id"].as_str().expect("an id").to_owned();
     assert_eq!(shown_fields(&shown[0]), json!(["good", "ours", "running", null, null]));
     eventually("its lines are there", || {
-        scene.client.ask("output", json!({"run": run})) == json!(["one\n", "one\n", "two\n"])
+        scene.client.call("output", json!({"run": run})) == json!(["one\n", "one\n", "two\n"])
     });
     eventually("our node is shown", || hosts(&mut scene) == ["ours"]);
 
@@ -48,7 +48,7 @@ fn cronken_dashboard_shows_our_runs() {
         let (ended, score) = (run["ended"].as_f64().expect("a time"), run["score"].as_f64().expect("a time"));
         assert!((ended - score).abs() < 0.001, "a result is sorted by its end: {run}");
     }
-    let page = scene.client.ask("job_page", json!({"name": "bad"}));
+    let page = scene.client.call("job_page", json!({"name": "bad"}));
     assert_eq!(shown_fields(&page["fail"][0]), json!(["bad", "ours", "fail", 3, "no\n"]));
     assert_eq!(page["success"], json!([]));
 }
@@ -63,11 +63,11 @@ fn active(scene: &mut Scene) -> Vec<Value> {
 }
 
 fn results(scene: &mut Scene, part: &str) -> Vec<Value> {
-    scene.client.ask("dashboard", json!({}))[part].as_array().expect("runs").clone()
+    scene.client.call("dashboard", json!({}))[part].as_array().expect("runs").clone()
 }
 
 fn hosts(scene: &mut Scene) -> Vec<String> {
-    let instances = scene.client.ask("instances", json!({}));
+    let instances = scene.client.call("instances", json!({}));
     let hosts = instances.as_array().expect("instances").iter().filter_map(|one| one["host"].as_str());
     hosts.map(str::to_owned).collect()
 }

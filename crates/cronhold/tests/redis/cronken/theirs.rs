@@ -13,7 +13,7 @@ fn our_verbs_show_runs_of_python_nodes() {
     let mut scene = Scene::new("theirs");
     let gate = scene.path("gate");
     let wait = format!("echo begun; until [ -e {} ]; do sleep 0.05; done; echo end", gate.display());
-    scene.client.ask(
+    scene.client.call(
         "set_jobs",
         json!({"jobs": {
             "slow": {"cron_args": {"cronstring": "@never"}, "job_args": {"cmd": wait, "lock": true, "ttl": 10}},
@@ -25,11 +25,11 @@ fn our_verbs_show_runs_of_python_nodes() {
     let python = scene.python("draco", RARELY);
     scene.send("trigger", &json!("bad"));
     eventually("Python has run it", || {
-        !scene.client.ask("dashboard", json!({}))["fail"].as_array().expect("runs").is_empty()
+        !scene.client.call("dashboard", json!({}))["fail"].as_array().expect("runs").is_empty()
     });
     scene.send("trigger", &json!("slow"));
     eventually("Python runs it", || {
-        !scene.client.ask("dashboard", json!({}))["active"].as_array().expect("runs").is_empty()
+        !scene.client.call("dashboard", json!({}))["active"].as_array().expect("runs").is_empty()
     });
 
     let ours = scene.ours("ours", "");
