@@ -1,5 +1,5 @@
-//! Maps the events of the node to `tracing`. `core` and `engine` do not log, so this is the one place where their events
-//! get a level, a stable name, fields and a message.
+//! Maps the events of the node to `tracing`. `core` and `engine` do not log, so this is the one place where their
+//! events get a level, a stable name, fields and a message.
 
 use std::fmt::{self, Display};
 use std::sync::Arc;
