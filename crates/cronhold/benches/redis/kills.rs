@@ -71,7 +71,7 @@ fn read(place: &Place) -> Starts {
 fn judge(report: &mut Report, found: &Starts, span: std::ops::Range<i64>, running: &[Node]) {
     let doubled: Vec<_> = found.iter().filter(|(_, starts)| starts.len() > 1).map(|(which, _)| which).collect();
     doubled.iter().take(SHOWN_MAX).for_each(|which| println!("duplicate: {which:?}"));
-    let all = JOBS * usize::try_from(span.end - span.start).expect("it went on");
+    let all = JOBS * usize::try_from(span.end - span.start).expect("the end is after the start");
     let started = found.keys().filter(|(_, second)| span.contains(second)).count();
     report.note("  occurrences", number(all as u64), "");
     report.note("  programs started", number(started as u64), "");

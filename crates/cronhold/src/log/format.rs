@@ -1,5 +1,5 @@
-//! How an event becomes a line: text for people, JSON for programs. Both are safe to split at line ends, whatever a
-//! message contains.
+//! Formats events as lines: text for people, JSON for programs. A message cannot break the line format, because line
+//! ends in it are escaped.
 
 use std::fmt::{Debug, Write as _};
 use std::io::Write as _;

@@ -6,7 +6,7 @@ use cronhold_engine::EngineEvent;
 use cronhold_store::Fault;
 use tracing::warn;
 
-/// The target of events about the store, whichever it is.
+/// The target of events about a store of any kind.
 const STORE: &str = "cronhold_store";
 
 /// The state of the store as it was last logged.

@@ -13,6 +13,6 @@ mod place;
 mod points;
 #[path = "../processes/mod.rs"]
 mod processes;
-mod story;
+mod scenario;
 mod troubles;
 mod workload;

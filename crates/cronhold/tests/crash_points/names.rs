@@ -44,8 +44,8 @@ fn node(store: &MemoryStore, id: u128, force: bool) -> (Engine, NodeHandle, Arc<
     (engine, handle, readiness)
 }
 
-fn block_on<T>(story: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_io().build().expect("an executor").block_on(story)
+fn block_on<T>(test: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_io().build().expect("an executor").block_on(test)
 }
 
 #[test]

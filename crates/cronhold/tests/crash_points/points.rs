@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::story;
+use super::scenario;
 use super::workload::Workload;
 
 /// What may be lost when a process is killed at a point.
@@ -63,7 +63,7 @@ macro_rules! points {
             #[doc = $sentence]
             #[test]
             fn $test() {
-                story::run(&Point { name: $name, loses: $loses });
+                scenario::run(&Point { name: $name, loses: $loses });
             }
         )*
     };

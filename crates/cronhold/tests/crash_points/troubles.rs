@@ -11,7 +11,7 @@ use super::outcome;
 use super::place::{Place, Stored};
 use super::points::Loses;
 use super::processes::eventually;
-use super::story::come_to_rest;
+use super::scenario::wait_until_idle;
 use super::workload::{Traces, Workload};
 
 /// Seconds for which the daemon is suspended. Some occurrences of each job are due in that time.
@@ -45,7 +45,7 @@ fn suspended_daemon_continues_without_loss() {
     let begin = seconds();
     eventually("some time has passed", || seconds() - begin >= SUSPENDED_SECONDS);
     daemon.send(Signal::CONT);
-    come_to_rest(&place, Workload::Locked);
+    wait_until_idle(&place, Workload::Locked);
     outcome::assert_right("a suspended daemon", Loses::Nothing, Workload::Locked, &place);
     place.done(&["holes"]);
     daemon.stop();
@@ -79,7 +79,7 @@ fn older_store_copy_starts_no_program_twice() {
         place.stored().runs().iter().any(|run| is_new(run.nominal) && run.state == State::Success)
     });
     // No run starts from here on, and all started runs finish.
-    come_to_rest(&place, Workload::Ticks);
+    wait_until_idle(&place, Workload::Ticks);
     let (stored, traces) = (place.stored(), Traces::read(place.dir()));
     let mut refused = 0;
     for run in stored.runs() {

@@ -248,7 +248,7 @@ impl Daemon {
     /// Waits until the daemon has killed itself.
     pub(crate) fn wait_for_death(&mut self) {
         let mut status = None;
-        eventually("the daemon is dead", || {
+        eventually("the daemon was killed", || {
             status = self.child.try_wait().expect("a child");
             status.is_some()
         });

@@ -1,4 +1,4 @@
-//! Kills one process at each step of the life of a program: the daemon or its keeper kills itself there. The test then
+//! Kills one process at each step of a launch and a report: the daemon or its keeper kills itself there. The test then
 //! checks the recorded outcome. Fail points exist only in builds with debug assertions.
 
 use std::fs;
@@ -212,7 +212,7 @@ fn daemon_killed_at_each_point_recovers() {
         daemon.wait_for_death();
         let keeper = place.keeper();
         // Before the launch, the daemon may not have started a keeper yet.
-        assert!(keeper.is_some() || point == "daemon-before-launch", "{point}: the keeper goes on");
+        assert!(keeper.is_some() || point == "daemon-before-launch", "{point}: the keeper keeps running");
         release_program(&place);
         let daemon = place.up();
         assert_all(point, &place, &daemon, expected);

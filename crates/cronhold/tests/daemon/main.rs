@@ -7,6 +7,7 @@ mod daemon;
 #[cfg(debug_assertions)]
 mod fail_points;
 mod files;
+mod full_disk;
 mod http;
 mod keeper;
 mod listening;
@@ -19,4 +20,3 @@ mod processes;
 mod programs;
 mod sources;
 mod start_stop;
-mod trouble;

@@ -159,7 +159,7 @@ async fn act(scene: &mut Scene<'_>, seed: u64, blow: Blow) -> Result<Tally, Stri
         tally.violations.push("the new keeper starts nothing".to_owned());
     }
     if !scene.eventually(|| scene.kept_outputs() == 0 && !scene.has_children()).await {
-        tally.violations.push("the keeper keeps outputs that are stored, or children that are dead".to_owned());
+        tally.violations.push("the keeper keeps outputs that are stored, or zombie children".to_owned());
     }
     tally.violations.extend(scene.stop().await);
     Ok(tally)

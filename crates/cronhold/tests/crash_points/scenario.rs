@@ -45,7 +45,7 @@ fn run_workload(point: &Point, workload: Workload) {
             request.is_answered
         });
     }
-    come_to_rest(&place, workload);
+    wait_until_idle(&place, workload);
     outcome::assert_right(point.name, point.loses_under(workload), workload, &place);
     place.done(&["holes"]);
     daemon.stop();
@@ -57,7 +57,7 @@ fn lose_daemons(place: &Place, point: &Point, workload: Workload) {
         let _ = fs::remove_file(place.died());
         let mut daemon = place.start(Some(point.name));
         let mut request = Request::new(workload, death);
-        eventually("the daemon is dead", || {
+        eventually("the daemon was killed", || {
             request.make(place);
             daemon.is_dead()
         });
@@ -109,7 +109,7 @@ impl Request {
 
 /// Waits until all runs that were due are finished and each job has run once more. Then pauses all jobs and waits until
 /// nothing runs.
-pub(crate) fn come_to_rest(place: &Place, workload: Workload) {
+pub(crate) fn wait_until_idle(place: &Place, workload: Workload) {
     let stored = place.stored();
     let cursors = stored.cursors();
     let last = cursors.iter().map(|cursor| (cursor.job.to_string(), cursor.last.unwrap_or(cursor.since)));
