@@ -1,5 +1,5 @@
-//! A daemon that starts before its store waits for it. It does not listen meanwhile, so that commands report at once that
-//! there is no daemon yet.
+//! A daemon that starts before its store waits for it. It does not listen in the meantime, so that commands report at
+//! once that there is no daemon yet.
 
 use cronhold_cli::CliError;
 use cronhold_engine::MachineClock;
@@ -15,7 +15,7 @@ const WAIT_MIN: Span = Span::from_millis(100);
 /// The longest wait between two attempts.
 const WAIT_MAX: Span = Span::from_secs(2);
 
-/// The failure for a store that cannot be used, now or later.
+/// The error for a store that cannot be used, and for which waiting does not help.
 pub(crate) fn unusable(fault: &Fault) -> CliError {
     let why = match fault {
         Fault::Permanent(why) => format!("cannot use the store: {why}"),
@@ -31,21 +31,21 @@ pub(crate) async fn await_store(store: &dyn Store) -> Result<(), CliError> {
         return Ok(());
     }
     let clock = SystemClock::new().map_err(|error| cannot_start(&error))?;
-    let (mut wait, mut told) = (WAIT_MIN, None);
+    let (mut wait, mut logged) = (WAIT_MIN, None);
     loop {
         let fault = match store.time().await {
             Err(fault) if fault.is_transient() => fault.to_string(),
             Err(fault) => return Err(unusable(&fault)),
             Ok(_) => break,
         };
-        if told.as_ref() != Some(&fault) {
+        if logged.as_ref() != Some(&fault) {
             warn!(event = "store_unavailable", "{fault}; waiting for it");
-            told = Some(fault);
+            logged = Some(fault);
         }
         clock.sleep(wait).await;
         wait = wait.plus(wait).min(WAIT_MAX);
     }
-    if told.is_some() {
+    if logged.is_some() {
         warn!(event = "store_available", "the store is available");
     }
     Ok(())

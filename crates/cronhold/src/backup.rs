@@ -1,4 +1,4 @@
-//! `cronhold store backup`: a copy of a store, also while a daemon uses it.
+//! `cronhold store backup`: copies a store, also while a daemon uses it.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use crate::state_dir::{EnvPaths, StateDir};
 /// Cells of the progress bar.
 const BAR: u64 = 40;
 
-/// Copies a store. Progress is shown where there is someone to see it.
+/// Copies a store. Shows a progress bar if `err` is a terminal.
 pub fn backup(
     backup: &BackupArgs,
     places: &EnvPaths,
@@ -17,7 +17,7 @@ pub fn backup(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<ExitStatus, CliError> {
-    // A directory that is typed counts more than a store that the environment names.
+    // `--data` overrides `CRONHOLD_STORE`.
     let named = if backup.data.is_none() { places.named_store(backup.store.as_deref())? } else { None };
     let url = match named {
         Some(url) => url,
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars() {
+    fn progress_bar_shows_cells_and_percent() {
         assert_eq!(bar(0), format!("[{}]   0 %", " ".repeat(40)));
         assert_eq!(bar(20), format!("[{}{}]  50 %", "=".repeat(20), " ".repeat(20)));
         assert_eq!(bar(BAR), format!("[{}] 100 %", "=".repeat(40)));

@@ -1,4 +1,4 @@
-//! Chance, from the kernel.
+//! Random bits from the kernel.
 
 use cronhold_engine::EntropySource;
 
@@ -9,7 +9,7 @@ pub struct SystemEntropy;
 impl EntropySource for SystemEntropy {
     fn bits(&self) -> u128 {
         let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes).expect("the kernel has random bits for every process, from its first moments on");
+        getrandom::fill(&mut bytes).expect("the kernel always has random bits");
         u128::from_le_bytes(bytes)
     }
 }

@@ -48,7 +48,7 @@ pub struct DaemonEnv {
     pub env: Vec<(String, String)>,
     /// The path of this program, which is also the keeper.
     pub program: PathBuf,
-    /// `CRONHOLD_LOG`: what is logged, unless the command line says it.
+    /// The value of `CRONHOLD_LOG`. Options on the command line override it.
     pub log_filter: Option<String>,
     /// Whether the log goes to a terminal that shows colours.
     pub colours: bool,
@@ -93,7 +93,7 @@ pub fn up(up: &UpArgs, setting: &DaemonEnv) -> Result<ExitStatus, CliError> {
         accept_loss: up.accept_loss,
         ..StoreContext::new(Arc::new(clock::now), Arc::clone(zones))
     };
-    // Before the store is opened, so that what it logs is seen.
+    // Before the store is opened, so that the log contains its events.
     let log = Log::new(log_options, io::stderr());
     log.install();
     let store = cronhold_wiring::open(&url, around).map_err(|error| store_failure(&error))?;
@@ -120,7 +120,7 @@ pub fn up(up: &UpArgs, setting: &DaemonEnv) -> Result<ExitStatus, CliError> {
             }
             there = await_store(&*store) => there?,
         }
-        // After the store: that it is in use tells more of another daemon than an address in use.
+        // After the store: if another daemon runs, the error of the store names it, and an address in use does not.
         let front = listen.map(|listen| BoundServer::bind(&listen, up.link, &home)).transpose()?;
         let files = JobDirectories::load(node, roots, world, &*store, clock::now(), &log).await;
         let files = files.map_err(|fault| store_failure(&fault))?;
@@ -156,18 +156,17 @@ fn assemble(
     let client = client.map_err(|error| cannot_start(&error))?;
     let feed = Arc::new(cronhold_server::FeedBuffer::default());
     let reconciling = Arc::new(ReconcileRequests::default());
-    let mut everyone: Vec<Arc<dyn EngineObserver>> =
-        vec![Arc::new(log.clone()), Arc::clone(&programs) as _, files.shelf() as _, Arc::clone(&feed) as _];
+    let mut observers: Vec<Arc<dyn EngineObserver>> =
+        vec![Arc::new(log.clone()), Arc::clone(&programs) as _, files.status() as _, Arc::clone(&feed) as _];
     if store.shared().is_some() {
-        everyone.push(Arc::clone(&reconciling) as _);
+        observers.push(Arc::clone(&reconciling) as _);
     }
-    let everyone = ObserverList(everyone);
     let ports = NodePorts {
         clock: system_clock,
         entropy: Arc::new(SystemEntropy),
         store,
         programs: Arc::clone(&programs) as _,
-        feed: Arc::new(everyone),
+        feed: Arc::new(ObserverList(observers)),
     };
     #[cfg(debug_assertions)]
     let ports = crate::fail_ports::wrap(ports, &setting.env);
@@ -181,8 +180,8 @@ fn assemble(
 struct ObserverList(Vec<Arc<dyn EngineObserver>>);
 
 impl EngineObserver for ObserverList {
-    fn on_event(&self, news: &EngineEvent<'_>) {
-        self.0.iter().for_each(|one| one.on_event(news));
+    fn on_event(&self, event: &EngineEvent<'_>) {
+        self.0.iter().for_each(|observer| observer.on_event(event));
     }
 }
 
@@ -195,13 +194,19 @@ async fn live(
 ) -> Result<ExitStatus, CliError> {
     let NodeParts { ports, options, programs, outputs, client, files, front, feed, reconciling } = parts;
     let (clock, store) = (Arc::clone(&ports.clock), Arc::clone(&ports.store));
-    let (this, shelf) = (options.node, files.shelf());
-    let (requests, loaders) = (files.shelf(), files.loaders());
+    let (this, status) = (options.node, files.status());
+    let (requests, loaders) = (files.status(), files.loaders());
     let (engine, node) = Engine::new(ports, options, files.world().clone());
     let peers = CronkenThread::new(&files, &store, &node, this, reconciling, log);
     let face = front.map(|front| {
-        let parts =
-            ServerParts { node: node.clone(), store: Arc::clone(&store), clock: Arc::clone(&clock), shelf, feed, this };
+        let parts = ServerParts {
+            node: node.clone(),
+            store: Arc::clone(&store),
+            clock: Arc::clone(&clock),
+            status,
+            feed,
+            this,
+        };
         front.start(parts, home)
     });
     let face = face.transpose()?;
@@ -209,26 +214,26 @@ async fn live(
         info!(event = "listening", url = face.url(), "listening on {}", face.url());
     }
     let mut running = std::pin::pin!(engine.run());
-    let company = async {
+    let startup = async {
         // Job files and jobs of other programs are applied before the node starts, so that it does not run a job that
         // was changed or removed while the daemon was down.
         prepare(files, peers, &node, store, &*clock, face.as_ref(), log).await;
         std::future::pending::<()>().await;
     };
-    let mut company = std::pin::pin!(company);
-    let mut carrying = std::pin::pin!(programs.run(&node));
+    let mut startup = std::pin::pin!(startup);
+    let mut reporting = std::pin::pin!(programs.run(&node));
     loop {
         tokio::select! {
             biased;
-            asked = signals.next() => match asked {
+            request = signals.next() => match request {
                 SignalRequest::Reload => requests.reload_for_signal(log),
                 SignalRequest::Stop(signal) => {
                     info!(event = "stopping", signal, "received {signal}; stopping, unfinished runs continue at the next start");
                     break;
                 }
             },
-            () = &mut company => {}
-            () = &mut carrying => {}
+            () = &mut startup => {}
+            () = &mut reporting => {}
             ended = &mut running => return ended.map(|()| ExitStatus::Done).map_err(engine_failure),
         }
     }
@@ -236,11 +241,11 @@ async fn live(
     drop(client);
     drop(outputs);
     log_programs_left(programs.running_count());
-    let asked = stop_node(&loaders, &node);
+    let stopping = stop_node(&loaders, &node);
     let stop = async {
         tokio::select! {
             biased;
-            never = asked => match never {},
+            never = stopping => match never {},
             ended = &mut running => ended,
         }
     };
@@ -266,7 +271,7 @@ fn log_programs_left(count: usize) {
 
 /// Stops the node. It releases the loader locks with its last commit, so that other nodes need not wait for them.
 async fn stop_node(loaders: &LoaderLocks, node: &NodeHandle) -> Infallible {
-    tokio::join!(loaders.let_go(node), node.stop());
+    tokio::join!(loaders.release_all(node), node.stop());
     std::future::pending().await
 }
 
@@ -295,12 +300,12 @@ async fn prepare(
     log: &Log,
 ) {
     if files.has_any() {
-        files.hold(node, &*store, clock).await;
+        files.acquire_locks(node, &*store, clock).await;
         let plan = files.first_plan();
         let (unchanged, kept) = (plan.unchanged, plan.kept);
         let applied = files.apply(plan, node, clock).await;
-        files.tell_all();
-        let (shown, summary) = (files.shown(), applied.words(unchanged, kept));
+        files.report_all_mistakes();
+        let (shown, summary) = (files.shown(), applied.summary(unchanged, kept));
         if applied.has_jobs(unchanged) {
             let (put, removed) = applied.counts();
             info!(event = "job_files_loaded", directories = shown, put, removed, unchanged, kept, "{shown}: {summary}");
@@ -316,7 +321,7 @@ async fn prepare(
     warnings.iter().for_each(|warning| warn!(event = "store_warning", "{warning}"));
     info!(event = "ready", "ready");
     if let Some(link) = face.and_then(RunningServer::link) {
-        // A warning, so that `--quiet` does not hide what was asked for.
+        // A warning, so that `--quiet` does not hide a link that the user requested.
         warn!(event = "page_link", link, "open the page with this link, which works once: {link}");
     }
     if files.has_any()

@@ -16,7 +16,7 @@ use cronhold_keeper::fail;
 use cronhold_schedule::Span;
 use cronhold_store::{Pending, Store, Unit, UnitReceipt, UnitRefusal, Wrapper};
 
-/// The same ports with points around them, if the environment names any point.
+/// Wraps the ports with points, if the environment names any point.
 pub(crate) fn wrap(ports: NodePorts, env: &[(String, String)]) -> NodePorts {
     if !env.iter().any(|(name, _)| name == fail::VARIABLE) {
         return ports;
@@ -30,7 +30,7 @@ pub(crate) fn wrap(ports: NodePorts, env: &[(String, String)]) -> NodePorts {
     }
 }
 
-/// A port with points around it.
+/// A port that is wrapped with points.
 #[derive(Debug)]
 struct FailingPort<P>(P);
 

@@ -24,7 +24,7 @@ use crate::state_dir::StateDir;
 #[derive(Debug)]
 pub(crate) struct BoundServer {
     listening: BoundListener,
-    door: Authenticator,
+    authenticator: Authenticator,
     /// Whether to log a link to the page.
     wants_link: bool,
 }
@@ -34,7 +34,7 @@ pub(crate) struct ServerParts {
     pub(crate) node: NodeHandle,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn MachineClock>,
-    pub(crate) shelf: Arc<JobFileStatus>,
+    pub(crate) status: Arc<JobFileStatus>,
     pub(crate) feed: Arc<FeedBuffer>,
     pub(crate) this: NodeId,
 }
@@ -67,29 +67,29 @@ impl BoundServer {
         let listening = listen.bind().map_err(|error| CliError::refused(error.to_string(), error.hint()))?;
         let token = home.path().join(AdminToken::FILE);
         let is_first = !token.exists();
-        let door = Authenticator::open(home.path(), Arc::new(SystemEntropy)).map_err(|error| {
+        let authenticator = Authenticator::open(home.path(), Arc::new(SystemEntropy)).map_err(|error| {
             let message = format!("cannot use the token in {}: {error}", token.display());
             CliError::Refused { message, hint: None }
         })?;
-        Ok(Self { listening, door, wants_link: wants_link || is_first })
+        Ok(Self { listening, authenticator, wants_link: wants_link || is_first })
     }
 
     /// Starts to serve requests, and writes the address file.
     pub(crate) fn start(self, parts: ServerParts, home: &StateDir) -> Result<RunningServer, CliError> {
-        let Self { listening, door, wants_link } = self;
+        let Self { listening, authenticator, wants_link } = self;
         let url = listening.url();
-        let link = wants_link.then(|| format!("{url}/enter?once={}", door.code(clock::now())));
+        let link = wants_link.then(|| format!("{url}/enter?once={}", authenticator.code(clock::now())));
         let is_ready = Arc::new(AtomicBool::new(false));
-        let ServerParts { node, store, clock, shelf, feed, this } = parts;
-        let worlds = Arc::clone(&shelf);
+        let ServerParts { node, store, clock, status, feed, this } = parts;
+        let worlds = Arc::clone(&status);
         let app = AppState {
             node,
             store,
             clock,
             world: Arc::new(move || worlds.world()),
-            files: shelf,
+            files: status,
             feed,
-            door,
+            door: authenticator,
             this,
             is_ready: Arc::clone(&is_ready),
             version: VERSION,
@@ -106,7 +106,7 @@ impl BoundServer {
 }
 
 impl RunningServer {
-    /// Its address, as a URL.
+    /// The address of the server, as a URL.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }

@@ -1,4 +1,4 @@
-//! Jobs of another scheduler, read from its own store for `cronhold import`. Nothing is written there.
+//! Reads the jobs of another scheduler from its store, for `cronhold import`. Writes nothing to that store.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use tokio::runtime::Builder;
 
 use crate::clock;
 
-/// Reads the jobs in Cronken's Redis. `as_cronken` is whether cron texts are read by the rules of Cronken's nodes.
+/// Reads the jobs in Cronken's Redis. With `as_cronken`, cron expressions have the meaning that Cronken's nodes give
+/// them.
 pub(crate) fn cronken_jobs(
     named: &NamedStore<'_>,
     as_cronken: bool,
@@ -19,7 +20,7 @@ pub(crate) fn cronken_jobs(
     let url = StoreUrl::parse(named.url).map_err(|error| CliError::flag(named.origin, error))?;
     if !url.is_shared() {
         let message = format!("{}: {url} is not the store of another scheduler", named.origin);
-        return Err(CliError::usage(message, "give its Redis, such as redis://10.0.0.5"));
+        return Err(CliError::usage(message, "give the URL of its Redis, such as redis://10.0.0.5"));
     }
     let around = StoreContext::new(Arc::new(clock::now), Arc::clone(zones));
     let executor = Builder::new_current_thread().enable_all().build();

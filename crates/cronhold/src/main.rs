@@ -93,7 +93,7 @@ fn session<'a>(
     CliSession { now: clock::now(), zones, colours, progress, place, surroundings, stores, end_with_reader }
 }
 
-/// What the environment says about the daemon to use, and about the user.
+/// The environment variables that name the daemon to use, and the user.
 fn surroundings() -> CliEnv {
     // The variable may name a store for daemons that commands cannot use themselves.
     let is_for_daemons = |url: &str| StoreUrl::parse(url).is_ok_and(|url| !url.is_shared());

@@ -19,7 +19,7 @@ use crate::clock::SystemClock;
 use crate::job_files::{JobDirectories, JobFileStatus};
 use crate::log::{Log, Weight};
 
-/// What invalid definitions name in place of a file.
+/// The text that invalid definitions show instead of a file name.
 const SHARED_JOBS: &str = "shared jobs";
 
 /// The follower, before its thread is started.
@@ -33,7 +33,7 @@ pub(crate) struct CronkenThread {
 #[derive(Debug)]
 struct DaemonObserver {
     log: Log,
-    shelf: Arc<JobFileStatus>,
+    status: Arc<JobFileStatus>,
 }
 
 impl CronkenThread {
@@ -47,7 +47,7 @@ impl CronkenThread {
         log: &Log,
     ) -> Self {
         let (store, node, zones) = (Arc::clone(store), node.clone(), Arc::clone(&files.world().zones));
-        let observer = Arc::new(DaemonObserver { log: log.clone(), shelf: files.shelf() });
+        let observer = Arc::new(DaemonObserver { log: log.clone(), status: files.status() });
         Self { follower: CronkenFollower { store, node, node_id, zones, requests, observer }, log: log.clone() }
     }
 
@@ -59,7 +59,7 @@ impl CronkenThread {
         }
         let log = self.log.clone();
         match self.start() {
-            // If the thread ends without an answer, it has logged why.
+            // If the thread ends without a reply, it has logged why.
             Ok(is_ready) => drop(is_ready.await),
             Err(error) => log_failure(&log, &error),
         }
@@ -104,7 +104,7 @@ impl FollowerObserver for DaemonObserver {
             let mistake = FileMistake { file, line: 1, column: 1, message, hint: mistake.hint };
             MistakeAt { job: Some(job), mistake }
         });
-        self.shelf.set_shared_mistakes(mistakes.collect());
+        self.status.set_shared_mistakes(mistakes.collect());
     }
 
     fn on_commit(&self) {

@@ -1,5 +1,5 @@
-//! Signals of the daemon. The first SIGTERM or SIGINT stops it in order, the second at once. SIGHUP reloads the job files;
-//! a daemon that was started from a terminal takes it as a request to stop, because the terminal is gone.
+//! Signals of the daemon. The first SIGTERM or SIGINT stops it in order, the second at once. SIGHUP reloads the job
+//! files. If the daemon was started from a terminal, SIGHUP stops it, because the terminal is gone.
 
 use std::io::{self, IsTerminal};
 

@@ -1,4 +1,5 @@
-//! The data directory of a daemon: its identity, its token, and its store unless `--store` names another.
+//! The data directory of a daemon. It holds the node's identity, its token, and its store unless `--store` names
+//! another one.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -12,7 +13,7 @@ use cronhold_wiring::StoreUrl;
 
 /// Mode of the directory: only for the user of the daemon.
 const MODE: u32 = 0o700;
-/// Mode of files in it: only for the user of the daemon.
+/// Mode of files in the directory: only for the user of the daemon.
 const FILE_MODE: u32 = 0o600;
 /// The file that holds the node's identity.
 const NODE_ID: &str = "node-id";
@@ -73,24 +74,24 @@ impl StateDir {
         })
     }
 
-    /// Its path.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The default store, an SQLite database in it.
+    /// The default store, an SQLite database in the directory.
     pub fn store_url(&self) -> StoreUrl {
         StoreUrl::Sqlite(self.0.join("cronhold.db"))
     }
 
-    /// The file that holds what a node remembers of a store elsewhere. Each store has its own: with the state of another
-    /// one, the store would look as if it had lost everything.
+    /// The file in which a node keeps its state of a store elsewhere. Each store has its own file: with the state of
+    /// another store, the node would conclude that the store has lost its data.
     pub fn store_state_file(&self, url: &StoreUrl) -> PathBuf {
         self.0.join(format!("{STORE_MEMORY}-{:016x}", fnv1a(url.to_string().as_bytes())))
     }
 
-    /// Locks the directory against other daemons until the returned file is closed. Needed for a store elsewhere; one in
-    /// the directory has a lock of its own.
+    /// Locks the directory against other daemons until the returned file is closed. Needed for a store elsewhere; a
+    /// store in the directory has its own lock.
     pub fn lock(&self) -> Result<File, CliError> {
         let path = self.0.join(OCCUPIED);
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(FILE_MODE).open(&path);
@@ -131,8 +132,8 @@ impl StateDir {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
-        // Written to another file and linked: the file exists completely or not at all, and of two daemons that start at
-        // once both read what the first has written.
+        // The id is written to a temporary file, which is then linked. So the file is never incomplete, and if two
+        // daemons start at once, both read the id that was linked first.
         let draft = self.0.join(format!("{NODE_ID}.{}", std::process::id()));
         let made = self.write(&draft, new()).and_then(|()| match fs::hard_link(&draft, path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -223,7 +224,7 @@ mod tests {
         assert_eq!(home.node_id(|| NodeId::from_bits(8)).expect("kept"), first);
         let files: Vec<_> =
             fs::read_dir(home.path()).expect("there").flatten().map(|entry| entry.file_name()).collect();
-        assert_eq!(files, [NODE_ID], "nothing is left beside it");
+        assert_eq!(files, [NODE_ID], "the temporary file is removed");
 
         fs::write(home.path().join(NODE_ID), "nobody\n").expect("written");
         let Err(CliError::Refused { message, hint }) = home.node_id(|| NodeId::from_bits(9)) else { panic!("taken") };

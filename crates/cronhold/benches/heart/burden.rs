@@ -1,4 +1,4 @@
-//! What programs cost the keeper that owns them, and how fast what they write is recorded.
+//! The memory that running programs cost the keeper, and the speed at which output is recorded.
 
 use std::fs;
 use std::path::Path;
@@ -14,12 +14,12 @@ use crate::rig::{Rig, block_on, job_id, scratch, seconds};
 use crate::sqlite;
 use crate::throughput::number;
 
-/// One job has a thousand runs at once at most.
+/// Sleeping programs. One job has at most 1000 runs at once.
 const SLEEPERS: usize = 900;
-const LOOK_EVERY: Span = Span::from_millis(20);
+const POLL_INTERVAL: Span = Span::from_millis(20);
 const OUTPUT: u64 = 1 << 30;
 
-/// What a program that runs costs the keeper, and how fast outputs are.
+/// Measures the memory of the keeper per running program, and the speed of recording output.
 pub(crate) fn burden(report: &mut Report, clock: &dyn MachineClock) {
     let dir = scratch("burden");
     block_on(async {
@@ -28,18 +28,18 @@ pub(crate) fn burden(report: &mut Report, clock: &dyn MachineClock) {
         Rig::run_once(&rig.node, job_id(0)).await;
         rig.clock.sleep(Span::from_secs(2)).await;
         let before = resident(&dir);
-        let mut asked = JoinSet::new();
+        let mut requests = JoinSet::new();
         for _ in 0..SLEEPERS {
             let node = rig.node.clone();
-            asked.spawn(async move { Rig::run_once(&node, job_id(0)).await });
+            requests.spawn(async move { Rig::run_once(&node, job_id(0)).await });
         }
-        asked.join_all().await;
+        requests.join_all().await;
         while processes(&dir) <= SLEEPERS {
-            rig.clock.sleep(LOOK_EVERY).await;
+            rig.clock.sleep(POLL_INTERVAL).await;
         }
         let each = (resident(&dir) - before) / number(SLEEPERS as u64);
         report.note("keeper with one program", before, "kB");
-        report.note("  and for each that runs", each, "kB");
+        report.note("  per additional running program", each, "kB");
         let _ = Command::new("pkill").args(["-P", &keeper(&dir)]).status();
         collect(&rig, SLEEPERS + 1).await;
 
@@ -56,34 +56,34 @@ pub(crate) fn burden(report: &mut Report, clock: &dyn MachineClock) {
         assert!(bare.expect("a program").success());
         let bare = seconds(clock.uptime().minus(begin));
         let megabytes = number(OUTPUT) / 1e6;
-        report.note("bare: one program writes 1 GiB into a file", megabytes / bare, "MB/s");
-        report.note("output of a run: 1 GiB written and recorded", megabytes / ours, "MB/s");
+        report.note("bare program: write 1 GiB to a file", megabytes / bare, "MB/s");
+        report.note("run: write and record 1 GiB of output", megabytes / ours, "MB/s");
     });
     let _ = fs::remove_dir_all(dir);
 }
 
-/// The number of the keeper's process.
+/// The pid of the keeper.
 pub(crate) fn keeper(dir: &Path) -> String {
-    let words = format!("\0keeper\0--data\0{}\0", dir.display());
+    let arguments = format!("\0keeper\0--data\0{}\0", dir.display());
     let processes = fs::read_dir("/proc").expect("a list of processes").filter_map(Result::ok);
     let mut pids = processes.filter_map(|entry| entry.file_name().into_string().ok());
     let is_keeper = |pid: &String| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).contains(&words)
+        String::from_utf8_lossy(&line).contains(&arguments)
     };
     pids.find(is_keeper).expect("a keeper")
 }
 
-/// Kilobytes of memory that the keeper has.
+/// The resident memory of the keeper, in kilobytes.
 pub(crate) fn resident(dir: &Path) -> f64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", keeper(dir))).expect("it lives");
+    let status = fs::read_to_string(format!("/proc/{}/status", keeper(dir))).expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
-/// How many children the keeper has.
+/// The number of child processes of the keeper.
 pub(crate) fn processes(dir: &Path) -> usize {
     let pid = keeper(dir);
-    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).expect("it lives");
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).expect("it runs");
     children.split_whitespace().count()
 }

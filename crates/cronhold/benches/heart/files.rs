@@ -1,4 +1,4 @@
-//! Many job files: how soon a daemon is ready that has seen them before, and how soon an edited file counts.
+//! Many job files: the time until the daemon is ready, and the time until an edited file is applied.
 
 use std::fmt::Write;
 use std::fs;
@@ -13,10 +13,10 @@ use crate::size::Daemon;
 
 /// Jobs in one folder.
 const FOLDER: usize = 100;
-/// Edits of which the slowest is shown.
+/// Number of edits. The report shows the slowest one.
 const EDITS: usize = 10;
 
-/// Ready within a second, and an edited file in force within a second.
+/// The targets: ready within a second at the second start, and an edited file applied within a second.
 pub(crate) fn measure(report: &mut Report, clock: &dyn MachineClock, count: usize) {
     let dir = scratch("files");
     let jobs = dir.join("jobs");
@@ -43,7 +43,7 @@ pub(crate) fn measure(report: &mut Report, clock: &dyn MachineClock, count: usiz
     drop(start(report, "the first start", None));
     let mut daemon = start(report, "another start", Some(Target::AtMost(1.0)));
     let slowest = (1..=EDITS).map(|edit| edited(&mut daemon, clock, &jobs, edit)).fold(0.0, f64::max);
-    report.compare(format!("{count} job files: an edit counts after, at most"), slowest, "s", Target::AtMost(1.0));
+    report.compare(format!("{count} job files: slowest edit applied after"), slowest, "s", Target::AtMost(1.0));
     report.note(format!("{count} job files: memory"), memory(daemon.pid(), "VmRSS:"), "MB");
     drop(daemon);
     let _ = fs::remove_dir_all(dir);
@@ -62,7 +62,7 @@ fn id(number: usize) -> String {
     format!("folder-{:04}/job-{number:06}", number / FOLDER)
 }
 
-/// Alike but not the same, with most of what costs time: several keys, a template, a zone, another job.
+/// A job file. All files differ, and use most of what costs time: several keys, a template, a zone, another job.
 fn job(number: usize, minutes: usize) -> String {
     let (minute, hour) = (number % 60, number / 60 % 24);
     let zone = ["America/New_York", "Europe/Berlin", "UTC", "Asia/Tokyo"][number % 4];

@@ -1,8 +1,8 @@
-//! The heart under load, on a real store, measured in one go beside what the disk alone can do.
+//! Benchmarks of the engine under load, on a real store, together with the speed of the disk alone.
 //!
-//! `cargo bench -p cronhold --bench heart -- WORD…` does only what has one of these words in its name: fsync, timer,
-//! asked, scheduled, at-once, files, programs-rate, programs-late, programs-burden, size; `soak`, `flood` and `rounds`
-//! only if they are named.
+//! `cargo bench -p cronhold --bench heart -- WORD…` runs only benchmarks whose name contains one of the words. The
+//! names are fsync, timer, asked, scheduled, at-once, files, programs-rate, programs-late, programs-burden and size.
+//! `soak`, `flood` and `rounds` run only if they are named.
 
 #[path = "../shared/account.rs"]
 mod account;
@@ -34,17 +34,17 @@ use crate::report::{Report, Target};
 use crate::rig::block_on;
 use crate::size::Limits;
 
-/// Runs in a second that do nothing, at least.
+/// Target for no-op runs per second.
 const RUNS_LEAST: f64 = 20_000.0;
 
-/// The store of a directory.
+/// The SQLite store in a directory.
 pub(crate) fn sqlite(dir: &Path) -> StoreUrl {
     StoreUrl::Sqlite(dir.join("cronhold.db"))
 }
 
 fn main() -> ExitCode {
     let all: Vec<String> = std::env::args().skip(1).collect();
-    // The programs of the rounds are this program.
+    // The rounds start this binary as their program.
     if let Some((verb, rest)) = all.split_first()
         && verb == rounds::VERB
     {
@@ -97,7 +97,7 @@ fn main() -> ExitCode {
             size::measure(&mut report, &clock, jobs, limits);
         }
     }
-    // These take minutes, so they have to be asked for.
+    // These take minutes, so they run only if they are named.
     if words.iter().any(|word| word == "soak") {
         soak::soak(&mut report, 100_000);
     }

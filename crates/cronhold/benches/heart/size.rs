@@ -1,5 +1,5 @@
-//! The real binary with many stored jobs: how soon it is ready, how much memory it has, and what it does while nothing
-//! is due.
+//! The real binary with many stored jobs: the time until it is ready, its memory, and its CPU usage while nothing is
+//! due.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::sqlite;
 
 const IDLE: Span = Span::from_secs(20);
 
-/// What a number of jobs may cost.
+/// Targets for a number of jobs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Limits {
     pub(crate) megabytes: Option<f64>,
@@ -29,7 +29,7 @@ pub(crate) fn measure(report: &mut Report, clock: &dyn MachineClock, jobs: usize
     let dir = scratch("size");
     block_on(async {
         let rig = Rig::start(&dir, &sqlite);
-        // Due at 3 o'clock on one day of the year, which is hardly today.
+        // Due at 3 o'clock on one day of the year, so that hardly any is due during the measurement.
         let yaml = |number: usize| {
             let (day, month) = (number % 28 + 1, number / 28 % 12 + 1);
             format!("program: {{noop: true}}\nschedule: {{cron: \"0 3 {day} {month} *\", timezone: Europe/Berlin}}\n")
@@ -46,7 +46,7 @@ pub(crate) fn measure(report: &mut Report, clock: &dyn MachineClock, jobs: usize
     daemon.wait_for("ready");
     put(format!("{jobs} stored jobs: ready after"), seconds(clock.uptime().minus(begin)), "s", limits.seconds);
     put(format!("{jobs} stored jobs: memory"), memory(daemon.pid(), "VmRSS:"), "MB", limits.megabytes);
-    put(format!("{jobs} stored jobs: most memory so far"), memory(daemon.pid(), "VmHWM:"), "MB", None);
+    put(format!("{jobs} stored jobs: peak memory"), memory(daemon.pid(), "VmHWM:"), "MB", None);
     if limits.idle_percent.is_some() {
         put(format!("{jobs} stored jobs: idle CPU"), busy_percent(daemon.pid(), IDLE), "%", limits.idle_percent);
     }
@@ -54,7 +54,7 @@ pub(crate) fn measure(report: &mut Report, clock: &dyn MachineClock, jobs: usize
     let _ = fs::remove_dir_all(dir);
 }
 
-/// A real daemon. It is killed when the measurement is done with it.
+/// A real daemon. It is killed on drop.
 pub(crate) struct Daemon {
     child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStderr>>,
@@ -65,7 +65,7 @@ impl Daemon {
         Self::start_with(dir, &[])
     }
 
-    /// One with a data directory and more options, on any port.
+    /// Starts a daemon with a data directory and more options, on any free port.
     pub(crate) fn start_with(dir: &Path, args: &[&OsStr]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_cronhold"))
             .args(["up", "--listen", "127.0.0.1:0", "--data"])
@@ -78,13 +78,13 @@ impl Daemon {
         Self { child, lines }
     }
 
-    /// Waits for a line that ends so.
+    /// Waits for a log line that ends with this text.
     pub(crate) fn wait_for(&mut self, end: &str) {
         let found = self.lines.by_ref().map_while(Result::ok).any(|line| line.ends_with(end));
         assert!(found, "the daemon ended before it was {end}");
     }
 
-    /// The number of its process.
+    /// The pid of the daemon.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -1,4 +1,4 @@
-//! How late the daemon's timers are, with nothing else to do.
+//! The delay of the daemon's timers on an idle executor.
 
 use cronhold_daemon::clock::SystemClock;
 use cronhold_engine::MachineClock;
@@ -23,6 +23,6 @@ pub(crate) fn measure(report: &mut Report) {
         late
     });
     late.sort_unstable();
-    report.note("a timer is late: median", number(late[WAITS / 2]) / 1_000.0, "ms");
-    report.note("a timer is late: p99", number(late[WAITS * 99 / 100]) / 1_000.0, "ms");
+    report.note("timer delay: median", number(late[WAITS / 2]) / 1_000.0, "ms");
+    report.note("timer delay: p99", number(late[WAITS * 99 / 100]) / 1_000.0, "ms");
 }

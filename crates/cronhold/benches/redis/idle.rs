@@ -1,4 +1,4 @@
-//! Several nodes of ours with many jobs that are not due: what they send the server all the same.
+//! Several idle nodes of ours with many jobs: the commands that they send to the server.
 
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
@@ -11,9 +11,9 @@ use crate::rig::seconds;
 use crate::size::put_rare;
 use crate::throughput::number;
 
-/// Commands that all nodes together may send in a second.
+/// Target for the commands per second of all nodes together.
 const MOST: f64 = 50.0;
-/// What comes with the start of nodes is over after this.
+/// Time until the nodes have finished their start.
 const SETTLE: Span = Span::from_secs(10);
 const FOR: Span = Span::from_secs(60);
 
@@ -30,7 +30,7 @@ pub(crate) fn measure(report: &mut Report, place: &mut Place, nodes: usize, jobs
     monitor.wait().expect("it ends");
     drop(running);
     let text = fs::read_to_string(file).expect("a file");
-    // The server shows what a script does as well, and says so.
+    // MONITOR also lists the commands in scripts, and marks them.
     let (scripts, sent): (Vec<&str>, Vec<&str>) =
         text.lines().filter(|line| line.contains('[')).partition(|line| line.contains(" lua] "));
     let per_second = |lines: Vec<&str>| number(lines.len() as u64) / seconds(FOR);

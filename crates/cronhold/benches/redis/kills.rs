@@ -1,5 +1,5 @@
-//! Nodes that share many jobs, each due every second, while one after the other is killed with all its programs and
-//! started again: nothing runs twice, nothing is forgotten, and the next due run is not late.
+//! Several nodes share many jobs, each due every second. One node after the other is killed with all of its programs
+//! and restarted. Nothing runs twice, every occurrence has an outcome, and the next due run is not late.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,17 +14,18 @@ use crate::report::{Report, Target};
 use crate::throughput::number;
 
 const JOBS: usize = 500;
-/// Time between two kills, and how long the dead are away.
+/// Time between two kills, and time until a killed node is restarted.
 const EVERY: Span = Span::from_secs(15);
 const AWAY: Span = Span::from_secs(5);
-/// Time for the last runs to get their outcome: that of the dead is known when nobody has heard of them for long enough.
+/// Time until all runs have an outcome. Runs of a killed node are declared lost when its heartbeats have been missing
+/// long enough.
 const SETTLE: Span = Span::from_secs(60);
 /// How late the next due run may be after a kill.
 const LATE_MOST_MILLIS: f64 = 1_000.0;
-/// Doubled and missing ones that are shown.
+/// Duplicate occurrences that are printed.
 const SHOWN_MAX: usize = 10;
 
-/// Starts of programs by job and second, each with how many microseconds it was late.
+/// The delays of program starts in microseconds, by job and second.
 type Starts = BTreeMap<(String, i64), Vec<u64>>;
 
 pub(crate) fn measure(report: &mut Report, place: &mut Place, nodes: usize, seconds: u64) {
@@ -54,11 +55,11 @@ pub(crate) fn measure(report: &mut Report, place: &mut Place, nodes: usize, seco
 }
 
 fn read(place: &Place) -> Starts {
-    let text = fs::read_to_string(place.starts()).expect("programs have begun");
+    let text = fs::read_to_string(place.starts()).expect("programs have started");
     let mut found = Starts::new();
     for line in text.lines() {
-        let mut words = line.split(' ');
-        let [Some(at), Some(job), Some(nominal)] = [words.next(), words.next(), words.next()] else { continue };
+        let mut fields = line.split(' ');
+        let [Some(at), Some(job), Some(nominal)] = [fields.next(), fields.next(), fields.next()] else { continue };
         let (Some(at), Ok(nominal)) = (micros(at), Instant::parse(nominal)) else { continue };
         let late = Instant::from_micros(at).since(nominal).micros();
         found.entry((job.to_owned(), nominal.secs())).or_default().push(late);
@@ -66,26 +67,26 @@ fn read(place: &Place) -> Starts {
     found
 }
 
-/// What was started more often than once, or not at all; and of those, what has no outcome in the store.
+/// Reports occurrences that were started more than once, and those without an outcome in the store.
 fn judge(report: &mut Report, found: &Starts, span: std::ops::Range<i64>, running: &[Node]) {
     let doubled: Vec<_> = found.iter().filter(|(_, starts)| starts.len() > 1).map(|(which, _)| which).collect();
-    doubled.iter().take(SHOWN_MAX).for_each(|which| println!("doubled: {which:?}"));
-    let all = JOBS * usize::try_from(span.end - span.start).expect("it went on");
+    doubled.iter().take(SHOWN_MAX).for_each(|which| println!("duplicate: {which:?}"));
+    let all = JOBS * usize::try_from(span.end - span.start).expect("the end is after the start");
     let started = found.keys().filter(|(_, second)| span.contains(second)).count();
     report.note("  occurrences", number(all as u64), "");
     report.note("  programs started", number(started as u64), "");
-    report.note("  with an outcome instead: lost with their node, or skipped", number((all - started) as u64), "");
-    report.compare("  doubled", number(doubled.len() as u64), "", Target::AtMost(0.0));
+    report.note("  not started: lost with their node, or skipped", number((all - started) as u64), "");
+    report.compare("  duplicates", number(doubled.len() as u64), "", Target::AtMost(0.0));
     let (since, until) = (Instant::from_secs(span.start).to_string(), Instant::from_secs(span.end).to_string());
     let holes = running.iter().find_map(|node| match node {
-        Node::Cronhold(daemon) => daemon.ask(&["holes", "--since", &since, "--until", &until]),
+        Node::Cronhold(daemon) => daemon.run_json(&["holes", "--since", &since, "--until", &until]),
         Node::Cronken(_) => None,
     });
     let holes = holes.and_then(|holes| holes["found"].as_u64()).expect("a node answers");
     report.compare("  lost: occurrences without an outcome", number(holes), "", Target::AtMost(0.0));
 }
 
-/// How late the runs were that were due next after a kill, and all others.
+/// Reports the delay of the first runs after a kill, and of all others.
 fn lateness(report: &mut Report, found: &Starts, kills: &[Instant], span: std::ops::Range<i64>) {
     let next: Vec<i64> = kills.iter().map(|kill| kill.secs_up()).collect();
     let of = |is_wanted: &dyn Fn(i64) -> bool| {

@@ -1,4 +1,4 @@
-//! Jobs that are due in one second, on either side: how late their programs start, and how many do.
+//! Jobs that are due in the same second, on either side: the delay of their programs, and how many start.
 
 use std::fs;
 
@@ -12,9 +12,9 @@ use crate::throughput::number;
 
 /// Seconds between two instants at which all jobs are due.
 const PERIOD: u32 = 10;
-/// Instants that are looked at.
+/// Measured instants.
 const ROUNDS: u32 = 2;
-/// Time for a node to get ready before the first of them.
+/// The least time between the start of a node and the first instant.
 const BEFORE: Span = Span::from_secs(1);
 
 pub(crate) fn measure(report: &mut Report, place: &mut Place, jobs: usize) {

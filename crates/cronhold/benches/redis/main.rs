@@ -1,9 +1,9 @@
-//! Nodes on a real Redis: what they reach by themselves, beside Python Cronken on the same server with the same jobs, and
-//! several of them when one is killed again and again.
+//! Benchmarks of nodes on a real Redis: one node, a comparison with Python Cronken on the same server with the same
+//! jobs, and several nodes of which one after the other is killed.
 //!
-//! `./dev bench redis WORD…` does only what has one of these words in its name: asked, scheduled, at-once, programs-rate,
-//! programs-late, beside-late, beside-rate, beside-size, idle; `kills` only if it is named, because it takes minutes, with
-//! `seconds=NUMBER` for as long as you say.
+//! `./dev bench redis WORD…` runs only benchmarks whose name contains one of the words. The names are asked, scheduled,
+//! at-once, programs-rate, programs-late, beside-late, beside-rate, beside-size and idle. `kills` runs only if it is
+//! named, because it takes minutes; `seconds=NUMBER` sets its duration.
 
 #[path = "../shared/account.rs"]
 mod account;
@@ -36,11 +36,11 @@ use crate::place::Place;
 use crate::report::{Report, Target};
 use crate::rig::block_on;
 
-/// Runs in a second that do nothing, at least.
+/// Target for no-op runs per second.
 const RUNS_LEAST: f64 = 15_000.0;
-/// Nodes that share the work while one of them is killed.
+/// Numbers of nodes of which one after the other is killed.
 const KILLED_AMONG: [usize; 2] = [2, 3];
-/// How long they do, in seconds, if nobody says otherwise.
+/// The default duration of `kills`, in seconds.
 const KILLS_SECONDS: u64 = 120;
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! One Redis for all measurements, and on it nodes of either side, each with the same jobs in the form that both read.
+//! One Redis for all measurements, with nodes of either side and the same jobs in Cronken's format.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -15,18 +15,18 @@ use crate::processes::{end_keeper_of, eventually};
 use crate::python::{PythonClient, PythonNode};
 use crate::rig::{block_on, scratch};
 
-/// Who runs the jobs.
+/// The scheduler that runs the jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Cronken,
     Cronhold,
 }
 
-/// Both, in the order in which they are measured.
+/// Both sides, in the order of measurement.
 pub(crate) const SIDES: [Side; 2] = [Side::Cronken, Side::Cronhold];
 
 impl Side {
-    /// What the report calls it.
+    /// The name in the report.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Cronken => "Cronken",
@@ -35,7 +35,7 @@ impl Side {
     }
 }
 
-/// The server, and a directory for what programs write.
+/// The server, and a directory for nodes and the output of programs.
 pub(crate) struct Place {
     pub(crate) server: RedisServer,
     pub(crate) dir: PathBuf,
@@ -49,30 +49,30 @@ impl Place {
         Self { server, dir: scratch("redis"), client }
     }
 
-    /// A store of its own for a directory.
+    /// The URL of a store for a directory, in its own namespace.
     pub(crate) fn store_of(&self, dir: &Path) -> StoreUrl {
         let name = dir.file_name().expect("a directory has a name").to_string_lossy();
         let url = format!("redis://127.0.0.1:{}?namespace={{{name}}}", self.server.port());
         StoreUrl::parse(&url).expect("it is well formed")
     }
 
-    /// Forgets everything, and puts jobs in Cronken's form: `many` of them, each due as `cron_args` says for its number.
+    /// Empties the server, and puts `many` jobs in Cronken's format. `cron_args` returns the schedule for a number.
     pub(crate) fn put_jobs(&mut self, many: usize, cmd: &str, lock: bool, cron_args: impl Fn(usize) -> Value) {
         self.server.cli(&["FLUSHALL"]);
         // A keeper that was killed may still be about to write.
-        eventually("what was there is gone", || fs::remove_dir_all(&self.dir).is_ok());
+        eventually("the directory is removed", || fs::remove_dir_all(&self.dir).is_ok());
         fs::create_dir_all(&self.dir).expect("a directory");
         let form = |number| json!({"cron_args": cron_args(number), "job_args": {"cmd": cmd, "lock": lock, "ttl": 10}});
         let jobs: Map<String, Value> = (0..many).map(|number| (format!("job-{number}"), form(number))).collect();
-        self.client.ask("set_jobs", json!({"jobs": jobs}));
+        self.client.call("set_jobs", json!({"jobs": jobs}));
     }
 
-    /// The file in which programs say that they have begun.
+    /// The file in which programs record their starts.
     pub(crate) fn starts(&self) -> PathBuf {
         self.dir.join("starts")
     }
 
-    /// Starts a node, and waits until it is ready. Neither side tells more than trouble.
+    /// Starts a node, and waits until it is ready. Both sides log only warnings and errors.
     pub(crate) fn start(&self, side: Side, name: &str) -> Node {
         let log = self.dir.join(format!("{name}.log"));
         match side {
@@ -81,11 +81,11 @@ impl Place {
         }
     }
 
-    /// A number that the server tells of itself.
-    pub(crate) fn told(&self, section: &str, field: &str) -> u64 {
+    /// A number from the INFO command of the server.
+    pub(crate) fn info(&self, section: &str, field: &str) -> u64 {
         let text = self.server.cli(&["INFO", section]);
         let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
-        // Of a command it tells several numbers, the first of which is how often it was called.
+        // The statistics of a command have several numbers. The first is the number of calls.
         let first = value.map(|value| value.trim().trim_start_matches("calls=").split(',').next().unwrap_or_default());
         first.and_then(|number| number.parse().ok()).unwrap_or(0)
     }
@@ -97,14 +97,14 @@ impl Drop for Place {
     }
 }
 
-/// A node of one side. It is killed when the measurement is done with it.
+/// A node of either side. It is killed on drop.
 pub(crate) enum Node {
     Cronken(PythonNode),
     Cronhold(Daemon),
 }
 
 impl Node {
-    /// The number of its process.
+    /// The pid of the node.
     pub(crate) fn pid(&self) -> u32 {
         match self {
             Self::Cronken(node) => node.pid().as_raw_nonzero().get().unsigned_abs(),
@@ -113,7 +113,7 @@ impl Node {
     }
 }
 
-/// A real daemon, with what its keeper keeps.
+/// A real daemon. It is killed on drop, with its keeper and programs.
 pub(crate) struct Daemon {
     child: Child,
     home: PathBuf,
@@ -128,20 +128,20 @@ impl Daemon {
         command.args(["up", "--quiet", "--listen", "127.0.0.1:0", "--name", name, "--store", &store]);
         let child = command.stderr(File::create(&log).expect("a file")).spawn().expect("the binary starts");
         let daemon = Self { child, home };
-        // One that tells of trouble only does not say that it is ready, but it answers.
-        eventually("the daemon is ready", || daemon.ask(&["nodes"]).is_some());
+        // With `--quiet` the daemon does not log that it is ready, so a command checks it.
+        eventually("the daemon is ready", || daemon.run_json(&["nodes"]).is_some());
         daemon
     }
 
-    /// What a command answers to programs; nothing, when it was refused.
-    pub(crate) fn ask(&self, args: &[&str]) -> Option<Value> {
+    /// Runs a command with `-o json`; `None` if it fails.
+    pub(crate) fn run_json(&self, args: &[&str]) -> Option<Value> {
         let output = bare(&self.home).args(args).args(["-o", "json"]).output().expect("the binary starts");
         serde_json::from_slice(&output.stdout).ok()
     }
 }
 
 impl Drop for Daemon {
-    /// It ends without a word, and its programs with it, as in a power cut.
+    /// Kills the daemon, the keeper and its programs with SIGKILL.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -149,14 +149,14 @@ impl Drop for Daemon {
     }
 }
 
-/// The binary, without what somebody's shell sets.
+/// The binary, without the environment of the benchmark.
 fn bare(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cronhold"));
     command.env_clear().env("PATH", "/usr/bin:/bin").env("CRONHOLD_DATA", home).stdin(Stdio::null());
     command
 }
 
-/// Lets time pass.
+/// Sleeps.
 pub(crate) fn rest(span: Span) {
     block_on(async { SystemClock::new().expect("a timer").sleep(span).await });
 }

@@ -1,5 +1,5 @@
-//! Programs in a second that either side keeps up, and what one of them costs the server: the same jobs, due every second,
-//! more of them from time to time.
+//! The programs per second that either side sustains, and the load on the server per program: the same jobs are due
+//! every second, with an increasing number of jobs.
 
 use std::fs;
 use std::process::Command;
@@ -20,11 +20,11 @@ const WARM_UP: Span = Span::from_secs(4);
 const FOR: Span = Span::from_secs(12);
 /// Programs of the bare loop.
 const BARE: usize = 2_000;
-/// As many programs in a second as Cronken, and this many times more.
+/// Target for the ratio of our rate to Cronken's.
 const TIMES_MORE: f64 = 4.0;
 
 pub(crate) fn measure(report: &mut Report, place: &mut Place, clock: &dyn MachineClock) {
-    // Both sides start a shell for each run. Nobody can start more of them than this.
+    // Both sides start a shell for each run. The bare loop is the upper limit.
     let cmd = command(place);
     let took = bare_loop(clock, BARE, || {
         let mut shell = Command::new("/bin/bash");
@@ -39,17 +39,17 @@ pub(crate) fn measure(report: &mut Report, place: &mut Place, clock: &dyn Machin
         }
     }
     for (side, best) in SIDES.into_iter().zip(best) {
-        report.note(format!("{}, process runs: the most", side.name()), best, "/s");
+        report.note(format!("{}, process runs: maximum", side.name()), best, "/s");
     }
     let [theirs, ours] = best;
-    report.compare("  ours for one of Cronken's", ours / theirs.max(1.0), "", Target::AtLeast(TIMES_MORE));
+    report.compare("  ratio of Cronhold to Cronken", ours / theirs.max(1.0), "", Target::AtLeast(TIMES_MORE));
 }
 
 fn command(place: &Place) -> String {
     format!("echo >> {}", place.starts().display())
 }
 
-/// Programs in a second with so many jobs.
+/// Measures the programs per second with `load` jobs.
 fn one(report: &mut Report, place: &mut Place, side: Side, load: usize) -> f64 {
     let cmd = command(place);
     place.put_jobs(load, &cmd, true, |_| json!({"second": "*"}));
@@ -57,9 +57,9 @@ fn one(report: &mut Report, place: &mut Place, side: Side, load: usize) -> f64 {
     rest(WARM_UP);
     let read = |place: &Place| {
         let starts = fs::metadata(place.starts()).map_or(0, |file| file.len());
-        let scripts = place.told("commandstats", "cmdstat_evalsha") + place.told("commandstats", "cmdstat_eval");
+        let scripts = place.info("commandstats", "cmdstat_evalsha") + place.info("commandstats", "cmdstat_eval");
         let (reads, all) =
-            (place.told("stats", "total_reads_processed"), place.told("stats", "total_commands_processed"));
+            (place.info("stats", "total_reads_processed"), place.info("stats", "total_commands_processed"));
         [starts, scripts, reads, all]
     };
     let before = read(place);
@@ -70,8 +70,8 @@ fn one(report: &mut Report, place: &mut Place, side: Side, load: usize) -> f64 {
     let rate = runs / seconds(FOR);
     let of = format!("{}, {load} jobs every second", side.name());
     report.note(format!("{of}: process runs"), rate, "/s");
-    report.note(format!("{of}: reads of the server in a run"), reads / runs.max(1.0), "");
-    report.note(format!("{of}: scripts in a run"), scripts / runs.max(1.0), "");
-    report.note(format!("{of}: commands in a run, in scripts too"), all / runs.max(1.0), "");
+    report.note(format!("{of}: reads of the server per run"), reads / runs.max(1.0), "");
+    report.note(format!("{of}: scripts per run"), scripts / runs.max(1.0), "");
+    report.note(format!("{of}: commands per run, including scripts"), all / runs.max(1.0), "");
     rate
 }

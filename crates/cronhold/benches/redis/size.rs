@@ -1,4 +1,4 @@
-//! Many jobs that are not due: how soon a node of either side is ready, how much memory it has, and what it does.
+//! Many jobs that are not due: the time until a node of either side is ready, its memory, and its CPU usage.
 
 use cronhold_engine::MachineClock;
 use cronhold_schedule::Span;
@@ -16,7 +16,7 @@ pub(crate) fn measure(report: &mut Report, place: &mut Place, clock: &dyn Machin
         put_rare(place, jobs);
         let of = format!("{}, {jobs} jobs", side.name());
         if side == Side::Cronhold {
-            // The first node of ours makes them its own. That happens once in the life of a namespace.
+            // Our first node in a namespace adopts the jobs. That happens once per namespace.
             let begin = clock.uptime();
             drop(place.start(side, "node"));
             report.note(format!("{of}: ready after the first start"), seconds(clock.uptime().minus(begin)), "s");
@@ -26,11 +26,11 @@ pub(crate) fn measure(report: &mut Report, place: &mut Place, clock: &dyn Machin
         report.note(format!("{of}: ready after"), seconds(clock.uptime().minus(begin)), "s");
         report.note(format!("{of}: idle CPU"), busy_percent(node.pid(), IDLE), "%");
         report.note(format!("{of}: memory"), memory(node.pid(), "VmRSS:"), "MB");
-        report.note(format!("{of}: most memory so far"), memory(node.pid(), "VmHWM:"), "MB");
+        report.note(format!("{of}: peak memory"), memory(node.pid(), "VmHWM:"), "MB");
     }
 }
 
-/// Jobs that are due at 3 o'clock on one day of the year, which is hardly today.
+/// Puts jobs that are due at 3 o'clock on one day of the year, so that hardly any is due during the measurement.
 pub(crate) fn put_rare(place: &mut Place, jobs: usize) {
     place.put_jobs(jobs, "true", true, |number| {
         let (day, month) = (number % 28 + 1, number / 28 % 12 + 1);

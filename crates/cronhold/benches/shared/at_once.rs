@@ -1,5 +1,5 @@
-//! Many jobs that are due at one instant: how long after it each is decided, claimed and recorded. Numbers are those of
-//! the middle one of several instants.
+//! Many jobs that are due at one instant: the time until each is claimed and recorded. The report shows the median of
+//! several instants.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,9 +10,9 @@ use crate::report::{Report, Target};
 use crate::rig::{Rig, Stores, block_on, scratch};
 use crate::throughput::number;
 
-/// Instants that are looked at, after a first one that warms up.
+/// Measured instants, after a first one for warm-up.
 const ROUNDS: usize = 11;
-const LOOK_EVERY: Span = Span::from_millis(100);
+const POLL_INTERVAL: Span = Span::from_millis(100);
 
 /// `jobs` jobs, due every `every` seconds.
 pub(crate) fn measure(report: &mut Report, stores: Stores<'_>, jobs: usize, every: u32, target: Option<Target>) {
@@ -21,7 +21,7 @@ pub(crate) fn measure(report: &mut Report, stores: Stores<'_>, jobs: usize, ever
         let rig = Rig::start(&dir, stores);
         let yaml = format!("program: {{noop: true}}\noverlap: allow\nschedule: {{every: {every}s}}\n");
         rig.put_jobs(jobs, |_| yaml.clone()).await;
-        // The first instant may have come while the jobs were put.
+        // The first instant may have passed while the jobs were put.
         wait_for(&rig, 2 * jobs).await;
         rig.notes.take();
         wait_for(&rig, ROUNDS * jobs).await;
@@ -29,7 +29,7 @@ pub(crate) fn measure(report: &mut Report, stores: Stores<'_>, jobs: usize, ever
         rig.stop().await;
         notes
     });
-    // Each instant is looked at by itself; where others use the machine too, the middle one tells more than the worst.
+    // Each instant is evaluated by itself. On a machine with other load, the median says more than the worst instant.
     let mut instants: BTreeMap<Instant, Vec<u64>> = BTreeMap::new();
     for (nominal, at) in notes {
         instants.entry(nominal).or_default().push(at.since(nominal).micros());
@@ -59,6 +59,6 @@ pub(crate) fn measure(report: &mut Report, stores: Stores<'_>, jobs: usize, ever
 
 async fn wait_for(rig: &Rig, runs: usize) {
     while rig.notes.count() < runs {
-        rig.clock.sleep(LOOK_EVERY).await;
+        rig.clock.sleep(POLL_INTERVAL).await;
     }
 }

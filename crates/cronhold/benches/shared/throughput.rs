@@ -1,4 +1,4 @@
-//! How many runs that do nothing go through in a second, each durable before it starts and again when it has ended.
+//! No-op runs per second. Each run is durable before it starts and again when it has ended.
 
 use std::fs;
 use std::sync::Arc;
@@ -12,36 +12,36 @@ use crate::report::{Report, Target};
 use crate::rig::{Rig, Stores, block_on, job_id, scratch, seconds};
 
 const JOBS: usize = 1_000;
-/// Requests that are on their way at once.
-const ASKERS: usize = 4_096;
+/// Concurrent requests.
+const CLIENTS: usize = 4_096;
 const WARM_UP: Span = Span::from_secs(2);
 const FOR: Span = Span::from_secs(10);
 
-/// Runs that are asked for, as fast as the node takes them.
+/// Runs on request, as fast as the node accepts them.
 pub(crate) fn asked(report: &mut Report, stores: Stores<'_>, least: f64) {
     let dir = scratch("asked");
     block_on(async {
         let rig = Rig::start(&dir, stores);
         rig.put_jobs(JOBS, |_| "program: {noop: true}\noverlap: allow\nschedule: triggered\n".to_owned()).await;
         let over = Arc::new(AtomicBool::new(false));
-        let mut askers = JoinSet::new();
-        for asker in 0..ASKERS {
-            let (node, over, job) = (rig.node.clone(), Arc::clone(&over), job_id(asker % JOBS));
-            askers.spawn(async move {
+        let mut clients = JoinSet::new();
+        for client in 0..CLIENTS {
+            let (node, over, job) = (rig.node.clone(), Arc::clone(&over), job_id(client % JOBS));
+            clients.spawn(async move {
                 while !over.load(Ordering::Relaxed) {
                     Rig::run_once(&node, job.clone()).await;
                 }
             });
         }
-        watch(report, &rig, "asked for", least).await;
+        watch(report, &rig, "on request", least).await;
         over.store(true, Ordering::Relaxed);
-        askers.join_all().await;
+        clients.join_all().await;
         rig.stop().await;
     });
     let _ = fs::remove_dir_all(dir);
 }
 
-/// Runs by schedules that ask for more than can be done.
+/// Runs by schedules that are due more often than the node can start them.
 pub(crate) fn scheduled(report: &mut Report, stores: Stores<'_>, least: f64) {
     let dir = scratch("scheduled");
     block_on(async {
@@ -66,13 +66,13 @@ async fn watch(report: &mut Report, rig: &Rig, how: &str, least: f64) {
     report.compare(format!("no-op runs {how}"), runs / seconds(after.3.minus(before.3)), "/s", Target::AtLeast(least));
     report.note(format!("  turns, {how}"), number(after.0.turns - before.0.turns) / seconds(FOR), "/s");
     report.note(format!("  commits, {how}"), number(after.1.0 - before.1.0) / seconds(FOR), "/s");
-    report.note(format!("  units in a run, {how}"), per_run(after.1.1 - before.1.1), "");
-    report.note(format!("  bytes written in a run, {how}"), per_run(after.2 - before.2), "B");
-    report.note(format!("  CPU of the node in a run, {how}"), per_run(busy_after.0 - busy_before.0), "us");
-    report.note(format!("  CPU of all threads in a run, {how}"), per_run(busy_after.1 - busy_before.1), "us");
+    report.note(format!("  units per run, {how}"), per_run(after.1.1 - before.1.1), "");
+    report.note(format!("  bytes written per run, {how}"), per_run(after.2 - before.2), "B");
+    report.note(format!("  CPU of the node per run, {how}"), per_run(busy_after.0 - busy_before.0), "us");
+    report.note(format!("  CPU of all threads per run, {how}"), per_run(busy_after.1 - busy_before.1), "us");
 }
 
-/// Microseconds that this thread, which is the node's, and the whole process have worked.
+/// The CPU time of this thread, which is the node's, and of the whole process, in microseconds.
 fn busy() -> (u64, u64) {
     let micros = |id| {
         let time = clock_gettime(id);
@@ -81,7 +81,7 @@ fn busy() -> (u64, u64) {
     (micros(ClockId::ThreadCPUTime), micros(ClockId::ProcessCPUTime))
 }
 
-/// Bytes that this process has sent to disks.
+/// Bytes that this process has written to disk.
 fn written() -> u64 {
     let text = fs::read_to_string("/proc/self/io").unwrap_or_default();
     let bytes = text.lines().find_map(|line| line.strip_prefix("write_bytes: ")?.parse().ok());

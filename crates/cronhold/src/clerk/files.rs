@@ -1,4 +1,4 @@
-//! Job files, where there is no daemon: none are read, and whoever reads them is elsewhere.
+//! Job files for commands that work on a store without a daemon. Such a command reads no job files; daemons do.
 
 use cronhold_api::ReloadReport;
 use cronhold_core::JobId;
@@ -14,13 +14,13 @@ impl JobFilesPort for NoFiles {
         Vec::new()
     }
 
-    /// Nobody here knows the directories of the nodes, and a job that comes from one comes back after its removal.
+    /// Always true: the directories of the nodes are unknown here, and a node restores a removed job whose file it has.
     fn may_have_file(&self, _: &JobId) -> bool {
         true
     }
 
     fn reload(&self) -> Pending<'_, ReloadReport> {
-        let summary = "job files are read by daemons, and none was asked".to_owned();
+        let summary = "only a daemon reads job files; this command works on the store without one".to_owned();
         Box::pin(std::future::ready(ReloadReport { summary, mistakes: 0 }))
     }
 }

@@ -1,6 +1,7 @@
-//! Verbs on a store without a daemon. In the place of a daemon this process itself answers, for as long as the verb takes:
-//! a clerk carries out what is asked, and the API is served on the loopback interface to whoever has a token that was made
-//! for this moment and never leaves the process. So every verb works as it does with a daemon.
+//! Runs verbs on a store without a daemon. For as long as the verb takes, this process does the work of a daemon: a
+//! [`CommandExecutor`] executes commands, and an HTTP server offers the API on the loopback interface. The server
+//! accepts one token, which is created for this call and never leaves the process. So every verb works as it does with
+//! a daemon.
 
 mod files;
 mod listen;
@@ -30,79 +31,80 @@ use crate::daemon::{VERSION, store_failure};
 use crate::zone_rules::ZoneRules;
 use files::NoFiles;
 
-/// What is said when the store knows more than its URL says.
-const TAKEN_OVER: &str = "note: nodes of Cronken run the same jobs in this namespace; they are told as if the URL said \
-                          `peers=cronken`";
+/// Printed when the store contains nodes of Cronken and its URL does not name them.
+const FOREIGN_NODES_NOTE: &str = "note: nodes of Cronken run the same jobs in this namespace; they are notified as \
+                                  with `peers=cronken` in the URL";
 
-/// Answers for the store that a verb works on. It is opened when the verb first asks for it.
+/// Serves the store that a verb works on. The store is opened when the verb first requests it.
 #[derive(Debug)]
 pub struct AtStore {
     zone_rules: ZoneRules,
-    /// Whether the verb wants to be told what others do.
+    /// Whether the verb shows changes that other nodes make.
     is_follower: bool,
-    /// Whether it may change jobs.
+    /// Whether the verb may change jobs.
     changes_jobs: bool,
     opened: RefCell<Option<OpenedStore>>,
 }
 
-/// A store that is answered for.
+/// An open store, with the threads that serve it.
 struct OpenedStore {
     served: ServedStore,
     store: Arc<dyn Store>,
-    /// Whether its URL says that nodes of another kind run the same jobs.
+    /// Whether the URL says that nodes of another scheduler run the same jobs.
     names_peers: bool,
     clerk: NodeHandle,
     thread: JoinHandle<()>,
     server: HttpServer,
 }
 
-/// What is known of a store when it has answered for the first time.
+/// What the first requests to a store return.
 struct StoreGreeting {
     /// The store's time.
     now: Instant,
-    /// The zone of schedules that name none.
+    /// The default zone of schedules.
     zone: Zone,
 }
 
 impl AtStore {
-    /// Nothing is opened yet.
+    /// Does not open the store yet.
     pub fn new(zone_rules: ZoneRules, is_follower: bool, changes_jobs: bool) -> Self {
         Self { zone_rules, is_follower, changes_jobs, opened: RefCell::new(None) }
     }
 
-    /// Ends what was begun, if anything was. After a change of jobs other programs that share the store are shown it in
-    /// their form, as a node would do; what could not be shown is said, and the next node does it.
+    /// Stops the server and closes the store, if it was opened. If the verb may have changed jobs, this first updates
+    /// their definitions for other programs that share the store, as a node does. Prints a failure to `err`; the next
+    /// node then updates them.
     pub fn close(&self, err: &mut dyn Write) {
         let Some(OpenedStore { store, names_peers, clerk, thread, server, .. }) = self.opened.borrow_mut().take()
         else {
             return;
         };
         if self.changes_jobs && !names_peers && has_foreign_nodes(&*store) {
-            let _ = writeln!(err, "{TAKEN_OVER}");
+            let _ = writeln!(err, "{FOREIGN_NODES_NOTE}");
         }
         if let Ok(executor) = executor() {
             if self.changes_jobs
                 && store.shared().is_some()
-                && let Err(fault) = executor.block_on(self.agree(&store, &clerk))
+                && let Err(fault) = executor.block_on(self.reconcile(&store, &clerk))
             {
-                let _ = writeln!(err, "note: other programs that share the store know nothing of it yet: {fault}");
+                let _ = writeln!(err, "note: other programs that share the store do not see the change yet: {fault}");
             }
             executor.block_on(clerk.stop());
-            // A panic in there has been told on the standard error already.
+            // If the thread panicked, it has printed why.
             let _ = thread.join();
         }
         server.stop();
     }
 
-    /// Looks that jobs here and definitions of other programs say the same.
-    async fn agree(&self, store: &Arc<dyn Store>, clerk: &NodeHandle) -> Result<(), Fault> {
+    /// Reconciles the jobs with the definitions that are shared with other programs.
+    async fn reconcile(&self, store: &Arc<dyn Store>, clerk: &NodeHandle) -> Result<(), Fault> {
         let zones = Arc::clone(&self.zone_rules.zones);
         cronhold_cronken::reconcile_once(Arc::clone(store), clerk.clone(), zones).await
     }
 
-    /// Jobs that only other programs know so far are taken up before something is changed, and where there would be no job
-    /// at all without them. What cannot be done now is done by the next node.
-    fn take_up_definitions(&self, opened: &OpenedStore) {
+    /// Adopts jobs that only other programs have defined so far. That happens before the verb changes jobs, and if the
+    /// store has no job of its own. If it fails, the next node does it.
+    fn adopt_definitions(&self, opened: &OpenedStore) {
         let Ok(executor) = executor() else { return };
         let store = &opened.store;
         let is_empty = || async {
@@ -111,7 +113,7 @@ impl AtStore {
         };
         executor.block_on(async {
             if store.shared().is_some() && (self.changes_jobs || is_empty().await) {
-                self.agree(store, &opened.clerk).await.ok();
+                self.reconcile(store, &opened.clerk).await.ok();
             }
         });
     }
@@ -119,15 +121,16 @@ impl AtStore {
     fn open(&self, named: &NamedStore<'_>) -> Result<OpenedStore, CliError> {
         let url = StoreUrl::parse(named.url).map_err(|error| CliError::flag(named.origin, error))?;
         if !url.is_shared() {
-            let message = format!("{}: an SQLite store is worked on by its daemon alone", named.origin);
-            return Err(CliError::usage(message, "ask the daemon: name it with --data or --url"));
+            let message = format!("{}: only its daemon can use an SQLite store", named.origin);
+            return Err(CliError::usage(message, "name the daemon with --data or --url"));
         }
-        // Whether the store may lose something is for those to decide who run jobs on it.
+        // Nodes that run jobs check whether the store may lose data; a single command does not.
         let zones = &self.zone_rules.zones;
         let around = StoreContext { accept_loss: true, ..StoreContext::new(Arc::new(clock::now), Arc::clone(zones)) };
         let store = cronhold_wiring::open(&url, around).map_err(|error| store_failure(&error))?;
-        let executor = executor().map_err(|error| nothing_to_wait_with(&error))?;
-        let greeting = executor.block_on(greet(&*store, &self.zone_rules)).map_err(|fault| away(&fault, &url))?;
+        let executor = executor().map_err(|error| cannot_serve(&error))?;
+        let greeting = executor.block_on(greet(&*store, &self.zone_rules));
+        let greeting = greeting.map_err(|fault| unreachable_store(&fault, &url))?;
         self.serve(executor, store, url.names_peers(), greeting)
     }
 
@@ -139,17 +142,17 @@ impl AtStore {
         names_peers: bool,
         greeting: StoreGreeting,
     ) -> Result<OpenedStore, CliError> {
-        let no = |error: io::Error| nothing_to_wait_with(&error);
+        let refused = |error: io::Error| cannot_serve(&error);
         let clock: Arc<dyn MachineClock> = {
             let _inside = executor.enter();
-            Arc::new(SystemClock::new().map_err(no)?)
+            Arc::new(SystemClock::new().map_err(refused)?)
         };
         let entropy: Arc<dyn EntropySource> = Arc::new(SystemEntropy);
         let ZoneRules { zones, version, .. } = &self.zone_rules;
         let world = DecisionContext::new(Arc::clone(zones), Arc::clone(version), greeting.zone);
         let (clerk, handle) =
             CommandExecutor::new(Arc::clone(&store), Arc::clone(&clock), Arc::clone(&entropy), world.clone());
-        let (door, token) = Authenticator::private(entropy);
+        let (authenticator, token) = Authenticator::private(entropy);
         let feed = Arc::new(FeedBuffer::default());
         let app = AppState {
             node: handle.clone(),
@@ -158,8 +161,8 @@ impl AtStore {
             world: Arc::new(move || world.clone()),
             files: Arc::new(NoFiles),
             feed: Arc::clone(&feed),
-            door,
-            // No node has this identity, so that none of them is the one that answers.
+            door: authenticator,
+            // No node has this identity, so the API does not mark any node as the one that answers.
             this: NodeId::from_bits(SystemEntropy.bits()),
             is_ready: Arc::new(AtomicBool::new(true)),
             version: VERSION,
@@ -168,7 +171,7 @@ impl AtStore {
         let listening = ListenOptions { address, ..ListenOptions::default() }.bind();
         let listening = listening.map_err(|error| CliError::Refused { message: error.to_string(), hint: None })?;
         let served = ServedStore { url: listening.url(), token };
-        let server = HttpServer::start(listening, Arc::new(app)).map_err(no)?;
+        let server = HttpServer::start(listening, Arc::new(app)).map_err(refused)?;
         let listening = self.is_follower.then(|| listen::listen(Arc::clone(&store), feed, greeting.now));
         let work = async {
             let listening = async {
@@ -183,7 +186,7 @@ impl AtStore {
             }
         };
         let thread = thread::Builder::new().name("clerk".to_owned()).spawn(move || executor.block_on(work));
-        Ok(OpenedStore { served, store, names_peers, clerk: handle, thread: thread.map_err(no)?, server })
+        Ok(OpenedStore { served, store, names_peers, clerk: handle, thread: thread.map_err(refused)?, server })
     }
 }
 
@@ -193,7 +196,7 @@ impl StoreServer for AtStore {
             return Ok(opened.served.clone());
         }
         let opened = self.open(named)?;
-        self.take_up_definitions(&opened);
+        self.adopt_definitions(&opened);
         Ok(self.opened.borrow_mut().insert(opened).served.clone())
     }
 
@@ -202,7 +205,7 @@ impl StoreServer for AtStore {
     }
 }
 
-/// Looks whether the store answers, and in which zone its jobs are.
+/// Checks that the store answers, and determines the zone of its jobs.
 async fn greet(store: &dyn Store, zone_rules: &ZoneRules) -> Result<StoreGreeting, Fault> {
     let now = store.time().await?;
     Ok(StoreGreeting { now, zone: zone::of_jobs(store, &zone_rules.zones).await? })
@@ -212,18 +215,18 @@ fn executor() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
-fn away(fault: &Fault, url: &StoreUrl) -> CliError {
+fn unreachable_store(fault: &Fault, url: &StoreUrl) -> CliError {
     let message = fault.to_string();
     if fault.is_transient() {
-        let hint = format!("look whether the store is there: {url}");
+        let hint = format!("check that the store is running: {url}");
         return CliError::Unreachable { message, hint: Some(hint) };
     }
     unusable(fault)
 }
 
-fn nothing_to_wait_with(error: &io::Error) -> CliError {
-    let message = format!("the system does not give what is needed to work on a store: {error}");
-    CliError::refused(message, "look at the limit of open files (`ulimit -n`)")
+fn cannot_serve(error: &io::Error) -> CliError {
+    let message = format!("cannot create the threads and timers to use a store: {error}");
+    CliError::refused(message, "check the limit of open files (`ulimit -n`)")
 }
 
 impl fmt::Debug for OpenedStore {

@@ -1,5 +1,5 @@
-//! The zone of schedules that name none. A daemon is told; whoever works on a store without one takes that of the jobs
-//! which are there, so that a job that is changed keeps its times.
+//! The default zone of schedules. A daemon takes it from its command line. A command that works on a store without a
+//! daemon takes it from the stored jobs, so that a job that it changes keeps its times.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use cronhold_core::record::Record;
 use cronhold_schedule::{Zone, ZoneRegistry};
 use cronhold_store::{Fault, Query, Store};
 
-/// Jobs that are looked at.
-const LOOKED_AT: usize = 20;
+/// Jobs that are examined.
+const SAMPLE_SIZE: usize = 20;
 
-/// The zone of most jobs, or UTC when there are none.
+/// The zone that most of the examined jobs have; UTC if there are no jobs.
 pub(super) async fn of_jobs(store: &dyn Store, zones: &ZoneRegistry) -> Result<Zone, Fault> {
-    let page = store.page(&Query::Jobs { after: None }, LOOKED_AT).await?;
+    let page = store.page(&Query::Jobs { after: None }, SAMPLE_SIZE).await?;
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for stored in &page.records {
         if let Record::Job(job) = &stored.record {

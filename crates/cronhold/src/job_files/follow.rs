@@ -1,5 +1,5 @@
-//! The thread that looks at the directories when something happens in them, when somebody asks for it, and now and then
-//! anyway. It is not the node's, because a look at many files takes longer than a run may wait.
+//! The thread that reads the directories again: when the kernel reports a change, on request, and at a fixed interval.
+//! It is not the thread of the node, because reading many files takes longer than a run may be delayed.
 
 use std::io;
 use std::sync::Arc;
@@ -15,36 +15,38 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
 
 use super::plan::{self, ApplyPlan, ApplyResult};
-use super::shelf::JobFileRequest;
+use super::status::JobFileRequest;
 use super::{JobDirectories, JobFileStatus};
 use crate::clock::{self, SystemClock};
 use crate::log::Weight;
 
-/// After something happened this long nothing must happen, because whoever writes one file often writes several.
+/// After a change, files are read when no other change follows for this long. A program that writes one file often
+/// writes several.
 const QUIET: Span = Span::from_millis(100);
-/// But it is not waited for longer than so many times that.
+/// Files are read after this many waits of [`QUIET`] at the latest.
 const QUIET_TIMES_MAX: usize = 4;
-/// Hints can be lost, and some file systems give none.
-const LOOK_EVERY: Span = Span::from_secs(30);
-/// Requests that are taken at once.
+/// The interval at which directories are read without a notification. Notifications can be lost, and some file systems
+/// send none.
+const REFRESH_INTERVAL: Span = Span::from_secs(30);
+/// Requests that are handled together.
 const REQUESTS_AT_ONCE: usize = 64;
 
-/// The thread with all that it needs.
+/// The state of the thread.
 struct JobFileWatcher {
     files: JobDirectories,
     node: NodeHandle,
     store: Arc<dyn Store>,
     clock: SystemClock,
-    /// Rings when something happens in one of the directories; absent, when the system does not give it.
+    /// Notifies of changes in the directories; `None` if the system does not provide that.
     watch: Option<AsyncFd<DirectoryWatch>>,
-    /// Whether it was said that not everything can be watched.
-    has_complained: bool,
-    /// Whether something was found that has to stand for a while before it counts.
+    /// Whether a failure to watch was logged.
+    has_logged_failure: bool,
+    /// Whether a removal or a mistake was found that must persist before it is applied or reported.
     is_open: bool,
 }
 
 impl JobDirectories {
-    /// Follows the directories from now on.
+    /// Starts the thread that watches the directories.
     pub fn follow(self, node: NodeHandle, store: Arc<dyn Store>) -> io::Result<()> {
         let executor = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         thread::Builder::new().name("job-files".to_owned()).spawn(move || {
@@ -52,19 +54,26 @@ impl JobDirectories {
             let followed = executor.block_on(async {
                 let clock = SystemClock::new()?;
                 let watch = DirectoryWatch::new().and_then(AsyncFd::new);
-                let trouble = watch.as_ref().err().map(ToString::to_string);
+                let failure = watch.as_ref().err().map(ToString::to_string);
                 let watch = watch.ok();
-                let mut follower =
-                    JobFileWatcher { files: self, node, store, clock, watch, has_complained: false, is_open: false };
-                if let Some(trouble) = trouble {
-                    follower.complain(&trouble);
+                let mut watcher = JobFileWatcher {
+                    files: self,
+                    node,
+                    store,
+                    clock,
+                    watch,
+                    has_logged_failure: false,
+                    is_open: false,
+                };
+                if let Some(failure) = failure {
+                    watcher.log_watch_failure(&failure);
                 }
-                follower.live().await;
+                watcher.run().await;
                 io::Result::Ok(())
             });
             if let Err(error) = followed {
-                let words = format!("changes of job files are not seen before the next start: {error}");
-                log.emit(Weight::Trouble, "job_files_unwatched", words);
+                let message = format!("changes of job files are not seen before the next start: {error}");
+                log.emit(Weight::Trouble, "job_files_unwatched", message);
             }
         })?;
         Ok(())
@@ -72,62 +81,63 @@ impl JobDirectories {
 }
 
 impl JobFileWatcher {
-    async fn live(&mut self) {
+    async fn run(&mut self) {
         loop {
-            self.cover();
+            self.update_watches();
             let (replies, again) = self.wait().await;
             if !replies.is_empty() {
                 let answer = self.reload().await;
                 replies.into_iter().for_each(|reply| drop(reply.send(answer.clone())));
                 continue;
             }
-            self.settle_down().await;
-            self.look(again).await;
+            self.wait_until_quiet().await;
+            self.refresh(again).await;
         }
     }
 
-    /// Watches all folders that matter now. What happened in one before it was watched was not heard.
-    fn cover(&mut self) {
+    /// Watches all folders that exist now. Changes in a new folder before it was watched are not reported, so the
+    /// directories are read again.
+    fn update_watches(&mut self) {
         let Some(watch) = &mut self.watch else { return };
         let covered = watch.get_mut().cover(self.files.live.places());
         if covered.has_new {
-            self.files.shelf.ring();
+            self.files.status.request_check();
         }
         if let Some(trouble) = covered.trouble {
-            self.complain(&trouble.to_string());
+            self.log_watch_failure(&trouble.to_string());
         }
     }
 
-    fn complain(&mut self, trouble: &str) {
-        if !std::mem::replace(&mut self.has_complained, true) {
-            let line = format!(
-                "not all job files can be watched ({trouble}): changes of some are seen after {LOOK_EVERY} only; \
+    fn log_watch_failure(&mut self, failure: &str) {
+        if !std::mem::replace(&mut self.has_logged_failure, true) {
+            let message = format!(
+                "cannot watch all job files ({failure}): some changes are seen only after {REFRESH_INTERVAL}; \
                  see fs.inotify in `man 7 inotify`"
             );
-            self.files.log.emit(Weight::Trouble, "job_files_polled", line);
+            self.files.log.emit(Weight::Trouble, "job_files_polled", message);
         }
     }
 
-    /// Waits until there is a reason to look. Answers who wants to know what came of it, and whether it may be something
-    /// else than files that has changed.
+    /// Waits until there is a reason to read the directories. Returns the callers that wait for a report, and whether
+    /// something other than files may have changed.
     async fn wait(&mut self) -> (Vec<oneshot::Sender<ReloadReport>>, bool) {
-        let shelf: Arc<JobFileStatus> = self.files.shelf();
+        let status: Arc<JobFileStatus> = self.files.status();
         let again = tokio::select! {
             biased;
-            () = shelf.requests.ready() => true,
-            () = rang(self.watch.as_ref()) => false,
-            () = self.clock.sleep(LOOK_EVERY) => true,
+            () = status.requests.ready() => true,
+            () = wait_for_change(self.watch.as_ref()) => false,
+            () = self.clock.sleep(REFRESH_INTERVAL) => true,
         };
-        let requests = shelf.requests.take(REQUESTS_AT_ONCE).into_iter();
+        let requests = status.requests.take(REQUESTS_AT_ONCE).into_iter();
         let replies = requests.filter_map(|request| match request {
-            JobFileRequest::Look => None,
+            JobFileRequest::Check => None,
             JobFileRequest::Reload(reply) => Some(reply),
         });
         (replies.collect(), again)
     }
 
-    /// Waits until whoever writes files has stopped for a moment.
-    async fn settle_down(&self) {
+    /// Waits until no file changes for a moment.
+    async fn wait_until_quiet(&self) {
         for _ in 0..QUIET_TIMES_MAX {
             self.clock.sleep(QUIET).await;
             if !self.watch.as_ref().is_some_and(|watch| watch.get_ref().take()) {
@@ -136,23 +146,24 @@ impl JobFileWatcher {
         }
     }
 
-    /// Takes over what has changed. What takes something away has to be so twice, because somebody may be in the middle of
-    /// replacing a file. `again` is whether what others have done can matter too.
-    async fn look(&mut self, again: bool) {
+    /// Applies what has changed. A removal or a mistake must be found twice, because an editor may be in the middle of
+    /// replacing a file. With `again`, files with mistakes are tried again, because a job that changed elsewhere may
+    /// have fixed them.
+    async fn refresh(&mut self, again: bool) {
         let again = again && self.files.mistakes() > 0;
-        let takes_over = self.files.hold(&self.node, &*self.store, &self.clock).await;
-        let has_news = self.files.refresh(clock::now());
-        if !has_news && !again && !self.is_open && !takes_over {
+        let takes_over = self.files.acquire_locks(&self.node, &*self.store, &self.clock).await;
+        let has_changed = self.files.refresh(clock::now());
+        if !has_changed && !again && !self.is_open && !takes_over {
             return;
         }
         self.files.check(clock::now());
         let mut plan = self.plan(again, takes_over).await;
         let removals = plan.take_removals(|_| true);
         self.apply(plan).await;
-        let untold = self.files.untold();
+        let unreported = self.files.unreported();
         self.is_open = false;
-        if removals.is_empty() && untold.is_empty() {
-            return self.files.tell(None);
+        if removals.is_empty() && unreported.is_empty() {
+            return self.files.report_mistakes(None);
         }
         self.clock.sleep(QUIET).await;
         if self.files.refresh(clock::now()) {
@@ -161,35 +172,35 @@ impl JobFileWatcher {
         let mut plan = self.plan(false, false).await;
         let unsure = plan.take_removals(|removal| !removals.contains(removal));
         self.apply(plan).await;
-        self.files.tell(Some(&untold));
-        // Whatever was not so before is looked at once more.
-        self.is_open = !unsure.is_empty() || !self.files.untold().is_empty();
+        self.files.report_mistakes(Some(&unreported));
+        // What was found only once is checked again.
+        self.is_open = !unsure.is_empty() || !self.files.unreported().is_empty();
         if self.is_open {
-            self.files.shelf.ring();
+            self.files.status.request_check();
         }
     }
 
-    /// Reads everything for somebody who waits for it.
+    /// Reads all files and stored jobs, for a caller that waits for the report.
     async fn reload(&mut self) -> ReloadReport {
-        if let Err(fault) = self.files.look_up(&*self.store).await {
-            return ReloadReport { summary: format!("the store cannot be read: {fault}"), mistakes: 0 };
+        if let Err(fault) = self.files.load_stored(&*self.store).await {
+            return ReloadReport { summary: format!("cannot read the store: {fault}"), mistakes: 0 };
         }
-        let takes_over = self.files.hold(&self.node, &*self.store, &self.clock).await;
+        let takes_over = self.files.acquire_locks(&self.node, &*self.store, &self.clock).await;
         self.files.refresh(clock::now());
         self.files.check(clock::now());
         self.files.share();
         let plan = self.plan(true, takes_over).await;
         let (unchanged, kept) = (plan.unchanged, plan.kept);
         let applied = self.apply(plan).await;
-        self.files.tell(None);
-        let words = applied.words(unchanged, kept);
-        let summary = [format!("{}: {words}", self.files.shown())].into_iter().chain(self.files.left_to_others());
+        self.files.report_mistakes(None);
+        let result = applied.summary(unchanged, kept);
+        let summary = [format!("{}: {result}", self.files.shown())].into_iter().chain(self.files.left_to_others());
         let summary = summary.collect::<Vec<_>>().join("; ");
         ReloadReport { summary, mistakes: self.files.mistakes() as u64 }
     }
 
-    /// What has to change, after the node has got new calendars if there are any. Who takes over a directory looks at all
-    /// of it, because whoever had it before may have had other files.
+    /// The changes to apply. If calendars have changed, the node receives them first. A node that takes over a
+    /// directory compares all of it, because the previous holder may have had different files.
     async fn plan(&mut self, again: bool, takes_over: bool) -> ApplyPlan {
         if takes_over {
             self.files.share();
@@ -202,17 +213,17 @@ impl JobFileWatcher {
             return plan;
         };
         self.files.world.calendars = Arc::new(calendars);
-        self.files.shelf.set_world(self.files.world.clone());
+        self.files.status.set_world(self.files.world.clone());
         self.node.renew_calendars(Arc::clone(&self.files.world.calendars)).await;
-        // Jobs that came from elsewhere meanwhile can name calendars too.
-        let known = self.files.look_up(&*self.store).await;
+        // Jobs that were created elsewhere in the meantime can name calendars too.
+        let known = self.files.load_stored(&*self.store).await;
         if let Err(fault) = known {
-            let words = format!("jobs that name calendars are not all known: {fault}");
-            self.files.log.emit(Weight::Trouble, "job_files_unknown", words);
+            let message = format!("cannot find all jobs that name calendars: {fault}");
+            self.files.log.emit(Weight::Trouble, "job_files_unknown", message);
         }
         self.files.replan(&mut plan);
-        let words = format!("{}: calendars have changed", self.files.shown());
-        self.files.log.emit(Weight::Usual, "calendars_changed", words);
+        let message = format!("{}: calendars have changed", self.files.shown());
+        self.files.log.emit(Weight::Usual, "calendars_changed", message);
         plan
     }
 
@@ -229,11 +240,11 @@ impl JobFileWatcher {
     }
 }
 
-/// Waits until something happens in one of the directories.
-async fn rang(watch: Option<&AsyncFd<DirectoryWatch>>) {
+/// Waits until something changes in one of the directories. Never returns without a watch.
+async fn wait_for_change(watch: Option<&AsyncFd<DirectoryWatch>>) {
     let Some(watch) = watch else { return std::future::pending().await };
     loop {
-        // An error here would be one of the executor, and the slow look goes on.
+        // Only the executor can fail here. The directories are still read at the fixed interval.
         let Ok(mut ready) = watch.readable().await else { return std::future::pending().await };
         ready.clear_ready();
         if watch.get_ref().take() {

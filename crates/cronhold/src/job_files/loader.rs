@@ -1,6 +1,6 @@
-//! Who applies the directories. Nodes that share a store may all have a directory, and perhaps not all the same one: a
-//! directory with its prefix is applied by the node that holds its lock. The others read their files and show mistakes,
-//! and one of them takes over when the holder was not heard of for as long as the lock lasts.
+//! The locks that decide which node applies a directory. Nodes that share a store may have directories with the same
+//! prefix and different files. The node that holds the lock of the prefix applies its directory. The other nodes read
+//! their files and report mistakes. If the holder does not renew the lock before it expires, another node takes over.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -19,34 +19,35 @@ use cronhold_store::{Fault, Store};
 use super::{JobDirectories, plan};
 use crate::log::Weight;
 
-/// How long the lock of a directory lasts when its holder is not heard of. The node renews it with each beat.
+/// After this long without a renewal, the lock of a directory expires. The node renews it with each heartbeat.
 const TTL: Span = Span::from_secs(30);
 
-/// The locks of all directories, and in whose name this node holds them. All lives of a node have the same name.
+/// The locks of all directories of a node, and the holder under which the node acquires them. The holder stays the same
+/// across restarts.
 #[derive(Debug)]
 pub struct LoaderLocks {
     holder: RunId,
     locks: Vec<LockName>,
 }
 
-/// What is known of the lock of a directory.
+/// The last known state of the lock of a directory.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct LoaderLockState {
-    /// The fence under which this node holds it; nothing, when it does not.
+    /// The fence under which this node holds the lock; `None` if it does not hold it.
     fence: Option<u64>,
-    /// Whether it was said that another node has it.
-    was_said: bool,
+    /// Whether the log says that this node does not hold the lock.
+    is_logged: bool,
 }
 
-/// What came of asking for a lock.
+/// The reply to a request for a lock.
 enum LockReply {
-    /// This node holds it, under a fence.
+    /// This node holds the lock, under this fence.
     Held(u64),
-    /// Somebody else does.
+    /// Another holder has the lock.
     Other(RunId),
-    /// Nobody can say.
+    /// The request failed, for this reason.
     Failed(String),
-    /// The node stops.
+    /// The node is stopping.
     Stopping,
 }
 
@@ -57,50 +58,50 @@ impl LoaderLocks {
         Self { holder: RunId::from_key(Instant::EPOCH, &format!("loader on node {node}")), locks }
     }
 
-    /// Frees all locks that this node holds, so that others need not wait. All of it is asked for before this first
-    /// waits, so that a node that is told to stop right afterwards still does it.
-    pub async fn let_go(&self, node: &NodeHandle) {
-        let ask = |lock: &LockName| {
+    /// Releases all locks that this node holds, so that other nodes need not wait for them to expire. All requests are
+    /// sent before the first await, so that a node that is stopped right afterwards still handles them.
+    pub async fn release_all(&self, node: &NodeHandle) {
+        let release = |lock: &LockName| {
             let command = Command::ReleaseLock { lock: lock.clone(), holder: self.holder };
             Box::pin(node.request(Actor::JobFiles, command)) as Pin<Box<dyn Future<Output = _>>>
         };
-        let mut asked: Vec<_> = self.locks.iter().map(ask).collect();
+        let mut requests: Vec<_> = self.locks.iter().map(release).collect();
         poll_fn(|context| {
-            asked.retain_mut(|answer| answer.as_mut().poll(context).is_pending());
-            if asked.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+            requests.retain_mut(|request| request.as_mut().poll(context).is_pending());
+            if requests.is_empty() { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
     }
 }
 
 impl JobDirectories {
-    /// The locks of the directories, for whoever stops the node.
+    /// The locks of the directories, which the daemon releases when it stops.
     pub fn loaders(&self) -> Arc<LoaderLocks> {
         Arc::clone(&self.loaders)
     }
 
-    /// Asks for the locks of all directories. Answers whether this node has got one that it did not have: then others may
-    /// have changed what is stored, and it is looked at again.
-    pub async fn hold(&mut self, node: &NodeHandle, store: &dyn Store, clock: &dyn MachineClock) -> bool {
+    /// Acquires or renews the locks of all directories. Returns whether this node acquired a lock that it did not hold.
+    /// In that case other nodes may have changed the stored jobs, and they are read again.
+    pub async fn acquire_locks(&mut self, node: &NodeHandle, store: &dyn Store, clock: &dyn MachineClock) -> bool {
         let is_shared = store.is_shared();
-        let before = self.standings.clone();
-        for (root, standing) in before.iter().enumerate() {
-            // Where a node is alone nobody can take it away.
-            if is_shared || standing.fence.is_none() {
-                let asked = self.ask_for(root, node, store, clock).await;
-                self.note_standing(root, asked);
+        let before = self.lock_states.clone();
+        for (root, state) in before.iter().enumerate() {
+            // If the store is not shared, no other node can take the lock.
+            if is_shared || state.fence.is_none() {
+                let reply = self.request_lock(root, node, store, clock).await;
+                self.set_lock_state(root, reply);
             }
         }
         let is_new =
             |(now, before): (&LoaderLockState, &LoaderLockState)| now.fence.is_some() && now.fence != before.fence;
-        if !self.standings.iter().zip(&before).any(is_new) {
+        if !self.lock_states.iter().zip(&before).any(is_new) {
             return false;
         }
-        if is_shared && let Err(fault) = self.look_up(store).await {
-            let words = format!("{}: what is stored is not known: {fault}", self.shown());
-            self.log.emit(Weight::Trouble, "job_files_unknown", words);
-            // As if nothing had been asked for, so that it is looked at the next time.
-            self.standings = before;
+        if is_shared && let Err(fault) = self.load_stored(store).await {
+            let message = format!("{}: cannot read the stored jobs: {fault}", self.shown());
+            self.log.emit(Weight::Trouble, "job_files_unknown", message);
+            // With the old state, the next call tries again.
+            self.lock_states = before;
             return false;
         }
         true
@@ -108,32 +109,38 @@ impl JobDirectories {
 
     /// Whether this node applies a directory.
     pub(super) fn holds(&self, root: usize) -> bool {
-        self.standings[root].fence.is_some()
+        self.lock_states[root].fence.is_some()
     }
 
-    /// Whether it applies any.
+    /// Whether this node applies any directory.
     pub(super) fn holds_any(&self) -> bool {
-        self.standings.iter().any(|standing| standing.fence.is_some())
+        self.lock_states.iter().any(|state| state.fence.is_some())
     }
 
-    /// What is to be said of directories that another node applies.
+    /// A message for each directory that another node applies.
     pub(super) fn left_to_others(&self) -> Vec<String> {
-        let roots = self.live.roots().zip(&self.standings).filter(|(_, standing)| standing.fence.is_none());
+        let roots = self.live.roots().zip(&self.lock_states).filter(|(_, state)| state.fence.is_none());
         roots.map(|(root, _)| format!("{} are loaded by another node", jobs_of(root))).collect()
     }
 
-    async fn ask_for(&self, root: usize, node: &NodeHandle, store: &dyn Store, clock: &dyn MachineClock) -> LockReply {
+    async fn request_lock(
+        &self,
+        root: usize,
+        node: &NodeHandle,
+        store: &dyn Store,
+        clock: &dyn MachineClock,
+    ) -> LockReply {
         let (lock, holder) = (self.loaders.locks[root].clone(), self.loaders.holder);
-        let take = Command::AcquireLock { lock: lock.clone(), holder, ttl: TTL };
-        let mut asked = give(take.clone(), node, clock).await;
-        if let LockReply::Other(other) = asked
+        let acquire = Command::AcquireLock { lock: lock.clone(), holder, ttl: TTL };
+        let mut reply = send_command(acquire.clone(), node, clock).await;
+        if let LockReply::Other(other) = reply
             && !store.is_shared()
         {
-            // It was another node's when the store was elsewhere; here nobody else can be.
-            give(Command::ReleaseLock { lock: lock.clone(), holder: other }, node, clock).await;
-            asked = give(take, node, clock).await;
+            // Another node held the lock before the store was moved here. It cannot use this store.
+            send_command(Command::ReleaseLock { lock: lock.clone(), holder: other }, node, clock).await;
+            reply = send_command(acquire, node, clock).await;
         }
-        match asked {
+        match reply {
             LockReply::Held(_) => {
                 fence(store, lock, holder).await.unwrap_or_else(|fault| LockReply::Failed(fault.to_string()))
             }
@@ -141,34 +148,34 @@ impl JobDirectories {
         }
     }
 
-    fn note_standing(&mut self, index: usize, asked: LockReply) {
+    fn set_lock_state(&mut self, index: usize, reply: LockReply) {
         let Some(jobs) = self.live.roots().nth(index).map(jobs_of) else { return };
-        let was_said = self.standings[index].was_said;
-        let (fence, is_said, words) = match asked {
+        let was_logged = self.lock_states[index].is_logged;
+        let (fence, is_logged, event) = match reply {
             LockReply::Held(fence) => {
-                let words = format!("{jobs} are loaded by this node from now on");
-                (Some(fence), false, was_said.then_some(("loader_taken_over", words)))
+                let message = format!("{jobs} are loaded by this node from now on");
+                (Some(fence), false, was_logged.then_some(("loader_taken_over", message)))
             }
             LockReply::Other(_) => {
-                let words = format!("{jobs} are loaded by another node");
-                (None, true, (!was_said).then_some(("loader_elsewhere", words)))
+                let message = format!("{jobs} are loaded by another node");
+                (None, true, (!was_logged).then_some(("loader_elsewhere", message)))
             }
             LockReply::Failed(why) => {
-                let words = format!("it is not known who loads {jobs}: {why}");
-                (None, true, (!was_said).then_some(("loader_unknown", words)))
+                let message = format!("cannot determine which node loads {jobs}: {why}");
+                (None, true, (!was_logged).then_some(("loader_unknown", message)))
             }
-            LockReply::Stopping => (None, was_said, None),
+            LockReply::Stopping => (None, was_logged, None),
         };
-        self.standings[index] = LoaderLockState { fence, was_said: is_said };
-        if let Some((event, words)) = words {
-            self.log.emit(Weight::Usual, event, words);
+        self.lock_states[index] = LoaderLockState { fence, is_logged };
+        if let Some((event, message)) = event {
+            self.log.emit(Weight::Usual, event, message);
         }
     }
 }
 
-/// Asks the node for something about a lock, again and again while that may help.
-async fn give(command: Command, node: &NodeHandle, clock: &dyn MachineClock) -> LockReply {
-    match plan::ask(vec![command], node, clock).await.pop() {
+/// Sends a command for a lock to the node, and retries after transient failures.
+async fn send_command(command: Command, node: &NodeHandle, clock: &dyn MachineClock) -> LockReply {
+    match plan::send_commands(vec![command], node, clock).await.pop() {
         Some((_, Ok(_))) => LockReply::Held(0),
         Some((_, Err(RequestError::Rejected(Rejection::Locked { holder, .. })))) => LockReply::Other(holder),
         Some((_, Err(refused))) => LockReply::Failed(refused.to_string()),
@@ -176,23 +183,24 @@ async fn give(command: Command, node: &NodeHandle, clock: &dyn MachineClock) -> 
     }
 }
 
-/// The fence of a lock that was just taken. It is another one when somebody else has had the lock meanwhile.
+/// The fence of a lock that was just acquired. It has changed if another node has held the lock in the meantime.
 async fn fence(store: &dyn Store, lock: LockName, holder: RunId) -> Result<LockReply, Fault> {
     let found = store.load(&[RecordKey::Lock(lock)]).await?.into_iter().flatten().next();
     Ok(match found.map(|stored| stored.record) {
         Some(Record::Lock(lock)) if lock.holder == holder => LockReply::Held(lock.fence),
         Some(Record::Lock(lock)) => LockReply::Other(lock.holder),
-        _ => LockReply::Failed("its lock has run out".to_owned()),
+        _ => LockReply::Failed("its lock has expired".to_owned()),
     })
 }
 
-/// The lock of a directory. No id of a job has a `#` in it, so that it is not the lock of a job.
+/// The lock of a directory. Its name contains `#`, which no job id does, so it never equals the lock of a job.
 fn lock(root: &JobsRoot) -> LockName {
     let prefix = root.prefix.as_deref().unwrap_or_default();
-    LockName::parse(&format!("#cronhold/loader/{prefix}")).expect("a prefix is an id, and they are shorter")
+    LockName::parse(&format!("#cronhold/loader/{prefix}"))
+        .expect("a prefix is a valid id, which is short enough for a lock name")
 }
 
-/// The jobs of a directory, for people.
+/// The jobs of a directory, as text for messages.
 fn jobs_of(root: &JobsRoot) -> String {
     match &root.prefix {
         Some(prefix) => format!("jobs below {prefix}/"),

@@ -1,18 +1,19 @@
-//! The directories of job files and the stored jobs: what has to change so that the stored ones are as the files say.
-//! Whatever a file with a mistake says is left as it was, and only what is certainly gone is removed.
+//! Keeps the stored jobs equal to the job files. If a file is invalid, its stored job stays unchanged. A job is removed
+//! only when its file is certainly gone.
 //!
-//! In reading order: `roots` is what was given; `stored` is what the store has; `plan` is what has to change; `loader` is
-//! who changes it; `shelf` is what others know; `follow` is the thread that looks again and again.
+//! In reading order: `roots` parses the `--jobs` options; `stored` reads the jobs in the store; `plan` holds the
+//! changes to apply; `loader` holds the locks that decide which node applies them; `status` is what the rest of the
+//! daemon sees; `mistakes` reports invalid files; `follow` is the thread that watches the directories.
 
 mod follow;
 mod loader;
+mod mistakes;
 mod plan;
 mod roots;
-mod shelf;
+mod status;
 mod stored;
 #[cfg(test)]
 mod tests;
-mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,36 +33,37 @@ use cronhold_store::{Fault, Store};
 pub use loader::LoaderLocks;
 pub use plan::{ApplyPlan, ApplyResult};
 pub use roots::roots;
-pub use shelf::JobFileStatus;
+pub use status::JobFileStatus;
 
 use crate::chance::SystemEntropy;
 use crate::log::{Log, Weight};
 use loader::LoaderLockState;
+use mistakes::ReportedMistakes;
 use plan::CommandResult;
 use stored::{DirectoryJob, StoredJobs, names_calendars};
-use told::ReportedMistakes;
 
-/// The directories of job files, as they were looked at last.
+/// The directories of job files, as they were last read.
 #[derive(Debug)]
 pub struct JobDirectories {
     live: LiveDirectories,
     sources: Vec<JobSource>,
     directory: Directory,
-    /// Zones, and the calendars that are in force.
+    /// Zones, and the calendars that the node uses.
     world: DecisionContext,
     stored: StoredJobs,
-    /// Jobs that the node did not take, as they were, with what is shown of it.
+    /// Jobs that the node rejected, with the definition that it rejected and the mistake to show.
     refused: BTreeMap<JobId, (Arc<Job>, Mistake)>,
-    told: ReportedMistakes,
+    reported: ReportedMistakes,
     /// The locks of the directories, and which of them this node holds.
     loaders: Arc<LoaderLocks>,
-    standings: Vec<LoaderLockState>,
-    shelf: Arc<JobFileStatus>,
+    lock_states: Vec<LoaderLockState>,
+    status: Arc<JobFileStatus>,
     log: Log,
 }
 
 impl JobDirectories {
-    /// Reads the directories of a node for the first time. Mistakes are told and harm no other file.
+    /// Reads the directories of a node for the first time. Reports mistakes; a mistake in one file does not affect
+    /// other files.
     pub async fn load(
         node: NodeId,
         roots: Vec<JobsRoot>,
@@ -73,41 +75,41 @@ impl JobDirectories {
         let sources: Vec<JobSource> = roots.iter().map(roots::source).collect();
         let mut files = Self {
             loaders: Arc::new(LoaderLocks::new(node, &roots)),
-            standings: vec![LoaderLockState::default(); roots.len()],
-            shelf: Arc::new(JobFileStatus::new(roots.clone(), world.clone())),
+            lock_states: vec![LoaderLockState::default(); roots.len()],
+            status: Arc::new(JobFileStatus::new(roots.clone(), world.clone())),
             live: LiveDirectories::new(roots),
             sources,
             directory: Directory::default(),
             world,
             stored: StoredJobs::default(),
             refused: BTreeMap::new(),
-            told: ReportedMistakes::default(),
+            reported: ReportedMistakes::default(),
             log: log.clone(),
         };
         if files.sources.is_empty() {
             return Ok(files);
         }
-        // The store is read beside the files, because both take their time when there are many jobs.
+        // The store is read in parallel with the files, because both are slow when there are many jobs.
         let (mut live, zones, zone) = (files.live, Arc::clone(&files.world.zones), files.world.zone.clone());
         let reading = thread::spawn(move || {
             live.refresh(&directory::Options { zones: &zones, zone: &zone, now });
             live
         });
         files.live = LiveDirectories::new([]);
-        files.look_up(store).await?;
+        files.load_stored(store).await?;
         files.live = reading.join().expect("reading files does not panic");
         files.stored.orphans().for_each(|line| log.emit(Weight::Trouble, "job_files_orphaned", line));
         files.check(now);
         files.share();
         files.world.calendars = Arc::new(files.directory.calendars.clone());
-        files.shelf.set_world(files.world.clone());
-        files.tell(None);
+        files.status.set_world(files.world.clone());
+        files.report_mistakes(None);
         Ok(files)
     }
 
-    /// What others know of them.
-    pub fn shelf(&self) -> Arc<JobFileStatus> {
-        Arc::clone(&self.shelf)
+    /// The status that other parts of the daemon see.
+    pub fn status(&self) -> Arc<JobFileStatus> {
+        Arc::clone(&self.status)
     }
 
     /// Zones, and the calendars that jobs can name.
@@ -115,56 +117,56 @@ impl JobDirectories {
         &self.world
     }
 
-    /// Whether there is any directory.
+    /// Whether any directory was given.
     pub fn has_any(&self) -> bool {
         !self.sources.is_empty()
     }
 
-    /// The directories as people know them.
+    /// The directories as text for logs and reports.
     pub fn shown(&self) -> String {
         roots::shown(self.live.roots())
     }
 
-    /// What has to change at the start. Calendars may be others than in the life before.
+    /// The changes to apply at the start. Calendars may have changed since the daemon last ran.
     pub fn first_plan(&self) -> ApplyPlan {
         let mut plan = self.plan(true);
         self.replan(&mut plan);
         plan
     }
 
-    /// Tells of all mistakes, those of jobs that the node did not take too.
-    pub fn tell_all(&mut self) {
-        self.tell(None);
+    /// Reports all mistakes, including jobs that the node rejected.
+    pub fn report_all_mistakes(&mut self) {
+        self.report_mistakes(None);
     }
 
-    /// Looks through the store, which knows better than we remember.
-    async fn look_up(&mut self, store: &dyn Store) -> Result<(), Fault> {
+    /// Reads all jobs in the store, and replaces what is remembered of them.
+    async fn load_stored(&mut self, store: &dyn Store) -> Result<(), Fault> {
         self.stored = StoredJobs::read(store, &self.sources).await?;
-        self.shelf.set_elsewhere(std::mem::take(&mut self.stored.elsewhere));
+        self.status.set_elsewhere(std::mem::take(&mut self.stored.elsewhere));
         Ok(())
     }
 
-    /// Looks for files that have changed. Answers whether there are any.
+    /// Reads files that have changed. Returns whether any has.
     fn refresh(&mut self, now: Instant) -> bool {
         let options = directory::Options { zones: &self.world.zones, zone: &self.world.zone, now };
         self.live.refresh(&options)
     }
 
-    /// Checks all that is known as a whole.
+    /// Checks all files together.
     fn check(&mut self, now: Instant) {
         let options = directory::Options { zones: &self.world.zones, zone: &self.world.zone, now };
-        self.directory = self.live.directory(&options, &self.shelf.elsewhere());
+        self.directory = self.live.directory(&options, &self.status.elsewhere());
     }
 
-    /// What has to change so that the stored jobs are as the files say. What was refused is asked for again only if it
-    /// is other than it was, or when `again` says so.
+    /// The changes that make the stored jobs equal to the files. A rejected job is included again only if it has
+    /// changed, or if `again` is set.
     fn plan(&self, again: bool) -> ApplyPlan {
         let mut plan = ApplyPlan::default();
         for (id, own) in &self.stored.own {
             match self.directory.jobs.get(id) {
                 Some(loaded) if self.is_same(loaded, own) => plan.unchanged += 1,
                 Some(loaded) if loaded.root == own.root => {}
-                // The directory that is given first has it.
+                // If two directories define a job, the one that is given first wins.
                 Some(_) => plan.removals.push(self.removal(id, own)),
                 None if !self.directory.broken.contains(id) && self.live.is_gone(own.root, id) => {
                     plan.removals.push(self.removal(id, own));
@@ -182,7 +184,7 @@ impl JobDirectories {
         plan
     }
 
-    /// Adds what has to be computed again because calendars are others.
+    /// Adds jobs whose next occurrences must be computed again because calendars have changed.
     fn replan(&self, plan: &mut ApplyPlan) {
         let put: BTreeSet<&JobId> = plan.puts.iter().filter_map(plan::id_of).collect();
         let users = self.stored.with_calendars.iter().filter(|id| !put.contains(id)).cloned();
@@ -190,7 +192,7 @@ impl JobDirectories {
         plan.puts.extend(again);
     }
 
-    /// Of a job that is as stored one copy is enough.
+    /// Saves memory: a loaded job that equals the stored one shares its copy.
     fn share(&mut self) {
         for (id, own) in &mut self.stored.own {
             if let Some(loaded) = self.directory.jobs.get(id).filter(|loaded| loaded.job == own.job) {
@@ -215,13 +217,13 @@ impl JobDirectories {
         Command::PutJob { id: id.clone(), job, source, uid, provided: Precondition::Any }
     }
 
-    /// Asks the node for what has to change in directories that it applies, and takes note of what came of it.
+    /// Sends the changes of the directories that this node applies to the node, and records the results.
     pub async fn apply(&mut self, mut plan: ApplyPlan, node: &NodeHandle, clock: &dyn MachineClock) -> ApplyResult {
         let is_ours = |source: &JobSource| self.root_of(source).is_some_and(|root| self.holds(root));
         let left = plan.leave_to_others(is_ours, self.holds_any());
         let mut applied = ApplyResult { left, ..ApplyResult::default() };
         for commands in [plan.removals, plan.puts] {
-            for answered in plan::ask(commands, node, clock).await {
+            for answered in plan::send_commands(commands, node, clock).await {
                 self.note(answered, &mut applied);
             }
         }
@@ -235,7 +237,7 @@ impl JobDirectories {
     fn note(&mut self, (command, answer): CommandResult, applied: &mut ApplyResult) {
         match (command, answer) {
             (Command::PutJob { id, job, source, .. }, Ok(answer)) => {
-                let root = self.root_of(&source).expect("it is one of ours");
+                let root = self.root_of(&source).expect("only jobs of these directories are put");
                 if names_calendars(&job) {
                     self.stored.with_calendars.insert(id.clone());
                 }
@@ -259,13 +261,13 @@ impl JobDirectories {
                 applied.refused += 1;
                 self.log.scope(|| tracing::warn!(event = "job_refused", job = %id, "job {id}: {refused}"));
             }
-            // A job whose next occurrences were to be computed again may be gone meanwhile.
+            // A job whose next occurrences were to be computed again may have been removed in the meantime.
             (_, _) => {}
         }
     }
 
-    /// Calendars as they are to be from now on; nothing, when they are as before. One that has a mistake or is gone stays
-    /// as it was, because jobs that name it could not run without it.
+    /// The calendars to use from now on; `None` if they have not changed. An invalid or removed calendar keeps its last
+    /// valid content, because jobs that name it could not run without it.
     fn new_calendars(&self) -> Option<CalendarSet> {
         let mut calendars = self.directory.calendars.clone();
         let before = &self.world.calendars;
@@ -278,7 +280,7 @@ impl JobDirectories {
     }
 }
 
-/// A refusal as a mistake of the file that asks for the job.
+/// A rejection by the node, as a mistake of the file that defines the job.
 fn refusal(file: &str, refused: &RequestError) -> Mistake {
     let hint = match refused {
         RequestError::Rejected(rejection) => rejection.hint(),

@@ -1,4 +1,5 @@
-//! What has to change so that the stored jobs are as the files say, asking the node for it, and telling what came of it.
+//! The changes that make the stored jobs equal to the files, the requests to the node that apply them, and a summary of
+//! the results.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -11,28 +12,28 @@ use cronhold_engine::{MachineClock, NodeHandle, RequestError};
 use cronhold_schedule::Span;
 use tokio::task::JoinSet;
 
-/// Commands that are on their way at once.
-const ASKED_MAX: usize = 2_048;
-/// When the node has too much to do, it is asked again after this.
+/// Commands that are sent to the node at once.
+const IN_FLIGHT_MAX: usize = 2_048;
+/// The wait before a command is retried.
 const BUSY_WAIT: Span = Span::from_millis(20);
-/// More ids than this are not written out.
+/// Ids that a message lists. It counts the others.
 const SHOWN_MAX: usize = 5;
 
-/// What has to change.
+/// The changes to apply.
 #[derive(Debug, Default, PartialEq)]
 pub struct ApplyPlan {
-    /// Jobs that go. They go first, because one may come back from another directory.
+    /// Removed jobs. They are applied first, because another directory may define the same job.
     pub removals: Vec<Command>,
-    /// Jobs that come or change, and those whose next occurrences are computed again.
+    /// New and changed jobs, and jobs whose next occurrences are computed again.
     pub puts: Vec<Command>,
-    /// Jobs that are as their files say.
+    /// Number of stored jobs that equal their files.
     pub unchanged: usize,
-    /// Jobs whose files have mistakes or cannot be looked at, and which stay as they were.
+    /// Number of stored jobs that stay unchanged because their files are invalid or cannot be read.
     pub kept: usize,
 }
 
 impl ApplyPlan {
-    /// Takes out removals, and with them what is to come in the place of what they remove.
+    /// Takes the wanted removals out of the plan, together with the jobs that would replace the removed ones.
     pub(super) fn take_removals(&mut self, mut wanted: impl FnMut(&Command) -> bool) -> Vec<Command> {
         let (taken, left) = std::mem::take(&mut self.removals).into_iter().partition(|removal| wanted(removal));
         self.removals = left;
@@ -42,8 +43,9 @@ impl ApplyPlan {
         taken
     }
 
-    /// Takes out what another node changes: jobs of directories that this one does not apply. What is computed again for
-    /// calendars is left to whoever applies any. Answers how many jobs would be new or changed.
+    /// Removes what other nodes apply from the plan: jobs of directories whose lock this node does not hold. A node
+    /// that holds any lock computes occurrences again after a change of calendars. Returns how many new or changed jobs
+    /// were left to other nodes.
     pub(super) fn leave_to_others(&mut self, is_ours: impl Fn(&JobSource) -> bool, has_any: bool) -> usize {
         let is_kept = |command: &Command| match command {
             Command::PutJob { source, .. } | Command::RemoveJob { source, .. } => is_ours(source),
@@ -55,42 +57,47 @@ impl ApplyPlan {
     }
 }
 
-/// A command and what came of it.
+/// A command and its result.
 pub(super) type CommandResult = (Command, Result<CommandReply, RequestError>);
 
-/// What came of a plan.
+/// The result of applying a plan.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct ApplyResult {
     pub(super) put: Vec<JobId>,
     pub(super) removed: Vec<JobId>,
     pub(super) refused: usize,
-    /// Jobs that another node puts or changes, if its files say the same.
+    /// Number of new or changed jobs that were left to the node that applies their directory.
     pub(super) left: usize,
 }
 
-/// Asks the node for all of it.
-pub(super) async fn ask(commands: Vec<Command>, node: &NodeHandle, clock: &dyn MachineClock) -> Vec<CommandResult> {
-    let mut answered = Vec::with_capacity(commands.len());
+/// Sends commands to the node, and retries those that fail for a transient reason. Commands that the node drops because
+/// it is stopping are not in the result.
+pub(super) async fn send_commands(
+    commands: Vec<Command>,
+    node: &NodeHandle,
+    clock: &dyn MachineClock,
+) -> Vec<CommandResult> {
+    let mut results = Vec::with_capacity(commands.len());
     let mut commands = VecDeque::from(commands);
-    let mut asked = JoinSet::new();
+    let mut in_flight = JoinSet::new();
     loop {
-        while asked.len() < ASKED_MAX
+        while in_flight.len() < IN_FLIGHT_MAX
             && let Some(command) = commands.pop_front()
         {
             let node = node.clone();
-            asked.spawn(async move {
-                let answer = node.request(Actor::JobFiles, command.clone()).await;
-                (command, answer)
+            in_flight.spawn(async move {
+                let reply = node.request(Actor::JobFiles, command.clone()).await;
+                (command, reply)
             });
         }
-        match asked.join_next().await {
+        match in_flight.join_next().await {
             Some(Ok((command, Err(refused)))) if is_transient(&refused) => {
                 commands.push_front(command);
                 clock.sleep(BUSY_WAIT).await;
             }
-            Some(Ok((_, Err(RequestError::Stopping)))) | None => return answered,
-            Some(Ok(pair)) => answered.push(pair),
-            // Nothing aborts these tasks, and a panic in one is a bug that was told already.
+            Some(Ok((_, Err(RequestError::Stopping)))) | None => return results,
+            Some(Ok(result)) => results.push(result),
+            // Nothing aborts these tasks. A panic is a bug and was printed.
             Some(Err(_)) => {}
         }
     }
@@ -104,7 +111,7 @@ pub(super) fn id_of(command: &Command) -> Option<&JobId> {
     }
 }
 
-/// Whether the same command may be taken a little later.
+/// Whether a retry may succeed.
 fn is_transient(refused: &RequestError) -> bool {
     match refused {
         RequestError::Busy | RequestError::Late => true,
@@ -114,24 +121,24 @@ fn is_transient(refused: &RequestError) -> bool {
 }
 
 impl ApplyResult {
-    /// Whether there is any job now; `unchanged` is that of the plan.
+    /// Whether any file defines a job. `unchanged` is the number of the plan.
     pub fn has_jobs(&self, unchanged: usize) -> bool {
         unchanged + self.put.len() + self.left > 0
     }
 
-    /// All of it in words; `unchanged` and `kept` are those of the plan.
-    pub fn words(&self, unchanged: usize, kept: usize) -> String {
-        // A directory that is empty is more likely one that is not mounted.
+    /// A summary in one sentence. `unchanged` and `kept` are the numbers of the plan.
+    pub fn summary(&self, unchanged: usize, kept: usize) -> String {
+        // An empty directory is more likely one that is not mounted.
         if !self.has_jobs(unchanged) {
             let kept = if kept == 0 { String::new() } else { format!("; {} left as stored", counted(kept, "job")) };
-            return format!("there is no good job file{kept}");
+            return format!("there is no valid job file{kept}");
         }
         let notes = [
             (self.put.len(), "new or changed"),
             (self.removed.len(), "removed"),
             (self.refused, "refused"),
             (self.left, "left to another node"),
-            (kept, "left as stored: their files have mistakes or cannot be looked at"),
+            (kept, "left as stored: their files are invalid or cannot be read"),
         ];
         let notes = notes.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
         let notes = notes.collect::<Vec<_>>().join(", ");
@@ -144,7 +151,7 @@ impl ApplyResult {
         (self.put.len(), self.removed.len())
     }
 
-    /// What has changed, with names; nothing, when nothing has.
+    /// The changed jobs with their ids; `None` if there are none.
     pub fn changes(&self) -> Option<String> {
         let parts = [("new or changed", &self.put), ("removed", &self.removed)];
         let parts = parts.iter().filter(|(_, ids)| !ids.is_empty());
@@ -170,23 +177,23 @@ mod tests {
     }
 
     #[test]
-    fn tells_what_came_of_it() {
+    fn summary_counts_jobs_by_result() {
         for (put, removed, refused, left, unchanged, kept, expected) in [
-            (0, 0, 0, 0, 0, 0, "there is no good job file"),
-            (0, 0, 0, 0, 0, 3, "there is no good job file; 3 jobs left as stored"),
+            (0, 0, 0, 0, 0, 0, "there is no valid job file"),
+            (0, 0, 0, 0, 0, 3, "there is no valid job file; 3 jobs left as stored"),
             (0, 0, 0, 0, 7, 0, "7 jobs, all as stored"),
             (1, 0, 0, 0, 0, 0, "1 job, 1 new or changed"),
             (2, 1, 1, 0, 3, 0, "5 jobs, 2 new or changed, 1 removed, 1 refused"),
             (1, 0, 0, 2, 0, 0, "3 jobs, 1 new or changed, 2 left to another node"),
-            (0, 0, 0, 0, 1, 2, "1 job, 2 left as stored: their files have mistakes or cannot be looked at"),
+            (0, 0, 0, 0, 1, 2, "1 job, 2 left as stored: their files are invalid or cannot be read"),
         ] {
             let applied = ApplyResult { put: ids(put), removed: ids(removed), refused, left };
-            assert_eq!(applied.words(unchanged, kept), expected);
+            assert_eq!(applied.summary(unchanged, kept), expected);
         }
     }
 
     #[test]
-    fn tells_what_has_changed() {
+    fn changes_list_the_first_ids() {
         for (put, removed, expected) in [
             (0, 0, None),
             (1, 0, Some("1 new or changed (j0)")),

@@ -1,4 +1,5 @@
-//! The directories that were given: where they are, and what stands before the names of all that is in them.
+//! The directories that were given with `--jobs`, with their paths and prefixes. The id of each job in a directory
+//! starts with its prefix.
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +8,8 @@ use cronhold_core::JobId;
 use cronhold_core::record::JobSource;
 use cronhold_jobfile::directory::JobsRoot;
 
-/// Reads what was given with `--jobs`: `DIR`, or `PREFIX=DIR`. A directory that has a `=` in its name is written with
-/// `./` or `/` before it.
+/// Parses the values of `--jobs`: `DIR` or `PREFIX=DIR`. If the path of a directory contains `=`, it must start with
+/// `./` or `/`. Fails if two directories have the same prefix, or if one contains another.
 pub fn roots(given: &[String]) -> Result<Vec<JobsRoot>, CliError> {
     let mut roots: Vec<JobsRoot> = Vec::with_capacity(given.len());
     let mut places: Vec<(PathBuf, &str)> = Vec::with_capacity(given.len());
@@ -16,7 +17,7 @@ pub fn roots(given: &[String]) -> Result<Vec<JobsRoot>, CliError> {
         let root = root(text);
         let place = root.path.canonicalize().ok().filter(|place| place.is_dir()).ok_or_else(|| {
             let message = format!("--jobs: there is no directory {}", root.path.display());
-            CliError::usage(message, "give the directory that the job files are in")
+            CliError::usage(message, "give the directory that holds the job files")
         })?;
         if roots.iter().any(|other| other.prefix == root.prefix) {
             let message = match &root.prefix {
@@ -28,7 +29,7 @@ pub fn roots(given: &[String]) -> Result<Vec<JobsRoot>, CliError> {
         }
         if let Some((_, other)) = places.iter().find(|(other, _)| is_within(other, &place) || is_within(&place, other))
         {
-            let message = format!("--jobs: {other} and {text} are in one another");
+            let message = format!("--jobs: {other} and {text} overlap");
             return Err(CliError::usage(message, "give directories that have no file in common"));
         }
         places.push((place, text));
@@ -37,12 +38,12 @@ pub fn roots(given: &[String]) -> Result<Vec<JobsRoot>, CliError> {
     Ok(roots)
 }
 
-/// Where jobs of a directory come from.
+/// The source that is recorded in the jobs of a directory.
 pub(super) fn source(root: &JobsRoot) -> JobSource {
     JobSource::Directory(root.prefix.clone().unwrap_or_default())
 }
 
-/// The directories as people know them.
+/// The directories as text for logs and reports.
 pub(super) fn shown<'a>(roots: impl Iterator<Item = &'a JobsRoot>) -> String {
     let shown = roots.map(|root| match &root.prefix {
         Some(prefix) => format!("{prefix}={}", root.path.display()),
@@ -52,7 +53,7 @@ pub(super) fn shown<'a>(roots: impl Iterator<Item = &'a JobsRoot>) -> String {
 }
 
 fn root(text: &str) -> JobsRoot {
-    // What begins with a dot or a slash cannot be an id.
+    // A path that starts with a dot or a slash is not a valid id.
     let split = text.split_once('=').filter(|(prefix, _)| JobId::parse(prefix).is_ok());
     match split {
         Some((prefix, path)) => JobsRoot { path: path.into(), prefix: Some(prefix.to_owned()) },
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefixes() {
+    fn prefix_is_split_from_the_path() {
         for (text, prefix, path) in [
             ("jobs", None, "jobs"),
             ("team=jobs", Some("team"), "jobs"),

@@ -1,4 +1,4 @@
-//! What the store has of the jobs in the directories, and which other jobs there are.
+//! The stored jobs: those that come from the directories, and all others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,33 +8,33 @@ use cronhold_core::record::{JobRecord, JobSource, Record, RecordKey};
 use cronhold_core::{Job, JobId};
 use cronhold_store::{Fault, Query, Store};
 
-/// Stored jobs that are looked at in one page.
+/// Jobs that are read with one request.
 const PAGE: usize = 1_000;
 
-/// What the store has.
+/// The jobs in the store, grouped by their source.
 #[derive(Debug, Default)]
 pub(super) struct StoredJobs {
     /// Jobs that come from one of the directories.
     pub(super) own: BTreeMap<JobId, DirectoryJob>,
-    /// All others.
+    /// Jobs that come from elsewhere.
     pub(super) elsewhere: BTreeSet<JobId>,
-    /// Jobs that name calendars, wherever they come from.
+    /// Jobs from any source that name calendars.
     pub(super) with_calendars: BTreeSet<JobId>,
-    /// Those that come from directories which are not given, by prefix: how many, and one of them.
+    /// Jobs that come from directories that were not given, by prefix: their number, and the first of them.
     orphans: BTreeMap<String, (usize, JobId)>,
 }
 
 /// A stored job that comes from one of the directories.
 #[derive(Debug)]
 pub(super) struct DirectoryJob {
-    /// Which.
+    /// The index of the directory.
     pub(super) root: usize,
     pub(super) job: Arc<Job>,
     pub(super) zone: Arc<str>,
 }
 
 impl StoredJobs {
-    /// Looks through the store.
+    /// Reads all jobs in the store.
     pub(super) async fn read(store: &dyn Store, sources: &[JobSource]) -> Result<Self, Fault> {
         let mut stored = Self::default();
         let mut after = None;
@@ -67,14 +67,14 @@ impl StoredJobs {
         }
     }
 
-    /// What is to be said of jobs whose directories are not given.
+    /// A message for each prefix that has jobs and whose directory was not given.
     pub(super) fn orphans(&self) -> impl Iterator<Item = String> {
         self.orphans.iter().map(|(prefix, (count, first))| {
             let jobs = counted(*count, "job");
             let option = if prefix.is_empty() { "--jobs DIR".to_owned() } else { format!("--jobs {prefix}=DIR") };
             format!(
-                "{jobs} such as {first} came from a directory that is not given now, and stay as they are; \
-                 give it again with {option}, or remove them with `cronhold del`"
+                "{jobs} such as {first} came from a directory that is not given now, and stay unchanged; \
+                 give the directory with {option}, or remove the jobs with `cronhold del`"
             )
         })
     }

@@ -1,4 +1,4 @@
-//! Directories of several nodes on one store: who applies them, and who takes over.
+//! Directories of several nodes on one store: which node applies them, and which takes over.
 
 use std::fs;
 use std::io::{self, Write};
@@ -21,10 +21,10 @@ use crate::chance::SystemEntropy;
 use crate::clock::{self, SystemClock};
 use crate::log::{Log, LogOptions};
 
-/// Longer than a lock lasts whose holder is not heard of.
+/// Longer than a lock lasts without a renewal.
 const LONG: Span = Span::from_secs(31);
 
-/// A directory that goes with this.
+/// A temporary directory that is removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -49,19 +49,19 @@ impl Drop for Scratch {
     }
 }
 
-/// Nobody who wants to know.
+/// Ignores all events.
 #[derive(Debug)]
-struct Nobody;
+struct NoObserver;
 
-impl EngineObserver for Nobody {
+impl EngineObserver for NoObserver {
     fn on_event(&self, _: &EngineEvent<'_>) {}
 }
 
 /// Keeps what is written.
 #[derive(Debug, Default, Clone)]
-struct Paper(Arc<Mutex<Vec<u8>>>);
+struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Paper {
+impl Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().expect("no panic").write(bytes)
     }
@@ -71,13 +71,13 @@ impl Write for Paper {
     }
 }
 
-/// A store whose time can be moved on.
-struct Shared {
+/// A store whose clock can be set forward.
+struct SharedStore {
     store: MemoryStore,
     ahead: Arc<AtomicU64>,
 }
 
-impl Shared {
+impl SharedStore {
     fn new() -> Self {
         let ahead = Arc::new(AtomicU64::new(0));
         let by = Arc::clone(&ahead);
@@ -85,7 +85,7 @@ impl Shared {
         Self { store: MemoryStore::new(Arc::new(now)), ahead }
     }
 
-    fn pass(&self, span: Span) {
+    fn advance(&self, span: Span) {
         self.ahead.fetch_add(span.micros(), Ordering::Relaxed);
     }
 
@@ -112,15 +112,15 @@ struct Member {
     files: JobDirectories,
     engine: JoinHandle<()>,
     log: Log,
-    paper: Paper,
+    buffer: LogBuffer,
 }
 
 impl Member {
-    async fn start(number: u128, shared: &Shared, roots: &[(Option<&str>, &Path)]) -> Self {
+    async fn start(number: u128, shared: &SharedStore, roots: &[(Option<&str>, &Path)]) -> Self {
         let store: Arc<dyn Store> = Arc::new(shared.store.clone());
         let clock: Arc<dyn MachineClock> = Arc::new(SystemClock::new().expect("a clock"));
-        let paper = Paper::default();
-        let log = Log::new(LogOptions::new(LogFormat::Json, Level::INFO), paper.clone());
+        let buffer = LogBuffer::default();
+        let log = Log::new(LogOptions::new(LogFormat::Json, Level::INFO), buffer.clone());
         let world = DecisionContext::new(Arc::new(ZoneRegistry::bundled()), "test".into(), Zone::utc());
         let root = |(prefix, path): &(Option<&str>, &Path)| JobsRoot {
             path: path.to_path_buf(),
@@ -134,19 +134,19 @@ impl Member {
             entropy: Arc::new(SystemEntropy),
             store: Arc::clone(&store),
             programs: Arc::new(NoPrograms),
-            feed: Arc::new(Nobody),
+            feed: Arc::new(NoObserver),
         };
         let options = Options::new(node, format!("node {number}"));
         let (engine, handle) = Engine::new(ports, options, files.world().clone());
         let engine = tokio::spawn(async move { engine.run().await.expect("the store works") });
-        Self { handle, store, clock, files, engine, log, paper }
+        Self { handle, store, clock, files, engine, log, buffer }
     }
 
-    async fn hold(&mut self) -> bool {
-        self.files.hold(&self.handle, &*self.store, &*self.clock).await
+    async fn acquire_locks(&mut self) -> bool {
+        self.files.acquire_locks(&self.handle, &*self.store, &*self.clock).await
     }
 
-    /// Does what the files say, as at a start.
+    /// Applies all files, as at a start.
     async fn apply(&mut self) -> ApplyResult {
         self.files.refresh(clock::now());
         self.files.check(clock::now());
@@ -157,15 +157,15 @@ impl Member {
     /// Stops as a daemon does.
     async fn stop(self) {
         let loaders = self.files.loaders();
-        tokio::join!(loaders.let_go(&self.handle), self.handle.stop());
-        self.engine.await.expect("it stops");
+        tokio::join!(loaders.release_all(&self.handle), self.handle.stop());
+        self.engine.await.expect("no panic");
     }
 
-    /// The names of all logged events about who loads what.
+    /// The names of all logged events about loader locks.
     fn loader_events(&self) -> Vec<String> {
         self.log.end();
-        let paper = self.paper.0.lock().expect("no panic");
-        let events = paper.split(|byte| *byte == b'\n').filter_map(|line| {
+        let buffer = self.buffer.0.lock().expect("no panic");
+        let events = buffer.split(|byte| *byte == b'\n').filter_map(|line| {
             let line: serde_json::Value = serde_json::from_slice(line).ok()?;
             Some(line["event"].as_str()?.to_owned())
         });
@@ -181,88 +181,88 @@ fn in_executor(test: impl AsyncFnOnce()) {
 #[test]
 fn one_node_applies_a_directory_and_another_takes_over_when_it_is_lost() {
     in_executor(async || {
-        let (scratch, shared) = (Scratch::new("lost"), Shared::new());
+        let (scratch, shared) = (Scratch::new("lost"), SharedStore::new());
         scratch.put("one/a.yaml", "of the first");
         scratch.put("two/a.yaml", "of the second");
         let mut one = Member::start(1, &shared, &[(Some("ops"), &scratch.0.join("one"))]).await;
         let mut two = Member::start(2, &shared, &[(Some("ops"), &scratch.0.join("two"))]).await;
-        assert!(one.hold().await, "it is free");
-        assert_eq!(one.apply().await.words(0, 0), "1 job, 1 new or changed");
+        assert!(one.acquire_locks().await, "the lock is free");
+        assert_eq!(one.apply().await.summary(0, 0), "1 job, 1 new or changed");
         for _ in 0..2 {
-            assert!(!two.hold().await, "the first has it");
-            assert_eq!(two.apply().await.words(0, 0), "1 job, 1 left to another node");
+            assert!(!two.acquire_locks().await, "the first node holds the lock");
+            assert_eq!(two.apply().await.summary(0, 0), "1 job, 1 left to another node");
         }
-        assert!(!one.hold().await, "it has it already");
+        assert!(!one.acquire_locks().await, "it held the lock before");
         assert_eq!(shared.description("ops/a").await.as_deref(), Some("of the first"));
 
-        // From here on nothing is heard of the first.
+        // The first node no longer renews its lock.
         one.engine.abort();
-        assert!(!two.hold().await, "it has not run out");
-        shared.pass(LONG);
-        assert!(two.hold().await, "it has run out");
-        assert_eq!(two.apply().await.words(0, 0), "1 job, 1 new or changed");
+        assert!(!two.acquire_locks().await, "the lock has not expired");
+        shared.advance(LONG);
+        assert!(two.acquire_locks().await, "the lock has expired");
+        assert_eq!(two.apply().await.summary(0, 0), "1 job, 1 new or changed");
         assert_eq!(shared.description("ops/a").await.as_deref(), Some("of the second"));
-        assert!(!two.hold().await, "it has it already");
+        assert!(!two.acquire_locks().await, "it held the lock before");
         assert_eq!(two.loader_events(), ["loader_elsewhere", "loader_taken_over"]);
     });
 }
 
-/// A lock that is let go is free at once. Whoever gets it looks at what is stored, because others have changed it.
+/// A released lock is free at once. The next holder reads the stored jobs, because other nodes have changed them.
 #[test]
-fn a_node_that_stops_lets_go() {
+fn stopping_node_releases_its_loader_lock() {
     in_executor(async || {
-        let (scratch, shared) = (Scratch::new("stops"), Shared::new());
+        let (scratch, shared) = (Scratch::new("stops"), SharedStore::new());
         scratch.put("one/a.yaml", "of the first");
         scratch.put("one/b.yaml", "of the first");
         scratch.put("two/a.yaml", "of the second");
         let mut one = Member::start(1, &shared, &[(None, &scratch.0.join("one"))]).await;
         let mut two = Member::start(2, &shared, &[(None, &scratch.0.join("two"))]).await;
-        assert!(one.hold().await && !two.hold().await);
+        assert!(one.acquire_locks().await && !two.acquire_locks().await);
         one.apply().await;
         assert!(shared.is_held("#cronhold/loader/").await);
         one.stop().await;
         assert!(!shared.is_held("#cronhold/loader/").await);
-        assert!(two.hold().await);
-        assert_eq!(two.apply().await.words(0, 0), "1 job, 1 new or changed, 1 removed");
+        assert!(two.acquire_locks().await);
+        assert_eq!(two.apply().await.summary(0, 0), "1 job, 1 new or changed, 1 removed");
         assert_eq!(shared.description("b").await, None);
     });
 }
 
-/// Somebody has had the lock while this node did not look: what it remembers of the store is old.
+/// Another node has held the lock in between, so what this node remembers of the store is outdated.
 #[test]
-fn a_lock_that_came_back_is_a_new_one() {
+fn reacquired_lock_applies_all_files_again() {
     in_executor(async || {
-        let (scratch, shared) = (Scratch::new("back"), Shared::new());
+        let (scratch, shared) = (Scratch::new("back"), SharedStore::new());
         scratch.put("one/a.yaml", "of the first");
         scratch.put("two/a.yaml", "of the second");
         let mut one = Member::start(1, &shared, &[(None, &scratch.0.join("one"))]).await;
-        assert!(one.hold().await);
+        assert!(one.acquire_locks().await);
         one.apply().await;
-        one.files.loaders().let_go(&one.handle).await;
+        one.files.loaders().release_all(&one.handle).await;
         let mut two = Member::start(2, &shared, &[(None, &scratch.0.join("two"))]).await;
-        assert!(two.hold().await);
+        assert!(two.acquire_locks().await);
         two.apply().await;
         two.stop().await;
         assert_eq!(shared.description("a").await.as_deref(), Some("of the second"));
-        assert!(one.hold().await, "under another fence");
+        assert!(one.acquire_locks().await, "the fence has changed");
         one.apply().await;
         assert_eq!(shared.description("a").await.as_deref(), Some("of the first"));
     });
 }
 
 #[test]
-fn directories_with_different_prefixes_have_nothing_to_do_with_each_other() {
+fn different_prefixes_have_independent_locks() {
     in_executor(async || {
-        let (scratch, shared) = (Scratch::new("prefixes"), Shared::new());
+        let (scratch, shared) = (Scratch::new("prefixes"), SharedStore::new());
         scratch.put("ops/a.yaml", "of the first");
         scratch.put("web/a.yaml", "of the second");
         let (ops, web) = (scratch.0.join("ops"), scratch.0.join("web"));
         let mut one = Member::start(1, &shared, &[(Some("ops"), &ops)]).await;
         let mut two = Member::start(2, &shared, &[(Some("ops"), &ops), (Some("web"), &web)]).await;
-        assert!(one.hold().await);
-        assert!(two.hold().await, "the other one is free");
+        assert!(one.acquire_locks().await);
+        assert!(two.acquire_locks().await, "the lock of the other prefix is free");
         let applied = two.apply().await;
-        assert_eq!(applied.words(0, 0), "2 jobs, 1 new or changed, 1 left to another node");
+        assert_eq!(applied.summary(0, 0), "2 jobs, 1 new or changed, 1 left to another node");
         assert_eq!(two.files.left_to_others(), ["jobs below ops/ are loaded by another node"]);
         let stored = (shared.description("ops/a").await, shared.description("web/a").await);
         assert_eq!(stored, (None, Some("of the second".to_owned())));

@@ -1,5 +1,5 @@
-//! Maps the events of the node to `tracing`. `core` and `engine` do not log, so this is the one place where their events
-//! get a level, a stable name, fields and words.
+//! Maps the events of the node to `tracing`. `core` and `engine` do not log, so this is the one place where their
+//! events get a level, a stable name, fields and a message.
 
 use std::fmt::{self, Display};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const JOBS: &str = "cronhold_engine::jobs";
 /// A run that starts at least this long after its nominal time is logged with its delay.
 const LATE: Span = Span::from_secs(1);
 
-/// Logs an event of the node. What it says of the store is logged by `store_state.rs`.
+/// Logs an event of the node. `store_state.rs` logs events about the store.
 pub(super) fn log(news: &EngineEvent<'_>) {
     match news {
         EngineEvent::StoreUnavailable(_) | EngineEvent::StoreAvailable => {}
@@ -127,13 +127,13 @@ fn log_run(run: &Arc<Run>, at: Instant) {
     }
 }
 
-/// A change of a run in words: `backup#42 failure: exit code 3 (took 6ms)`.
+/// The message for a change of a run: `backup#42 failure: exit code 3 (took 6ms)`.
 struct RunLine<'a> {
     run: &'a Run,
     transition: &'a Transition,
-    /// From its start, if it is finished.
+    /// Time since its start; `None` if it is not finished.
     took: Option<Span>,
-    /// Between its nominal time and its creation, if that is long.
+    /// Time between its nominal time and its creation; `None` if that is short.
     late: Option<Span>,
 }
 

@@ -1,5 +1,5 @@
-//! How an event becomes a line: text for people, JSON for programs. Both are safe to split at line ends, whatever a
-//! message contains.
+//! Formats events as lines: text for people, JSON for programs. A message cannot break the line format, because line
+//! ends in it are escaped.
 
 use std::fmt::{Debug, Write as _};
 use std::io::Write as _;
@@ -166,7 +166,7 @@ impl Visit for FieldWriter {
     }
 }
 
-/// Nothing in a message can begin a line of its own or change the colour of a terminal.
+/// Escapes control characters, so that a message cannot start a new line or change the colours of a terminal.
 fn push_printable(to: &mut String, text: &str) {
     for sign in text.trim_end().chars() {
         if sign.is_control() { to.extend(sign.escape_default()) } else { to.push(sign) }

@@ -1,10 +1,10 @@
 //! The log of the daemon: `tracing` events of all crates, as lines of text or JSON on standard error.
 //!
-//! A node never waits for a slow reader of its log. A thread of its own writes the lines, and lines that do not fit into
-//! its queue are counted and dropped. A log that cannot be written does not stop the daemon.
+//! A node never waits for a slow reader of its log. A thread of its own writes the lines, and lines that do not fit
+//! into its queue are counted and dropped. A log that cannot be written does not stop the daemon.
 //!
-//! Each event has a stable name in its field `event`; docs/guide/logs.md lists them. `core` and `engine` do not log: the
-//! node reports its events to [`Log`], and `engine_events.rs` maps them to `tracing`.
+//! Each event has a stable name in its field `event`; docs/guide/logs.md lists them. `core` and `engine` do not log:
+//! the node reports its events to [`Log`], and `engine_events.rs` maps them to `tracing`.
 
 mod engine_events;
 mod format;
@@ -104,7 +104,7 @@ impl Log {
         self.0.args.clone()
     }
 
-    /// Waits until the node has recovered what is stored.
+    /// Waits until the node has recovered its state from the store.
     pub async fn ready(&self) {
         self.0.ready.ready().await;
     }

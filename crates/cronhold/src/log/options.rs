@@ -26,7 +26,7 @@ impl LogOptions {
         Self { format, colours: false, filter: Targets::new().with_default(level) }
     }
 
-    /// What the command line asks for: `--log` first, then the level of a short form, then the variable `CRONHOLD_LOG`,
+    /// Chooses the filter: `--log` first, then the level of a short form, then the variable `CRONHOLD_LOG`,
     /// then `info`.
     pub fn choose(args: &LogArgs, short_form: Option<Level>, variable: Option<&str>) -> Result<Self, CliError> {
         let (origin, filter) = match (&args.log, short_form, variable) {
@@ -55,7 +55,7 @@ impl LogOptions {
     /// Logs what a filter such as `warn,cronhold_store_redis=debug` selects. Targets that it does not name are logged
     /// from `info` up. The error names the part that is invalid.
     pub fn parse(format: LogFormat, filter: &str) -> Result<Self, String> {
-        // The parser of the library takes a word that is not a level for a target, and logs everything of it.
+        // The parser of the library treats text that is not a level as a target, and logs everything of it.
         let is_invalid = |part: &&str| {
             let level = part.split_once('=').map_or(*part, |(_, level)| level);
             !part.trim().is_empty() && LevelFilter::from_str(level.trim()).is_err()

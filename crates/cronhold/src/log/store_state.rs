@@ -1,12 +1,12 @@
 //! The state of the store as the log last reported it, so that each change is logged once. A store that recovers from a
 //! rollback answers heartbeats and refuses commits, so the node reports it available and unavailable in turns; the log
-//! says when that began and when it ended.
+//! reports when that began and when it ended.
 
 use cronhold_engine::EngineEvent;
 use cronhold_store::Fault;
 use tracing::warn;
 
-/// The target of events about the store, whichever it is.
+/// The target of events about a store of any kind.
 const STORE: &str = "cronhold_store";
 
 /// The state of the store as it was last logged.
@@ -35,7 +35,7 @@ pub(super) enum StoreNotice {
 }
 
 impl StoreState {
-    /// What there is to be logged of the store after an event of the node.
+    /// The notice to log after an event of the node, if the state of the store has changed.
     pub(super) fn on_event(&mut self, news: &EngineEvent<'_>) -> Option<StoreNotice> {
         match (news, &*self) {
             (EngineEvent::StoreUnavailable(Fault::Recovering(_)), Self::Recovering) => None,
@@ -59,7 +59,7 @@ impl StoreState {
         }
     }
 
-    /// What there is to be logged after a commit: a store accepts one only when it has recovered.
+    /// The notice to log after a commit. A store accepts commits only when it has recovered.
     pub(super) fn on_commit(&mut self) -> Option<StoreNotice> {
         let has_recovered = matches!(self, Self::Recovering);
         has_recovered.then(|| {
@@ -70,7 +70,7 @@ impl StoreState {
 }
 
 impl StoreNotice {
-    /// Logs it. The end of trouble has the level of its beginning, so that whoever saw the one sees the other.
+    /// Logs the notice. The end of a failure has the level of its beginning, so that a filter shows both or neither.
     pub(super) fn log(&self) {
         match self {
             Self::Unavailable(why) => {

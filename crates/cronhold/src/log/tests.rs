@@ -147,7 +147,7 @@ fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The text between a start and the next quotation mark, wherever the start is.
+/// The texts between each occurrence of `start` and the next quotation mark.
 fn quoted_after<'a>(text: &'a str, start: &str) -> impl Iterator<Item = &'a str> {
     text.split(start).skip(1).filter_map(|rest| Some(rest.split_once('"')?.0))
 }

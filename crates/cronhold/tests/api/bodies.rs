@@ -1,74 +1,75 @@
-//! Bodies that are too long, broken, or of another kind.
+//! Request bodies that are too long, malformed, or of an unsupported media type.
 
 use super::place::Place;
 
 const LONG: usize = 1024 * 1024;
 
 #[test]
-fn that_cannot_be_read_are_refused() {
+fn unreadable_bodies_are_refused() {
     let place = Place::new("bodies");
     let daemon = place.up();
-    let ask = |path: &str, kind: &str, body: &str| daemon.ask(&format!("{path}\nContent-Type: {kind}\n\n{body}"));
+    let request =
+        |path: &str, kind: &str, body: &str| daemon.request(&format!("{path}\nContent-Type: {kind}\n\n{body}"));
     let deep = "[".repeat(100_000);
     let deep_map = "{\"a\":".repeat(100_000);
     for line in ["POST /api/v1/pause", "POST /api/v1/control", "POST /api/v1/reload", "POST /api/v1/link"] {
         for body in
             ["{", "[]", "\"x\"", "7", "{\"wy\": 1}", "{} {}", "\u{0}", "\u{feff}{}", "{'why': 1}", &deep, &deep_map]
         {
-            ask(line, "application/json", body).assert_problem(400, "bad_request");
+            request(line, "application/json", body).assert_problem(400, "bad_request");
         }
         for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "x", ""] {
-            ask(line, kind, "{}").assert_problem(415, "unsupported_media_type");
+            request(line, kind, "{}").assert_problem(415, "unsupported_media_type");
         }
-        ask(line, "application/yaml", "why: tea").assert_problem(415, "unsupported_media_type");
-        daemon.ask(&format!("{line}\n\n{{}}")).assert_problem(415, "unsupported_media_type");
+        request(line, "application/yaml", "why: tea").assert_problem(415, "unsupported_media_type");
+        daemon.request(&format!("{line}\n\n{{}}")).assert_problem(415, "unsupported_media_type");
     }
     let put = "PUT /api/v1/jobs/a";
     for body in ["{", "{\"program\": \"x\"", "program: x", &deep] {
-        ask(put, "application/json", body).assert_problem(400, "bad_request");
+        request(put, "application/json", body).assert_problem(400, "bad_request");
     }
     for body in ["", "[]", "x", "7", "{\"program\": \"x\", \"program\": \"y\"}", "{\"progam\": \"x\"}"] {
-        let refused = ask(put, "application/json", body);
+        let refused = request(put, "application/json", body);
         assert!(refused.status == 400 || refused.status == 422, "{body}: {}", refused.text());
     }
     let nested = "a: ".repeat(10_000);
     for body in ["program: [", "a: b: c", "- x", "program: *x", "program: x\nprogram: y", "\t\t:", &nested, &deep] {
-        ask(put, "application/yaml", body).assert_problem(422, "invalid");
+        request(put, "application/yaml", body).assert_problem(422, "invalid");
     }
-    ask(put, "text/plain", "program: x").assert_problem(415, "unsupported_media_type");
-    // Aliases that grow to more than anybody has room for.
+    request(put, "text/plain", "program: x").assert_problem(415, "unsupported_media_type");
+    // Aliases that expand to more than any memory.
     let mut bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for (name, of) in "bcdefghijkl".chars().zip("abcdefghijk".chars()) {
         bomb += &format!("{name}: &{name} [{}]\n", vec![format!("*{of}"); 9].join(", "));
     }
-    ask(put, "application/yaml", &bomb).assert_problem(422, "invalid");
-    // Bytes that are no text.
+    request(put, "application/yaml", &bomb).assert_problem(422, "invalid");
+    // Bytes that are not text.
     let mut wire = daemon.wire();
     let head =
         format!("{put}\nAuthorization: Bearer {}\nContent-Type: application/yaml\nContent-Length: 4", daemon.token);
     wire.send(&[&daemon.http(&head)[..], b"\xff\xfe\x00\x80"].concat());
     wire.reply().assert_problem(400, "bad_request");
     daemon.assert_well();
-    assert_eq!(daemon.get("/api/v1/jobs")["jobs"].as_array().map(Vec::len), Some(0), "nothing came of all that");
+    assert_eq!(daemon.get("/api/v1/jobs")["jobs"].as_array().map(Vec::len), Some(0), "no job was created");
 }
 
 #[test]
-fn that_are_too_long_are_refused() {
+fn oversized_bodies_are_refused() {
     let place = Place::new("bodies-long");
     let daemon = place.up();
     let token = &daemon.token;
     let head = format!("POST /api/v1/pause\nAuthorization: Bearer {token}\nContent-Type: application/json");
-    // Announced: nothing of it is waited for.
+    // The length is announced, so the server does not wait for the body.
     for length in ["1048577", "99999999999"] {
         let mut wire = daemon.wire();
         wire.send(&daemon.http(&format!("{head}\nContent-Length: {length}")));
         wire.reply().assert_problem(413, "too_large");
     }
-    // Whoever waits for leave to send it does not get it.
+    // A client that sends `Expect: 100-continue` gets the error at once.
     let mut wire = daemon.wire();
     wire.send(&daemon.http(&format!("{head}\nExpect: 100-continue\nContent-Length: 1048577")));
     wire.reply().assert_problem(413, "too_large");
-    // Not announced: it is read up to where it is too long.
+    // The length is not announced, so the server reads up to the limit.
     let mut wire = daemon.wire();
     wire.send(&daemon.http(&format!("{head}\nTransfer-Encoding: chunked")));
     let piece = vec![b' '; 64 * 1024];
@@ -78,7 +79,7 @@ fn that_are_too_long_are_refused() {
         wire.send(b"\r\n");
     }
     wire.reply().assert_problem(413, "too_large");
-    // As long as one may be, and not longer, it is read: then what it says counts.
+    // A body of the maximum length is read and validated.
     let why = "x".repeat(LONG - r#"{"why": ""}"#.len());
     daemon.send("POST /api/v1/pause", &format!("{{\"why\": \"{why}\"}}")).assert_problem(422, "invalid");
     daemon.send("POST /api/v1/pause", &format!("{{\"why\": \"{why}x\"}}")).assert_problem(413, "too_large");

@@ -1,5 +1,4 @@
-//! What is done only if something holds: that a job is still as someone has seen it, and that a run was not asked for
-//! before.
+//! Conditional requests: changes of a job with `If-Match`, and runs with `Idempotency-Key`.
 
 use super::place::{IDLE, Place};
 
@@ -7,11 +6,11 @@ const JOB: &str = r#"{"program": {"noop": true}, "schedule": "triggered"}"#;
 const OTHER: &str = r#"{"program": {"noop": true}, "schedule": "triggered", "description": "other"}"#;
 
 #[test]
-fn a_job_is_changed_only_if_it_is_as_it_was_seen() {
+fn if_match_protects_a_changed_job() {
     let place = Place::new("etag");
     let daemon = place.up();
     let put = |condition: &str, body: &str| {
-        daemon.ask(&format!("PUT /api/v1/jobs/a\n{condition}\nContent-Type: application/json\n\n{body}"))
+        daemon.request(&format!("PUT /api/v1/jobs/a\n{condition}\nContent-Type: application/json\n\n{body}"))
     };
     let any = "If-Match: \"00000000000000000000000000000000-1\"";
     put("If-Match: *", JOB).assert_problem(404, "not_found");
@@ -22,38 +21,38 @@ fn a_job_is_changed_only_if_it_is_as_it_was_seen() {
 
     let first = made.header("etag").expect("a tag").to_owned();
     assert!(first.starts_with('"') && first.ends_with("-1\""), "{first}");
-    assert_eq!(daemon.ask("GET /api/v1/jobs/a").header("etag"), Some(first.as_str()));
+    assert_eq!(daemon.request("GET /api/v1/jobs/a").header("etag"), Some(first.as_str()));
     let changed = put(&format!("If-Match: {first}"), OTHER);
     let second = changed.header("etag").expect("a tag").to_owned();
     assert_eq!((changed.status, second != first), (200, true));
     put(&format!("If-Match: {first}"), JOB).assert_problem(412, "changed");
     put(any, JOB).assert_problem(412, "changed");
-    assert_eq!(daemon.get("/api/v1/jobs/a")["description"], "other", "nothing of it was done");
+    assert_eq!(daemon.get("/api/v1/jobs/a")["description"], "other", "the job is unchanged");
     assert_eq!(put("If-Match: *", JOB).status, 200);
     for bad in ["If-Match: x", "If-Match: W/\"x\"", "If-None-Match: \"x\"", "If-Match: *\nIf-None-Match: *"] {
         put(bad, JOB).assert_problem(400, "bad_request");
     }
 
-    let remove = |tag: &str| daemon.ask(&format!("DELETE /api/v1/jobs/a\nIf-Match: {tag}"));
+    let remove = |tag: &str| daemon.request(&format!("DELETE /api/v1/jobs/a\nIf-Match: {tag}"));
     remove(&second).assert_problem(412, "changed");
     remove("x").assert_problem(400, "bad_request");
-    let now = daemon.ask("GET /api/v1/jobs/a").header("etag").expect("a tag").to_owned();
+    let now = daemon.request("GET /api/v1/jobs/a").header("etag").expect("a tag").to_owned();
     assert_eq!(remove(&now).status, 204);
     remove(&now).assert_problem(404, "not_found");
-    // A job that is made anew is another one, though it is its first revision again.
+    // A job that is created again has a new tag, although it has revision 1 again.
     assert_eq!(put("If-None-Match: *", JOB).status, 201);
     remove(&first).assert_problem(412, "changed");
     assert_eq!(remove("*").status, 204);
 }
 
 #[test]
-fn a_run_that_is_asked_for_twice_is_one() {
+fn repeated_idempotency_key_returns_the_same_run() {
     let place = Place::new("idempotency");
     place.put_file("a", IDLE);
     let daemon = place.up();
-    let ask = |daemon: &super::place::Daemon, key: &str, path: &str, body: &str| {
+    let request = |daemon: &super::place::Daemon, key: &str, path: &str, body: &str| {
         let reply =
-            daemon.ask(&format!("POST {path}\nIdempotency-Key: {key}\nContent-Type: application/json\n\n{body}"));
+            daemon.request(&format!("POST {path}\nIdempotency-Key: {key}\nContent-Type: application/json\n\n{body}"));
         (
             reply.status,
             reply.json()["id"].as_str().expect("an id").to_owned(),
@@ -61,28 +60,28 @@ fn a_run_that_is_asked_for_twice_is_one() {
         )
     };
     let make = "/api/v1/jobs/a/runs";
-    let (status, first, place_of_it) = ask(&daemon, "k", make, "{}");
-    assert_eq!((status, place_of_it), (201, Some(format!("/api/v1/runs/{first}"))));
-    assert_eq!(ask(&daemon, "k", make, "{}").1, first);
-    let (status, other, _) = ask(&daemon, "l", make, "{}");
+    let (status, first, location) = request(&daemon, "k", make, "{}");
+    assert_eq!((status, location), (201, Some(format!("/api/v1/runs/{first}"))));
+    assert_eq!(request(&daemon, "k", make, "{}").1, first);
+    let (status, other, _) = request(&daemon, "l", make, "{}");
     assert_eq!((status, other != first), (201, true));
-    let (status, planned, _) = ask(&daemon, "k", make, r#"{"at": "2090-01-01T00:00:00Z"}"#);
+    let (status, planned, _) = request(&daemon, "k", make, r#"{"at": "2090-01-01T00:00:00Z"}"#);
     assert_eq!((status, planned != first), (201, true));
     daemon.wait_for(&first, |run| run["state"] == "success");
-    let (status, again, _) = ask(&daemon, "k", &format!("/api/v1/runs/{first}/rerun"), "{}");
+    let (status, again, _) = request(&daemon, "k", &format!("/api/v1/runs/{first}/rerun"), "{}");
     assert_eq!((status, again != first), (201, true));
-    assert_eq!(ask(&daemon, "k", &format!("/api/v1/runs/{first}/rerun"), "{}").1, again);
+    assert_eq!(request(&daemon, "k", &format!("/api/v1/runs/{first}/rerun"), "{}").1, again);
     assert_eq!(daemon.get("/api/v1/runs")["runs"].as_array().map(Vec::len), Some(4));
 
-    // Who has not heard the answer may ask the next daemon.
+    // A client that got no reply may repeat the request after a restart.
     daemon.kill();
     let daemon = place.up();
     assert_eq!((200, first), {
-        let (status, id, _) = ask(&daemon, "k", make, "{}");
+        let (status, id, _) = request(&daemon, "k", make, "{}");
         (status, id)
     });
-    assert_eq!(ask(&daemon, "k", make, r#"{"at": "2090-01-01T00:00:00Z"}"#).1, planned);
+    assert_eq!(request(&daemon, "k", make, r#"{"at": "2090-01-01T00:00:00Z"}"#).1, planned);
     assert_eq!(daemon.get("/api/v1/runs")["runs"].as_array().map(Vec::len), Some(4));
     let long = "x".repeat(256);
-    daemon.ask(&format!("POST {make}\nIdempotency-Key: {long}")).assert_problem(400, "bad_request");
+    daemon.request(&format!("POST {make}\nIdempotency-Key: {long}")).assert_problem(400, "bad_request");
 }

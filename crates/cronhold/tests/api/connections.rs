@@ -1,13 +1,13 @@
-//! Connections themselves: old ones, many of them, and those that end in the middle.
+//! Connections: HTTP/1.0, many at once, and connections that end in the middle of a request.
 
 use super::place::Place;
 use super::wire::Wire;
 
-/// More than are served at once, and few enough that the system lets them wait.
+/// More connections than the server handles at once, and few enough for the backlog of the socket.
 const MANY: usize = 600;
 
 #[test]
-fn of_an_older_kind_are_answered() {
+fn http_1_0_requests_are_answered() {
     let place = Place::new("http-1-0");
     let daemon = place.up();
     let mut wire = daemon.wire();
@@ -21,9 +21,9 @@ fn of_an_older_kind_are_answered() {
     wire.assert_over();
 }
 
-/// Who holds connections and says nothing cannot shut others out for good, and the node goes on meanwhile.
+/// A client that holds idle connections cannot block others for good, and the node continues in the meantime.
 #[test]
-fn that_are_too_many_make_others_wait() {
+fn idle_connections_do_not_block_others_for_good() {
     let place = Place::new("connections");
     let daemon = place.up();
     let idle: Vec<Wire> = (0..MANY).map(|_| daemon.wire()).collect();
@@ -31,23 +31,23 @@ fn that_are_too_many_make_others_wait() {
     next.send(&daemon.http("GET /health"));
     drop(idle);
     assert_eq!(next.reply().status, 200);
-    // Half of a request, and then nothing more.
-    for said in
+    // A part of a request, and then the end of the connection.
+    for part in
         ["GET /hea", "GET /health HTTP/1.1\r\nHost: ", "POST /api/v1/pause HTTP/1.1\r\nContent-Length: 9\r\n\r\n{"]
     {
         let mut wire = daemon.wire();
-        wire.send(said.as_bytes());
+        wire.send(part.as_bytes());
         wire.finish();
         if let Some(reply) = wire.try_reply() {
-            assert!((400..500).contains(&reply.status), "{said}: {}", reply.status);
+            assert!((400..500).contains(&reply.status), "{part}: {}", reply.status);
         }
     }
-    // Many who ask for much and do not listen.
+    // Many clients that request the feed and do not read it.
     let feed = daemon.http(&format!("GET /api/v1/feed\nAuthorization: Bearer {}", daemon.token));
-    let mut deaf: Vec<Wire> = (0..50).map(|_| daemon.wire()).collect();
-    deaf.iter_mut().for_each(|wire| wire.send(&feed));
+    let mut unread: Vec<Wire> = (0..50).map(|_| daemon.wire()).collect();
+    unread.iter_mut().for_each(|wire| wire.send(&feed));
     daemon.assert_well();
-    drop(deaf);
+    drop(unread);
     daemon.assert_well();
     daemon.stop();
 }

@@ -1,4 +1,4 @@
-//! Who comes in: by the token in its file, or by a link that works once.
+//! Authentication: by the token in its file, or by a link that works once.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,9 +7,11 @@ use super::place::{Daemon, Place};
 
 /// The session of a browser that opens a link.
 fn enter(daemon: &Daemon) -> String {
-    let link = daemon.ask("POST /api/v1/link").json()["url"].as_str().expect("a link").to_owned();
-    let path =
-        link.strip_prefix(&format!("http://{}", daemon.address)).expect("a link to where it was asked").to_owned();
+    let link = daemon.request("POST /api/v1/link").json()["url"].as_str().expect("a link").to_owned();
+    let path = link
+        .strip_prefix(&format!("http://{}", daemon.address))
+        .expect("a link to the address of the request")
+        .to_owned();
     let entered = daemon.open(&format!("GET {path}"));
     assert_eq!((entered.status, entered.header("location")), (303, Some("/")));
     let cookie = entered.header("set-cookie").expect("a session").to_owned();
@@ -21,7 +23,7 @@ fn enter(daemon: &Daemon) -> String {
 }
 
 #[test]
-fn without_the_token_nothing_is_told() {
+fn requests_without_the_token_are_refused() {
     let place = Place::new("entry");
     let daemon = place.up();
     for file in ["data/token", "data/address"] {
@@ -47,7 +49,7 @@ fn without_the_token_nothing_is_told() {
             refused.assert_problem(401, "unauthorized");
             assert_eq!(refused.header("www-authenticate"), Some("Bearer"));
         }
-        // Addresses end up in logs and histories, so that a token in one is no token.
+        // URLs end up in logs and histories, so a token in a URL is not accepted.
         for query in [format!("token={token}"), format!("access_token={token}")] {
             daemon.open(&format!("GET {path}?{query}")).assert_problem(401, "unauthorized");
         }
@@ -60,11 +62,11 @@ fn without_the_token_nothing_is_told() {
         assert_eq!(daemon.open(&format!("GET {open}")).status, 200, "{open}");
     }
     let case = daemon.open(&format!("GET /api/v1/jobs\nauthorization: bearer {token}"));
-    assert_eq!(case.status, 200, "names of headers and schemes have no case");
+    assert_eq!(case.status, 200, "names of headers and schemes are case-insensitive");
 }
 
 #[test]
-fn a_browser_comes_in_by_a_link_and_only_our_page_asks_with_its_cookie() {
+fn session_cookie_is_accepted_only_from_our_page() {
     let place = Place::new("entry-link");
     let daemon = place.up();
     let session = enter(&daemon);
@@ -96,16 +98,16 @@ fn a_browser_comes_in_by_a_link_and_only_our_page_asks_with_its_cookie() {
 }
 
 #[test]
-fn a_new_token_ends_everything_that_was() {
+fn renewed_token_invalidates_sessions_and_links() {
     let place = Place::new("entry-renewal");
     let daemon = place.up();
     let session = enter(&daemon);
-    let link = daemon.ask("POST /api/v1/link").json()["url"].as_str().expect("a link").to_owned();
+    let link = daemon.request("POST /api/v1/link").json()["url"].as_str().expect("a link").to_owned();
     let path = link.rsplit_once('/').expect("a path").1;
     let jobs = |header: &str| daemon.open(&format!("GET /api/v1/jobs\n{header}"));
     let cookie = format!("Cookie: {session}");
     assert_eq!(jobs(&cookie).status, 200);
-    let renewed = daemon.ask("POST /api/v1/token").json()["token"].as_str().expect("a token").to_owned();
+    let renewed = daemon.request("POST /api/v1/token").json()["token"].as_str().expect("a token").to_owned();
     jobs(&cookie).assert_problem(401, "unauthorized");
     jobs(&format!("Authorization: Bearer {}", daemon.token)).assert_problem(401, "unauthorized");
     daemon.open(&format!("GET /{path}")).assert_problem(401, "unauthorized");
@@ -115,7 +117,7 @@ fn a_new_token_ends_everything_that_was() {
     assert_eq!(fs::read_to_string(&file).expect("there").trim(), renewed);
     assert_eq!(fs::metadata(&file).expect("there").permissions().mode() & 0o777, 0o600);
 
-    // Sessions outlive a restart, as the token does.
+    // Sessions survive a restart, as the token does.
     daemon.kill();
     let daemon = place.up();
     let session = enter(&daemon);

@@ -1,4 +1,4 @@
-//! The feed over real connections that end in the middle, and over a restart.
+//! The feed over real connections that are interrupted, and across a restart.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::place::{Daemon, IDLE, Place};
 use super::wire::Wire;
 
-/// Someone who reads the feed.
+/// A reader of the feed.
 struct Listener {
     wire: Wire,
     text: String,
@@ -37,17 +37,17 @@ impl Listener {
                 id.clone_into(&mut self.last);
                 return block;
             }
-            let piece = self.wire.piece().expect("it goes on");
+            let piece = self.wire.piece().expect("the feed has no end");
             self.text.push_str(std::str::from_utf8(&piece).expect("a text"));
         }
     }
 
-    /// The next event: its name and what it says.
+    /// The next event: its name and its data.
     fn event(&mut self) -> (String, Value) {
         loop {
             let block = self.block();
             let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
-            // When nothing happens, that is said without an event.
+            // Keep-alive blocks have no event.
             if let (Some(name), Some(json)) = (field("event"), field("data")) {
                 return (name.to_owned(), serde_json::from_str(json).expect("JSON"));
             }
@@ -67,7 +67,7 @@ impl Listener {
 }
 
 #[test]
-fn tells_what_happens() {
+fn feed_sends_changes_of_jobs_runs_and_pauses() {
     let place = Place::new("feed");
     let daemon = place.up();
     let mut all = Listener::new(&daemon, "", None);
@@ -86,8 +86,8 @@ fn tells_what_happens() {
     assert_eq!(daemon.send("POST /api/v1/jobs/b/pause", r#"{"why": "tea"}"#).status, 204);
     let (name, pause) = only_b.event();
     assert_eq!((name.as_str(), &pause["job"], &pause["pause"]["why"]), ("pause", &"b".into(), &"tea".into()));
-    assert_eq!(daemon.ask("DELETE /api/v1/jobs/b").status, 204);
-    // Removing it ended its pause.
+    assert_eq!(daemon.request("DELETE /api/v1/jobs/b").status, 204);
+    // The removal ends the pause, which is an event too.
     loop {
         let (name, value) = only_b.event();
         if name == "job" {
@@ -95,13 +95,13 @@ fn tells_what_happens() {
             break;
         }
     }
-    daemon.ask("GET /api/v1/feed\nLast-Event-ID: 7").assert_problem(400, "bad_request");
-    daemon.ask("GET /api/v1/feed?jobs=a").assert_problem(400, "bad_request");
+    daemon.request("GET /api/v1/feed\nLast-Event-ID: 7").assert_problem(400, "bad_request");
+    daemon.request("GET /api/v1/feed?jobs=a").assert_problem(400, "bad_request");
 }
 
-/// Someone whose connection breaks again and again sees each step of each run once.
+/// A reader that reconnects after each event sees each step of each run once.
 #[test]
-fn goes_on_where_it_was_broken_off() {
+fn feed_resumes_after_the_last_event_id() {
     const RUNS: usize = 20;
     let place = Place::new("feed-resume");
     place.put_file("a", IDLE);
@@ -130,14 +130,14 @@ fn goes_on_where_it_was_broken_off() {
     let (whole, broken) = (read_all(false), read_all(true));
     assert_eq!(whole, broken);
     let ids: BTreeSet<&String> = whole.iter().map(|(id, _)| id).collect();
-    assert_eq!(ids.len(), whole.len(), "each has an id of its own");
+    assert_eq!(ids.len(), whole.len(), "each event has its own id");
     let successes = whole.iter().filter(|(_, value)| value["state"] == "success").count();
     assert_eq!(successes, RUNS);
 }
 
-/// The next daemon does not know what the one before it has told, and says so.
+/// After a restart, the daemon does not know the earlier events and sends `reset`.
 #[test]
-fn is_reset_by_a_restart() {
+fn restart_resets_the_feed() {
     let place = Place::new("feed-reset");
     place.put_file("a", IDLE);
     let daemon = place.up();
@@ -149,7 +149,7 @@ fn is_reset_by_a_restart() {
     let mut again = Listener::new(&daemon, "", Some(&listener.last));
     assert_eq!(again.event().0, "reset");
     daemon.run("a");
-    assert_eq!(again.run()["number"], 2, "then it goes on");
-    // What has no end of its own does not hold up a daemon that stops.
+    assert_eq!(again.run()["number"], 2, "events continue after the reset");
+    // An open feed does not delay a daemon that stops.
     daemon.stop();
 }

@@ -1,9 +1,9 @@
-//! What is no request at all, or almost one. Each is refused, and the daemon goes on.
+//! Malformed requests. Each is refused, and the daemon continues.
 
 use super::place::Place;
 
 #[test]
-fn is_refused_and_forgotten() {
+fn malformed_requests_are_refused() {
     let place = Place::new("garbage");
     let daemon = place.up();
     let address = &daemon.address;
@@ -11,7 +11,7 @@ fn is_refused_and_forgotten() {
     let long = format!("X: {}\r\n", "y".repeat(300_000));
     let path = "a".repeat(70_000);
     let get = |more: &str| format!("GET /health HTTP/1.1\r\nHost: {address}\r\n{more}\r\n");
-    for (said, statuses) in [
+    for (request, statuses) in [
         ("nonsense\r\n\r\n".to_owned(), &[400][..]),
         ("\0\0\0\0\r\n\r\n".to_owned(), &[400]),
         ("GET\r\n\r\n".to_owned(), &[400]),
@@ -19,7 +19,7 @@ fn is_refused_and_forgotten() {
         ("GET /a /b HTTP/1.1\r\n\r\n".to_owned(), &[400]),
         ("GET health HTTP/1.1\r\n\r\n".to_owned(), &[400]),
         ("GET /health HTTP/9.9\r\n\r\n".to_owned(), &[400, 505]),
-        // Whoever begins so speaks another language and would not understand an answer.
+        // The preface of HTTP/2: the client would not understand a response.
         ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(), &[]),
         ("\u{16}\u{3}\u{1}\u{2}\0\u{1}\0\u{1}\u{fc}\u{3}\u{3}\r\n\r\n".to_owned(), &[400]),
         ("CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n".to_owned(), &[400, 403]),
@@ -36,15 +36,15 @@ fn is_refused_and_forgotten() {
         (get(&many), &[431]),
         (get(&long), &[431]),
         (format!("GET /{path} HTTP/1.1\r\nHost: {address}\r\n\r\n"), &[413, 414, 431]),
-        // Two ways to say where a body ends, which a proxy may read in the other way.
+        // Two contradicting lengths of the body, as in request smuggling.
         (get("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n").replace("GET", "POST") + "0\r\n\r\n", &[400, 415]),
     ] {
         let mut wire = daemon.wire();
-        wire.send(said.as_bytes());
-        let shown: String = said.chars().take(80).collect();
-        // Who is still speaking when it is refused may not hear why.
+        wire.send(request.as_bytes());
+        let shown: String = request.chars().take(80).collect();
+        // A client that is still sending when it is refused may not get the response.
         let Some(reply) = wire.try_reply() else {
-            assert!(statuses.is_empty() || said.len() > 60_000, "{shown:?} was not answered");
+            assert!(statuses.is_empty() || request.len() > 60_000, "{shown:?} was not answered");
             continue;
         };
         assert!(statuses.contains(&reply.status), "{shown:?}: {} {}", reply.status, reply.text());
@@ -52,13 +52,13 @@ fn is_refused_and_forgotten() {
     daemon.assert_well();
 }
 
-/// What follows a good request on the same connection does not change its answer, and is no second request.
+/// Garbage after a valid request on the same connection does not change its response, and is not a second request.
 #[test]
-fn behind_a_good_request_ends_the_connection() {
+fn garbage_after_a_request_closes_the_connection() {
     let place = Place::new("pipeline");
     let daemon = place.up();
     let get = daemon.http("GET /health");
-    // Several good ones at once are answered in their order.
+    // Several valid requests at once are answered in order.
     let mut wire = daemon.wire();
     wire.send(&[&get[..], &daemon.http("GET /nothing"), &get].concat());
     assert_eq!([wire.reply().status, wire.reply().status, wire.reply().status], [200, 401, 200]);
@@ -66,13 +66,13 @@ fn behind_a_good_request_ends_the_connection() {
     assert_eq!((wire.reply().status, wire.reply().status), (200, 400));
     wire.assert_over();
 
-    // A refusal leaves the connection as it should be for the next request.
+    // After a refusal, the connection is usable for the next request.
     let mut wire = daemon.wire();
     let token = &daemon.token;
     let bad = format!("POST /api/v1/pause\nAuthorization: Bearer {token}\nContent-Type: application/json\n\n{{");
     wire.send(&[&daemon.http(&bad)[..], &get].concat());
     assert_eq!((wire.reply().status, wire.reply().status), (400, 200));
-    // One whose body nobody reads must not be taken for a request.
+    // A body that the server does not read must not be parsed as a request.
     let inner = format!("POST /api/v1/pause\nAuthorization: Bearer {token}");
     let inner = String::from_utf8(daemon.http(&inner)).expect("a text");
     let outer = format!("POST /nothing\nContent-Type: application/json\n\n{inner}");

@@ -1,32 +1,32 @@
-//! Jobs: put, shown, listed, paused and removed.
+//! Endpoints of jobs: put, show, list, pause and remove.
 
 use serde_json::{Value, json};
 
 use super::place::{IDLE, Place};
 
 #[test]
-fn are_put_shown_listed_and_removed() {
+fn jobs_are_put_shown_listed_and_removed() {
     let place = Place::new("jobs");
     let daemon = place.up();
     let job =
         json!({"program": ["echo", "hi"], "schedule": "0 3 * * *", "labels": ["night"], "description": "Says hi."});
     let made = daemon.send("PUT /api/v1/jobs/team%2Fhello", &job.to_string());
     assert_eq!(made.status, 201, "{}", made.text());
-    let told = made.json();
+    let shown = made.json();
     assert_eq!(
-        (&told["id"], &told["schedule"], &told["source"]),
+        (&shown["id"], &shown["schedule"], &shown["source"]),
         (&"team/hello".into(), &"0 3 * * *".into(), &"api".into())
     );
-    assert_eq!((&told["revision"], &told["labels"], &told["paused"]), (&1.into(), &json!(["night"]), &false.into()));
-    assert!(told["next"].as_str().expect("a time").ends_with("T03:00:00Z"), "{told}");
-    assert_eq!(told["definition"]["program"], json!(["echo", "hi"]));
-    assert_eq!(daemon.get("/api/v1/jobs/team%2Fhello"), told);
+    assert_eq!((&shown["revision"], &shown["labels"], &shown["paused"]), (&1.into(), &json!(["night"]), &false.into()));
+    assert!(shown["next"].as_str().expect("a time").ends_with("T03:00:00Z"), "{shown}");
+    assert_eq!(shown["definition"]["program"], json!(["echo", "hi"]));
+    assert_eq!(daemon.get("/api/v1/jobs/team%2Fhello"), shown);
 
-    // What is shown as YAML is a job file, and puts the same job.
-    let yaml = told["yaml"].as_str().expect("a text");
-    let again = daemon.ask(&format!("PUT /api/v1/jobs/team%2Fhello\nContent-Type: application/yaml\n\n{yaml}"));
+    // The YAML of a job is a job file that defines the same job.
+    let yaml = shown["yaml"].as_str().expect("a text");
+    let again = daemon.request(&format!("PUT /api/v1/jobs/team%2Fhello\nContent-Type: application/yaml\n\n{yaml}"));
     assert_eq!((again.status, &again.json()["revision"]), (200, &1.into()), "{}", again.text());
-    let changed = daemon.ask(&format!(
+    let changed = daemon.request(&format!(
         "PUT /api/v1/jobs/team%2Fhello\nContent-Type: text/yaml; charset=utf-8\n\n{}",
         yaml.replace("Says hi", "Says hello")
     ));
@@ -50,10 +50,10 @@ fn are_put_shown_listed_and_removed() {
     assert_eq!(daemon.get("/api/v1/jobs?limit=1")["next"], "a");
     assert_eq!(daemon.get("/api/v1/jobs")["next"], Value::Null);
 
-    let gone = daemon.ask("DELETE /api/v1/jobs/a");
+    let gone = daemon.request("DELETE /api/v1/jobs/a");
     assert_eq!((gone.status, gone.body.len()), (204, 0));
-    daemon.ask("GET /api/v1/jobs/a").assert_problem(404, "not_found");
-    daemon.ask("DELETE /api/v1/jobs/a").assert_problem(404, "not_found");
+    daemon.request("GET /api/v1/jobs/a").assert_problem(404, "not_found");
+    daemon.request("DELETE /api/v1/jobs/a").assert_problem(404, "not_found");
     assert_eq!(ids(&daemon.get("/api/v1/jobs")), ["b", "team/hello"]);
 }
 
@@ -62,46 +62,46 @@ fn ids(list: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn with_mistakes_are_refused_with_the_place() {
+fn invalid_jobs_are_refused_with_line_and_column() {
     let place = Place::new("jobs-mistakes");
     place.put_file("file", IDLE);
     place.put_file("broken", "progam: x\n");
     let daemon = place.up();
     let refused =
-        daemon.ask("PUT /api/v1/jobs/x\nContent-Type: application/yaml\n\nprogram: x\nschedule: 61 * * * *\n");
+        daemon.request("PUT /api/v1/jobs/x\nContent-Type: application/yaml\n\nprogram: x\nschedule: 61 * * * *\n");
     let problem = refused.assert_problem(422, "invalid");
     assert!(problem["detail"].as_str().expect("a text").starts_with("x:2:11: "), "{problem}");
     let unknown = daemon.send("PUT /api/v1/jobs/x", r#"{"program": "x", "scedule": "@daily"}"#);
     assert!(unknown.assert_problem(422, "invalid")["detail"].as_str().expect("a text").contains("`schedule`"));
-    daemon.ask("GET /api/v1/jobs/x").assert_problem(404, "not_found");
+    daemon.request("GET /api/v1/jobs/x").assert_problem(404, "not_found");
 
-    // What comes from a file is changed in the file.
+    // A job from a file can only be changed in the file.
     let other = daemon.send("PUT /api/v1/jobs/file", r#"{"program": "true"}"#);
     other.assert_problem(409, "conflict");
-    daemon.ask("DELETE /api/v1/jobs/file").assert_problem(409, "conflict");
-    // A file that was never good is in the list with its mistakes.
+    daemon.request("DELETE /api/v1/jobs/file").assert_problem(409, "conflict");
+    // A file that was never valid is listed with its mistakes.
     let list = daemon.get("/api/v1/jobs?match=broken");
     assert_eq!((&list["jobs"][0]["errors"][0]["line"], &list["jobs"][0]["source"]), (&1.into(), &"".into()), "{list}");
 }
 
 #[test]
-fn are_paused_and_go_on() {
+fn jobs_are_paused_and_resumed() {
     let place = Place::new("jobs-pauses");
     place.put_file("a", IDLE);
     let daemon = place.up();
     let pause = "X-Cronhold-User: anna\nContent-Type: application/json\n\n{\"why\": \"tea\"}";
-    assert_eq!(daemon.ask(&format!("POST /api/v1/jobs/a/pause\n{pause}")).status, 204);
-    let told = daemon.get("/api/v1/jobs/a");
-    assert_eq!((&told["pause"]["by"], &told["pause"]["why"]), (&"anna".into(), &"tea".into()), "{told}");
-    assert_eq!(daemon.ask("POST /api/v1/jobs/a/resume").status, 204);
+    assert_eq!(daemon.request(&format!("POST /api/v1/jobs/a/pause\n{pause}")).status, 204);
+    let shown = daemon.get("/api/v1/jobs/a");
+    assert_eq!((&shown["pause"]["by"], &shown["pause"]["why"]), (&"anna".into(), &"tea".into()), "{shown}");
+    assert_eq!(daemon.request("POST /api/v1/jobs/a/resume").status, 204);
     assert_eq!(daemon.get("/api/v1/jobs/a")["paused"], false);
-    daemon.ask("POST /api/v1/jobs/a/resume").assert_problem(409, "conflict");
+    daemon.request("POST /api/v1/jobs/a/resume").assert_problem(409, "conflict");
 
-    assert_eq!(daemon.ask(&format!("POST /api/v1/pause\n{pause}")).status, 204);
-    let told = daemon.get("/api/v1/jobs/a");
-    assert_eq!((&told["paused"], &told["pause"]["everything"]), (&true.into(), &true.into()));
+    assert_eq!(daemon.request(&format!("POST /api/v1/pause\n{pause}")).status, 204);
+    let shown = daemon.get("/api/v1/jobs/a");
+    assert_eq!((&shown["paused"], &shown["pause"]["everything"]), (&true.into(), &true.into()));
     assert_eq!(daemon.get("/api/v1/jobs")["pause"]["by"], "anna");
-    assert_eq!(daemon.ask("POST /api/v1/resume").status, 204);
+    assert_eq!(daemon.request("POST /api/v1/resume").status, 204);
     assert_eq!(daemon.get("/api/v1/jobs")["pause"], Value::Null);
-    daemon.ask("POST /api/v1/jobs/nobody/pause").assert_problem(404, "not_found");
+    daemon.request("POST /api/v1/jobs/nobody/pause").assert_problem(404, "not_found");
 }

@@ -1,5 +1,5 @@
-//! The API of the real daemon, over real connections: that every endpoint does what it says, and that whatever else is
-//! sent is refused without harm to those who ask well.
+//! Tests of the API of the real daemon, over real connections: every endpoint does what its reference says, and all
+//! other input is refused without affecting valid requests.
 
 mod bodies;
 mod conditions;

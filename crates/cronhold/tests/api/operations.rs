@@ -1,19 +1,19 @@
-//! What people do with a run, by real signals to real programs.
+//! Operations on runs, with real signals to real programs.
 
 use serde_json::Value;
 
 use super::place::{Daemon, ENDLESS, IDLE, Place};
 
-/// A run whose program runs.
+/// Starts a run, and waits until its program runs.
 fn begin(daemon: &Daemon, job: &str) -> String {
-    let made = daemon.ask(&format!("POST /api/v1/jobs/{job}/runs"));
+    let made = daemon.request(&format!("POST /api/v1/jobs/{job}/runs"));
     assert_eq!(made.status, 201, "{}", made.text());
     let id = made.json()["id"].as_str().expect("an id").to_owned();
     daemon.wait_for(&id, |run| run["state"] == "running");
     id
 }
 
-/// Operates a run, and answers with what it is then.
+/// Performs an operation on a run, and returns the run afterwards.
 #[track_caller]
 fn operate(daemon: &Daemon, id: &str, what: &str, body: &str) -> Value {
     let reply = daemon.send(&format!("POST /api/v1/runs/{id}/{what}"), body);
@@ -23,7 +23,7 @@ fn operate(daemon: &Daemon, id: &str, what: &str, body: &str) -> Value {
 }
 
 #[test]
-fn programs_are_ended() {
+fn stop_kill_and_signal_end_programs() {
     let place = Place::new("operations");
     place.put_file("endless", ENDLESS);
     let daemon = place.up();
@@ -37,8 +37,8 @@ fn programs_are_ended() {
         operate(&daemon, &id, what, body);
         let run = ended(&id);
         assert_eq!((&run["signal"], &run["state"]), (&signal.into(), &state.into()), "{what}: {run}");
-        let told = run["log"].to_string();
-        assert!(told.contains("operator api"), "{told}");
+        let log = run["log"].to_string();
+        assert!(log.contains("operator api"), "{log}");
         daemon.send(&format!("POST /api/v1/runs/{id}/{what}"), body).assert_problem(409, "conflict");
     }
     let id = begin(&daemon, "endless");
@@ -54,7 +54,7 @@ fn programs_are_ended() {
 }
 
 #[test]
-fn runs_that_wait_are_started_and_skipped_and_finished_ones_made_again() {
+fn waiting_runs_start_or_skip_and_finished_runs_rerun() {
     let place = Place::new("operations-waiting");
     place.put_file("a", IDLE);
     let daemon = place.up();
@@ -70,7 +70,7 @@ fn runs_that_wait_are_started_and_skipped_and_finished_ones_made_again() {
     let not = plan();
     let skipped = operate(&daemon, &not, "skip", r#"{"why": "not then"}"#);
     assert_eq!((&skipped["state"], &skipped["reason"]), (&"skipped".into(), &"by operator: not then".into()));
-    daemon.ask(&format!("POST /api/v1/runs/{not}/start")).assert_problem(409, "conflict");
+    daemon.request(&format!("POST /api/v1/runs/{not}/start")).assert_problem(409, "conflict");
 
     let again = daemon.send(&format!("POST /api/v1/runs/{early}/rerun"), r#"{"anew": true}"#);
     assert_eq!(again.status, 201, "{}", again.text());
@@ -79,6 +79,6 @@ fn runs_that_wait_are_started_and_skipped_and_finished_ones_made_again() {
     let run = daemon.wait_for(&id, |run| run["state"] == "success");
     assert_eq!(run["rerun_of"], *early);
     for what in ["start", "skip", "stop", "kill", "rerun"] {
-        daemon.ask(&format!("POST /api/v1/runs/nobody/{what}")).assert_problem(404, "not_found");
+        daemon.request(&format!("POST /api/v1/runs/nobody/{what}")).assert_problem(404, "not_found");
     }
 }

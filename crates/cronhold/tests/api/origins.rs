@@ -1,9 +1,9 @@
-//! From where something is asked: a page of someone else, or a name that someone else has made to point at us.
+//! Requests from foreign pages (cross-site requests) and with foreign host names (DNS rebinding).
 
 use super::place::Place;
 
 #[test]
-fn other_pages_and_other_names_are_refused() {
+fn foreign_origins_and_hosts_are_refused() {
     let place = Place::new("origins");
     let daemon = place.up();
     let address = &daemon.address;
@@ -29,26 +29,27 @@ fn other_pages_and_other_names_are_refused() {
         "Host: ".to_owned(),
     ] {
         for line in ["GET /api/v1/jobs", "POST /api/v1/pause", "GET /health", "GET /"] {
-            let refused = daemon.ask(&format!("{line}\n{headers}"));
+            let refused = daemon.request(&format!("{line}\n{headers}"));
             assert_eq!(refused.status, 403, "{line} {headers}: {}", refused.text());
             refused.assert_problem(403, "forbidden");
         }
     }
-    // The whole address in the first line counts as well.
-    daemon.ask(&format!("GET http://evil.example:{port}/api/v1/jobs")).assert_problem(403, "forbidden");
-    assert_eq!(daemon.ask(&format!("GET http://{address}/api/v1/jobs")).status, 200);
-    daemon.ask(&format!("GET /api/v1/jobs\nHost: {address}\nHost: {address}")).assert_problem(400, "bad_request");
+    // The host of an absolute URL in the request line is checked too.
+    daemon.request(&format!("GET http://evil.example:{port}/api/v1/jobs")).assert_problem(403, "forbidden");
+    assert_eq!(daemon.request(&format!("GET http://{address}/api/v1/jobs")).status, 200);
+    daemon.request(&format!("GET /api/v1/jobs\nHost: {address}\nHost: {address}")).assert_problem(400, "bad_request");
     for headers in [
         format!("Origin: http://{address}"),
         format!("Host: localhost:{port}"),
         format!("Host: LOCALHOST:{port}\nOrigin: http://localhost:{port}"),
         format!("Host: [::1]:{port}"),
     ] {
-        assert_eq!(daemon.ask(&format!("GET /api/v1/jobs\n{headers}")).status, 200, "{headers}");
+        assert_eq!(daemon.request(&format!("GET /api/v1/jobs\n{headers}")).status, 200, "{headers}");
     }
-    // A browser that asks whether it may ask is not told that it may.
-    let asked = daemon.open("OPTIONS /api/v1/pause\nOrigin: http://evil.example\nAccess-Control-Request-Method: POST");
-    asked.assert_problem(403, "forbidden");
-    assert_eq!(asked.header("access-control-allow-origin"), None);
+    // A preflight request gets no permission.
+    let preflight =
+        daemon.open("OPTIONS /api/v1/pause\nOrigin: http://evil.example\nAccess-Control-Request-Method: POST");
+    preflight.assert_problem(403, "forbidden");
+    assert_eq!(preflight.header("access-control-allow-origin"), None);
     assert_eq!(daemon.get("/api/v1/jobs")["pause"], serde_json::Value::Null, "nothing was paused");
 }

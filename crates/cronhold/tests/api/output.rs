@@ -1,11 +1,11 @@
-//! What programs wrote: as a whole, in ranges, and while they write it.
+//! The output of programs: as a whole, in ranges, and while they write it.
 
 use std::fs;
 
 use super::place::Place;
 
 #[test]
-fn is_sent_whole_and_in_ranges() {
+fn output_is_sent_whole_and_in_ranges() {
     let place = Place::new("output");
     place.put_file("say", "program: [printf, 'hello\\000 world']\nschedule: triggered\n");
     let daemon = place.up();
@@ -28,7 +28,7 @@ fn is_sent_whole_and_in_ranges() {
         ("", "lines=1-2", 200, ALL, ""),
     ] {
         let range = if range.is_empty() { String::new() } else { format!("\nRange: {range}") };
-        let reply = daemon.ask(&format!("GET /api/v1/runs/say/output{query}{range}"));
+        let reply = daemon.request(&format!("GET /api/v1/runs/say/output{query}{range}"));
         assert_eq!((reply.status, reply.header("content-range").unwrap_or_default()), (status, part), "{query}{range}");
         if status == 416 {
             assert_eq!(reply.header("content-type"), Some("application/problem+json"));
@@ -36,41 +36,41 @@ fn is_sent_whole_and_in_ranges() {
         }
         assert_eq!(reply.body, body.as_bytes(), "{query}{range}");
         assert_eq!(reply.header("content-type"), Some("application/octet-stream"));
-        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"), "no browser may take it for a page");
+        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"), "a browser must not render it as a page");
         assert_eq!(
             (reply.header("x-cronhold-run"), reply.header("x-cronhold-output")),
             (Some(id.as_str()), Some("whole"))
         );
     }
     for bad in ["?from=-1", "?from=x", "?follow=maybe", "?form=1"] {
-        daemon.ask(&format!("GET /api/v1/runs/say/output{bad}")).assert_problem(400, "bad_request");
+        daemon.request(&format!("GET /api/v1/runs/say/output{bad}")).assert_problem(400, "bad_request");
     }
-    daemon.ask("GET /api/v1/runs/nobody/output").assert_problem(404, "not_found");
+    daemon.request("GET /api/v1/runs/nobody/output").assert_problem(404, "not_found");
 }
 
-/// Whoever follows is sent what is written as it is written, and no more than that when it ends.
+/// A follower receives the output while it is written, and the end of the response when the run ends.
 #[test]
-fn is_followed_until_the_run_ends() {
+fn output_is_followed_until_the_run_ends() {
     let place = Place::new("output-follow");
     let (one, two) = (place.path("one"), place.path("two"));
     let wait = |file: &std::path::Path| format!("until [ -e {} ]; do sleep 0.02; done", file.display());
     let program = format!("{}; echo first; {}; echo second", wait(&one), wait(&two));
     place.put_file("talk", &format!("program: |\n  {program}\nschedule: triggered\n"));
     let daemon = place.up();
-    let made = daemon.ask("POST /api/v1/jobs/talk/runs").json();
+    let made = daemon.request("POST /api/v1/jobs/talk/runs").json();
     let id = made["id"].as_str().expect("an id");
     let follow = |from: &str| {
         let mut wire = daemon.wire();
         let token = &daemon.token;
-        let asked = format!("GET /api/v1/runs/{id}/output?follow=true{from}\nAuthorization: Bearer {token}");
-        wire.send(&daemon.http(&asked));
+        let request = format!("GET /api/v1/runs/{id}/output?follow=true{from}\nAuthorization: Bearer {token}");
+        wire.send(&daemon.http(&request));
         let head = wire.head();
         assert_eq!((head.status, head.header("x-cronhold-output")), (200, Some("live")));
         wire
     };
     let mut all = follow("");
     let mut rest = follow("&from=6");
-    // One that goes away in the middle harms nobody.
+    // A follower that disconnects does not affect the others.
     drop(follow(""));
     fs::write(&one, "").expect("written");
     assert_eq!(all.piece().as_deref(), Some(&b"first\n"[..]));
@@ -80,10 +80,10 @@ fn is_followed_until_the_run_ends() {
         assert_eq!(wire.piece().as_deref(), Some(&b"second\n"[..]));
         assert_eq!(wire.piece(), None, "it ends with the run");
     }
-    // One that has ended already is all there at once.
-    let late = daemon.ask(&format!("GET /api/v1/runs/{id}/output?follow=true"));
+    // The output of a finished run is sent at once.
+    let late = daemon.request(&format!("GET /api/v1/runs/{id}/output?follow=true"));
     assert_eq!(late.text(), "first\nsecond\n");
-    // The connection is good for more.
+    // The connection is usable for further requests.
     all.send(&daemon.http("GET /health"));
     assert_eq!(all.reply().status, 200);
 }

@@ -1,11 +1,11 @@
-//! Paths that try to mean something else than they say.
+//! Paths that try to escape their directory, inject headers, or exhaust the server.
 
 use std::fs;
 
 use super::place::{IDLE, Place};
 
 #[test]
-fn tricks_lead_nowhere() {
+fn malicious_paths_are_refused() {
     let place = Place::new("paths");
     place.put_file("a", IDLE);
     let daemon = place.up();
@@ -63,21 +63,21 @@ fn tricks_lead_nowhere() {
         ("/api/v1/jobs?%ff", &[400]),
         ("/api/v1/runs?since=%00", &[400]),
     ] {
-        let reply = daemon.ask(&format!("GET {path}"));
+        let reply = daemon.request(&format!("GET {path}"));
         let shown: String = path.chars().take(80).collect();
         assert!(statuses.contains(&reply.status), "{shown}: {} {}", reply.status, reply.text());
         assert_eq!(reply.header("content-type"), Some("application/problem+json"), "{shown}");
         assert!(!reply.text().contains("treasure") && !reply.text().contains("root:"), "{shown}");
         assert_eq!(reply.header("x").or(reply.header("set-cookie")), None, "{shown}");
     }
-    // Patterns that make a careless matcher try everything.
+    // A pattern with exponential cost in a backtracking matcher.
     let stars = "*a".repeat(2_000);
-    assert_eq!(daemon.ask(&format!("GET /api/v1/jobs?match={stars}")).status, 200);
+    assert_eq!(daemon.request(&format!("GET /api/v1/jobs?match={stars}")).status, 200);
     daemon.assert_well();
 }
 
 #[test]
-fn other_methods_are_refused() {
+fn unsupported_methods_are_refused() {
     let place = Place::new("methods");
     place.put_file("a", IDLE);
     let daemon = place.up();
@@ -102,12 +102,12 @@ fn other_methods_are_refused() {
         "DELETE /",
         "PUT /metrics",
     ] {
-        let refused = daemon.ask(line);
+        let refused = daemon.request(line);
         refused.assert_problem(405, "method_not_allowed");
         assert!(refused.header("allow").is_some(), "{line}");
     }
-    // A body's method cannot be changed by a header.
-    let disguised = daemon.ask("POST /api/v1/jobs/a\nX-HTTP-Method-Override: DELETE");
+    // A header cannot override the method.
+    let disguised = daemon.request("POST /api/v1/jobs/a\nX-HTTP-Method-Override: DELETE");
     disguised.assert_problem(405, "method_not_allowed");
     assert_eq!(daemon.get("/api/v1/jobs/a")["id"], "a");
 }

@@ -1,4 +1,4 @@
-//! A real daemon on a free port, in a directory of its own. Tests ask it until something is so, and leave no process
+//! A real daemon on a free port, in its own directory. Tests poll it until a condition holds, and leave no process
 //! behind.
 
 use std::fs;
@@ -11,12 +11,12 @@ use serde_json::Value;
 use super::processes::{end_keeper_of, eventually};
 use super::wire::{Reply, Wire};
 
-/// A job that never runs by itself.
+/// A job without a schedule.
 pub(crate) const IDLE: &str = "program: {noop: true}\nschedule: triggered\n";
-/// A job whose runs end when someone ends them.
+/// A job whose runs last until they are stopped.
 pub(crate) const ENDLESS: &str = "program: exec sleep 1000\nschedule: triggered\n";
 
-/// A directory for a daemon and its job files.
+/// A temporary directory for a daemon and its job files.
 pub(crate) struct Place(PathBuf);
 
 impl Place {
@@ -42,7 +42,7 @@ impl Place {
         daemon
     }
 
-    /// Starts a daemon and waits until it listens. What somebody's shell sets must not matter.
+    /// Starts a daemon and waits until it listens. It does not inherit the environment of the test.
     pub(crate) fn start(&self, variables: &[(&str, &str)]) -> Daemon {
         let log = fs::File::options().create(true).append(true).open(self.path("log")).expect("a file");
         let child = Command::new(env!("CARGO_BIN_EXE_cronhold"))
@@ -62,7 +62,7 @@ impl Place {
             assert_eq!(ended, None, "{}", fs::read_to_string(self.path("log")).unwrap_or_default());
             let text = fs::read(self.path("data/address")).unwrap_or_default();
             let address: Value = serde_json::from_slice(&text).unwrap_or_default();
-            // One that was killed has left its own.
+            // The file may be from a daemon that was killed.
             if address["pid"] != daemon.child.id() {
                 return false;
             }
@@ -77,14 +77,14 @@ impl Place {
 }
 
 impl Drop for Place {
-    /// Ends what a keeper would keep.
+    /// Kills the keeper and its programs, and removes the directory.
     fn drop(&mut self) {
         end_keeper_of(&self.path("data"));
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// A daemon that runs. It is killed when the test is done with it.
+/// A running daemon. It is killed on drop.
 pub(crate) struct Daemon {
     child: Child,
     /// Host and port.
@@ -93,38 +93,38 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// Asks with the token. After the first line stand headers, and after an empty one a body.
-    pub(crate) fn ask(&self, request: &str) -> Reply {
+    /// Sends a request with the token. Headers follow the first line, and the body follows an empty line.
+    pub(crate) fn request(&self, request: &str) -> Reply {
         let (line, rest) = request.split_once('\n').unwrap_or((request, ""));
         self.open(&format!("{line}\nAuthorization: Bearer {}\n{rest}", self.token))
     }
 
-    /// Asks with the token and a body of JSON.
+    /// Sends a request with the token and a JSON body.
     pub(crate) fn send(&self, line: &str, body: &str) -> Reply {
-        self.ask(&format!("{line}\nContent-Type: application/json\n\n{body}"))
+        self.request(&format!("{line}\nContent-Type: application/json\n\n{body}"))
     }
 
-    /// The JSON of an answer that must be a good one.
+    /// The JSON of a response that must have status 200.
     #[track_caller]
     pub(crate) fn get(&self, path: &str) -> Value {
-        let reply = self.ask(&format!("GET {path}"));
+        let reply = self.request(&format!("GET {path}"));
         assert_eq!(reply.status, 200, "{path}: {}", reply.text());
         reply.json()
     }
 
-    /// Asks without the token, on a connection of its own.
+    /// Sends a request without the token, on a new connection.
     pub(crate) fn open(&self, request: &str) -> Reply {
         let mut wire = self.wire();
         wire.send(&self.http(request));
         wire.reply()
     }
 
-    /// A connection.
+    /// Opens a connection.
     pub(crate) fn wire(&self) -> Wire {
         Wire::to(&self.address)
     }
 
-    /// A request as it goes over the wire. It gets a host, unless it has one, and the length of its body.
+    /// The bytes of a request. Adds a `Host` header, unless there is one, and the length of the body.
     pub(crate) fn http(&self, request: &str) -> Vec<u8> {
         let (head, body) = request.split_once("\n\n").unwrap_or((request, ""));
         let (line, headers) = head.split_once('\n').unwrap_or((head, ""));
@@ -139,40 +139,40 @@ impl Daemon {
         format!("{}\r\n\r\n{body}", lines.join("\r\n")).into_bytes()
     }
 
-    /// That it still answers those who ask well.
+    /// Asserts that the daemon still answers valid requests.
     #[track_caller]
     pub(crate) fn assert_well(&self) {
         assert_eq!(self.open("GET /health").status, 200);
         self.get("/api/v1/jobs");
     }
 
-    /// Makes a run of a job, waits until it has ended, and answers with it.
+    /// Creates a run of a job, waits until it is finished, and returns it.
     #[track_caller]
     pub(crate) fn run(&self, job: &str) -> Value {
-        let made = self.ask(&format!("POST /api/v1/jobs/{job}/runs"));
+        let made = self.request(&format!("POST /api/v1/jobs/{job}/runs"));
         assert_eq!(made.status, 201, "{}", made.text());
         let id = made.json()["id"].as_str().expect("an id").to_owned();
         self.wait_for(&id, |run| !run["times"]["finished"].is_null())
     }
 
-    /// Waits until a run is so, and answers with it.
+    /// Waits until a condition holds for a run, and returns the run.
     #[track_caller]
-    pub(crate) fn wait_for(&self, run: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn wait_for(&self, run: &str, holds: impl Fn(&Value) -> bool) -> Value {
         let mut found = Value::Null;
         eventually(run, || {
             found = self.get(&format!("/api/v1/runs/{}", run.replace('#', "%23")));
-            is_so(&found)
+            holds(&found)
         });
         found
     }
 
-    /// Kills it, as a power cut would.
+    /// Kills the daemon with SIGKILL.
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("it is gone");
     }
 
-    /// Asks it to stop, and waits until it has.
+    /// Sends SIGTERM, and waits until the daemon has exited.
     pub(crate) fn stop(mut self) {
         kill_process(Pid::from_child(&self.child), Signal::TERM).expect("it runs");
         assert!(self.child.wait().expect("it ends").success());

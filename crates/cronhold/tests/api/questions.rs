@@ -1,4 +1,4 @@
-//! Questions about the whole: when, why, what is missing, how it is doing; and what is asked of the whole.
+//! Endpoints about schedules, health, metrics and nodes, and the endpoints `reload` and `control`.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::place::{Daemon, IDLE, Place};
 
 #[test]
-fn when_and_why() {
+fn next_why_backfill_and_holes_are_answered() {
     let place = Place::new("questions");
     place.put_file("daily", "program: {noop: true}\nschedule: {daily: '12:00'}\n");
     let daemon = place.up();
@@ -21,12 +21,12 @@ fn when_and_why() {
     let backfill = daemon.get("/api/v1/jobs/daily/backfill?from=2020-01-01T00:00:00Z&to=2020-01-03T00:00:00Z");
     let items = backfill["items"].as_array().expect("a list");
     assert_eq!((items.len(), &items[0]["at"], &backfill["cut"]), (2, &"2020-01-01T12:00:00Z".into(), &false.into()));
-    // The key of an item makes its run once.
+    // The key of an item creates its run only once.
     let body = json!({"at": items[0]["at"]}).to_string();
     let key = items[0]["key"].as_str().expect("a key");
     let make =
         format!("POST /api/v1/jobs/daily/runs\nIdempotency-Key: {key}\nContent-Type: application/json\n\n{body}");
-    let (first, second) = (daemon.ask(&make), daemon.ask(&make));
+    let (first, second) = (daemon.request(&make), daemon.request(&make));
     assert_eq!((first.status, first.json()["id"] == second.json()["id"]), (201, true), "{}", first.text());
     let holes = daemon.get("/api/v1/holes?job=daily");
     assert_eq!((&holes["found"], &holes["jobs"]), (&0.into(), &1.into()), "{holes}");
@@ -34,15 +34,15 @@ fn when_and_why() {
     for path in
         ["jobs/nobody/next", "jobs/nobody/why", "jobs/nobody/backfill?from=2020-01-01T00:00:00Z", "holes?job=nobody"]
     {
-        daemon.ask(&format!("GET /api/v1/{path}")).assert_problem(404, "not_found");
+        daemon.request(&format!("GET /api/v1/{path}")).assert_problem(404, "not_found");
     }
     for path in ["jobs/daily/next?count=0", "jobs/daily/why?at=noon", "jobs/daily/backfill", "holes?from=x"] {
-        daemon.ask(&format!("GET /api/v1/{path}")).assert_problem(400, "bad_request");
+        daemon.request(&format!("GET /api/v1/{path}")).assert_problem(400, "bad_request");
     }
 }
 
 #[test]
-fn how_it_is_doing() {
+fn nodes_health_metrics_and_openapi_are_served() {
     let place = Place::new("health");
     place.put_file("a", IDLE);
     let daemon = place.up();
@@ -53,19 +53,19 @@ fn how_it_is_doing() {
         let health = daemon.open(&format!("GET {path}"));
         assert_eq!((health.status, &health.json()["ok"], &health.json()["ready"]), (200, &true.into(), &true.into()));
     }
-    let metrics = daemon.ask("GET /metrics");
+    let metrics = daemon.request("GET /metrics");
     assert_eq!(
         (metrics.status, metrics.header("content-type")),
         (200, Some("text/plain; version=0.0.4; charset=utf-8"))
     );
     for line in ["cronhold_ready 1", "cronhold_jobs 1", "cronhold_runs_finished_total 1", "cronhold_store_up 1"] {
-        assert!(metrics.text().lines().any(|told| told == line), "{line}: {}", metrics.text());
+        assert!(metrics.text().lines().any(|found| found == line), "{line}: {}", metrics.text());
     }
-    // The document that is served is the one that can be read beside the guide.
+    // The served document equals the one in docs/reference.
     let committed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/openapi.json");
     let committed: Value = serde_json::from_slice(&fs::read(committed).expect("a document")).expect("JSON");
     assert!(daemon.get("/openapi.json") == committed, "docs/reference/openapi.json is old; run `./dev docs`");
-    // A look without a body is a look.
+    // HEAD requests are answered too.
     let head = {
         let mut wire = daemon.wire();
         wire.send(&daemon.http("HEAD /health"));
@@ -77,19 +77,19 @@ fn how_it_is_doing() {
 }
 
 #[test]
-fn job_files_are_read_anew() {
+fn reload_applies_job_files() {
     let place = Place::new("reload");
     place.put_file("a", IDLE);
     let daemon = place.up();
     place.put_file("b", IDLE);
     place.put_file("c", "progam: x\n");
-    let reloaded = daemon.ask("POST /api/v1/reload");
+    let reloaded = daemon.request("POST /api/v1/reload");
     assert_eq!((reloaded.status, reloaded.json()["mistakes"].as_u64() > Some(0)), (200, true), "{}", reloaded.text());
     assert_eq!(daemon.get("/api/v1/jobs/b")["source"], "directory:");
 }
 
 #[test]
-fn events_of_cronken_are_understood() {
+fn control_accepts_events_of_cronken() {
     let place = Place::new("control");
     place.put_file("a", IDLE);
     let daemon = place.up();
@@ -122,7 +122,7 @@ fn events_of_cronken_are_understood() {
     }
 }
 
-/// The run that an event has made, when its program runs.
+/// Waits until the run that an event has created runs, and returns its id.
 fn triggered(daemon: &Daemon, status: u16) -> String {
     assert_eq!(status, 204);
     let run = daemon.wait_for("backup", |run| run["state"] == "running");

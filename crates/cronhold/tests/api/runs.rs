@@ -1,11 +1,11 @@
-//! Runs: made, listed, and told with everything that is known of them.
+//! Endpoints of runs: create, list and show.
 
 use serde_json::{Value, json};
 
 use super::place::{IDLE, Place};
 
 #[test]
-fn are_made_and_told() {
+fn runs_are_created_and_shown() {
     let place = Place::new("runs");
     place.put_file("greet", "program: [echo, 'hello {{ who }}']\nparams: {who: {default: you}}\nschedule: triggered\n");
     place.put_file("fail", "program: [sh, -c, 'echo no >&2; exit 7']\nschedule: triggered\n");
@@ -31,15 +31,15 @@ fn are_made_and_told() {
     let failed = daemon.run("fail");
     assert_eq!((&failed["state"], &failed["exit_code"]), (&"failure".into(), &7.into()), "{failed}");
 
-    daemon.ask("POST /api/v1/jobs/nobody/runs").assert_problem(404, "not_found");
+    daemon.request("POST /api/v1/jobs/nobody/runs").assert_problem(404, "not_found");
     daemon.send("POST /api/v1/jobs/greet/runs", r#"{"args": {"whom": "x"}}"#).assert_problem(422, "invalid");
     for unknown in ["greet%2399", "nobody", "019d376a41fb7fffbfffffffffffffff"] {
-        daemon.ask(&format!("GET /api/v1/runs/{unknown}")).assert_problem(404, "not_found");
+        daemon.request(&format!("GET /api/v1/runs/{unknown}")).assert_problem(404, "not_found");
     }
 }
 
 #[test]
-fn are_listed_in_pages() {
+fn runs_are_listed_in_pages() {
     let place = Place::new("runs-pages");
     place.put_file("a", IDLE);
     place.put_file("b", IDLE);
@@ -68,9 +68,9 @@ fn are_listed_in_pages() {
     }
     let all = daemon.get("/api/v1/runs");
     let all: Vec<Value> = all["runs"].as_array().expect("a list").iter().map(|run| run["id"].clone()).collect();
-    assert_eq!(seen, all, "pages lose nothing and double nothing");
+    assert_eq!(seen, all, "pages contain each run once");
     for bad in ["?limit=0", "?limit=1001", "?state=done", "?since=noon", "?before=x", "?jobs=a"] {
-        daemon.ask(&format!("GET /api/v1/runs{bad}")).assert_problem(400, "bad_request");
+        daemon.request(&format!("GET /api/v1/runs{bad}")).assert_problem(400, "bad_request");
     }
-    daemon.ask("GET /api/v1/runs?job=nobody").assert_problem(404, "not_found");
+    daemon.request("GET /api/v1/runs?job=nobody").assert_problem(404, "not_found");
 }

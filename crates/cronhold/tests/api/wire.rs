@@ -1,4 +1,4 @@
-//! A connection as it is, so that tests can say what no client would say, and see every byte of the answer.
+//! A raw connection, so that tests can send what no client would send, and see every byte of the response.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// An answer that has not come after this time never comes.
+/// The timeout for a response.
 const NEVER: Duration = Duration::from_secs(90);
 
-/// A connection.
+/// A raw TCP connection to the daemon.
 pub(crate) struct Wire(BufReader<TcpStream>);
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -22,28 +22,28 @@ pub(crate) struct Reply {
 
 impl Wire {
     pub(crate) fn to(address: &str) -> Self {
-        let stream = TcpStream::connect(address).expect("someone listens");
+        let stream = TcpStream::connect(address).expect("the daemon listens");
         stream.set_read_timeout(Some(NEVER)).expect("a timeout");
         Self(BufReader::new(stream))
     }
 
-    /// Says something. The other side may have had enough before all is said.
+    /// Sends bytes. Ignores errors, because the server may close the connection early.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         let _ = self.0.get_mut().write_all(bytes);
     }
 
-    /// Says that nothing more comes.
+    /// Closes the sending side of the connection.
     pub(crate) fn finish(&mut self) {
         let _ = self.0.get_mut().shutdown(Shutdown::Write);
     }
 
-    /// The answer to a request, however it says where it ends.
+    /// Reads a response with any kind of body length.
     #[track_caller]
     pub(crate) fn reply(&mut self) -> Reply {
-        self.try_reply().expect("an answer")
+        self.try_reply().expect("a response")
     }
 
-    /// The same; none, when the connection ends without one.
+    /// Reads a response; `None` if the connection is closed without one.
     #[track_caller]
     pub(crate) fn try_reply(&mut self) -> Option<Reply> {
         let mut reply = self.try_head()?;
@@ -56,45 +56,45 @@ impl Wire {
             }
         } else if let Some(length) = reply.header("content-length") {
             reply.body.resize(length.parse().expect("a number"), 0);
-            self.0.read_exact(&mut reply.body).expect("as much as was said");
+            self.0.read_exact(&mut reply.body).expect("the announced length");
         } else {
             self.0.read_to_end(&mut reply.body).expect("the rest");
         }
         Some(reply)
     }
 
-    /// The head of an answer, whose body is read bit by bit.
+    /// Reads the head of a response whose body is read in chunks.
     #[track_caller]
     pub(crate) fn head(&mut self) -> Reply {
-        self.try_head().expect("an answer")
+        self.try_head().expect("a response")
     }
 
     #[track_caller]
     fn try_head(&mut self) -> Option<Reply> {
         let line = self.line()?;
-        let (version, status) = line.split_once(' ').unwrap_or_else(|| panic!("no answer: {line}"));
+        let (version, status) = line.split_once(' ').unwrap_or_else(|| panic!("not a response: {line}"));
         assert!(version == "HTTP/1.1" || version == "HTTP/1.0", "{line}");
-        let status = status[..3].parse().unwrap_or_else(|_| panic!("no status: {line}"));
+        let status = status[..3].parse().unwrap_or_else(|_| panic!("not a status: {line}"));
         let mut headers = Vec::new();
         while let Some(line) = self.line().filter(|line| !line.is_empty()) {
-            let (name, value) = line.split_once(": ").unwrap_or_else(|| panic!("no header: {line}"));
+            let (name, value) = line.split_once(": ").unwrap_or_else(|| panic!("not a header: {line}"));
             headers.push((name.to_ascii_lowercase(), value.to_owned()));
         }
         Some(Reply { status, headers, body: Vec::new() })
     }
 
-    /// The next bit of a body that has no length; none at its end.
+    /// The next chunk of a chunked body; `None` at its end.
     #[track_caller]
     pub(crate) fn piece(&mut self) -> Option<Vec<u8>> {
-        let line = self.line().expect("the body goes on");
-        let length = usize::from_str_radix(&line, 16).unwrap_or_else(|_| panic!("no length: {line}"));
+        let line = self.line().expect("another chunk");
+        let length = usize::from_str_radix(&line, 16).unwrap_or_else(|_| panic!("not a length: {line}"));
         let mut piece = vec![0; length];
-        self.0.read_exact(&mut piece).expect("as much as was said");
-        assert_eq!(self.line().as_deref(), Some(""), "a bit ends with its line");
+        self.0.read_exact(&mut piece).expect("the announced length");
+        assert_eq!(self.line().as_deref(), Some(""), "a chunk ends with a line end");
         (length > 0).then_some(piece)
     }
 
-    /// A line without its end; none, when the other side has ended the connection.
+    /// A line without its line end; `None` if the server has closed the connection.
     #[track_caller]
     fn line(&mut self) -> Option<String> {
         let mut line = Vec::new();
@@ -102,11 +102,11 @@ impl Wire {
             Ok(0) => None,
             Ok(_) => Some(String::from_utf8(line).expect("a text").trim_end_matches(['\r', '\n']).to_owned()),
             Err(error) if error.kind() == ErrorKind::ConnectionReset => None,
-            Err(error) => panic!("nothing comes: {error}"),
+            Err(error) => panic!("cannot read the response: {error}"),
         }
     }
 
-    /// That the other side ends the connection without another word.
+    /// Asserts that the server closes the connection without sending anything else.
     #[track_caller]
     pub(crate) fn assert_over(&mut self) {
         assert_eq!(self.line(), None);
@@ -128,7 +128,7 @@ impl Reply {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 
-    /// Asserts that it is a problem of a status and a code, as everything is that is refused.
+    /// Asserts that the response is a problem document with this status and code.
     #[track_caller]
     pub(crate) fn assert_problem(&self, status: u16, code: &str) -> Value {
         assert_eq!(self.status, status, "{}", self.text());

@@ -1,7 +1,7 @@
-//! A power cut for the real daemon, or for its keeper, between any two steps of a turn, of a launch, of a report and of
-//! what the keeper writes down. Whoever died is started again, and then everything has to be right. Only a build with
-//! debug assertions can die at a point, and only that has these tests. Two troubles that are no deaths are here as well,
-//! because they are looked at in the same way.
+//! Kills the real daemon or its keeper between any two steps of a turn, a launch, a report and a write to the keeper's
+//! journal. Then it restarts the killed process and checks all outcomes. Fail points exist only in builds with debug
+//! assertions, and so do these tests. A suspended daemon and a rolled back store are tested here as well, with the same
+//! checks.
 
 #![cfg(debug_assertions)]
 
@@ -13,6 +13,6 @@ mod place;
 mod points;
 #[path = "../processes/mod.rs"]
 mod processes;
-mod story;
+mod scenario;
 mod troubles;
 mod workload;

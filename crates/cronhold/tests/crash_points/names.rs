@@ -1,5 +1,5 @@
-//! Nodes of one name on a store that they share. The engines are those of the binary, on the machine's clocks; no store
-//! of the binary is shared yet, so they meet on the one in memory.
+//! Nodes with the same name on a shared store. The engines use the clocks of the machine, as in the binary, and share a
+//! store in memory.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ const NAME: &str = "twin";
 struct Readiness(Notify);
 
 impl EngineObserver for Readiness {
-    fn on_event(&self, news: &EngineEvent<'_>) {
-        if let EngineEvent::Ready { .. } = news {
+    fn on_event(&self, event: &EngineEvent<'_>) {
+        if let EngineEvent::Ready { .. } = event {
             self.0.notify_one();
         }
     }
 }
 
-/// A node of that name, and what tells that it is ready.
+/// A node with that name, its handle, and a notification that it is ready.
 fn node(store: &MemoryStore, id: u128, force: bool) -> (Engine, NodeHandle, Arc<Readiness>) {
     let readiness = Arc::new(Readiness::default());
     let ports = NodePorts {
@@ -44,12 +44,12 @@ fn node(store: &MemoryStore, id: u128, force: bool) -> (Engine, NodeHandle, Arc<
     (engine, handle, readiness)
 }
 
-fn block_on<T>(story: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_io().build().expect("an executor").block_on(story)
+fn block_on<T>(test: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_io().build().expect("an executor").block_on(test)
 }
 
 #[test]
-fn a_name_is_taken() {
+fn duplicate_node_name_is_refused_unless_forced() {
     block_on(async {
         let store = MemoryStore::new(Arc::new(clock::now));
         let (first, _first, is_first_ready) = node(&store, 1, false);
@@ -60,19 +60,19 @@ fn a_name_is_taken() {
             assert_eq!(second.run().await, Err(EngineError::NameTaken { name: NAME.to_owned(), other }));
             let (third, _third, is_third_ready) = node(&store, 3, true);
             tokio::select! {
-                ended = third.run() => panic!("one that is forced goes on: {ended:?}"),
+                ended = third.run() => panic!("a forced node keeps running: {ended:?}"),
                 () = is_third_ready.0.notified() => {}
             }
         };
         tokio::select! {
-            ended = first.run() => panic!("whoever has the name goes on: {ended:?}"),
+            ended = first.run() => panic!("the node that has the name keeps running: {ended:?}"),
             () = rivals => {}
         }
     });
 }
 
 #[test]
-fn a_later_life_takes_over() {
+fn restarted_node_replaces_its_predecessor() {
     block_on(async {
         let store = MemoryStore::new(Arc::new(clock::now));
         let (first, _first, is_first_ready) = node(&store, 1, false);
@@ -82,8 +82,8 @@ fn a_later_life_takes_over() {
             second.run().await
         };
         tokio::select! {
-            ended = first.run() => assert_eq!(ended, Ok(()), "it stops, and nothing is wrong"),
-            ended = later => panic!("the later one goes on: {ended:?}"),
+            ended = first.run() => assert_eq!(ended, Ok(()), "it stops without an error"),
+            ended = later => panic!("the later one keeps running: {ended:?}"),
         }
     });
 }

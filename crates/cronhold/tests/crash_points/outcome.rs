@@ -1,5 +1,5 @@
-//! What has to be so after the worst moment: one outcome for each occurrence, one start at most for each run, exit codes
-//! and outputs as they were, nothing that still runs, and free locks.
+//! The checks after a crash: one outcome per occurrence, at most one start per run, correct exit codes and outputs, no
+//! running programs, and free locks.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use super::points::Loses;
 use super::processes::{eventually, processes};
 use super::workload::{ASKED_EXIT, LOCK, Traces, Workload, output};
 
-/// Asserts all of it. Nothing may begin any more.
+/// Runs all checks. No run may start at this time.
 pub(crate) fn assert_right(name: &str, loses: Loses, workload: Workload, place: &Place) {
     let (stored, traces) = (place.stored(), Traces::read(place.dir()));
     let runs = stored.runs();
@@ -28,7 +28,7 @@ pub(crate) fn assert_right(name: &str, loses: Loses, workload: Workload, place: 
     assert_eq!(traces.overlaps, [] as [&str; 0], "{scene}: two programs under one lock");
     let asked = runs.iter().filter(|run| run.job.as_str() == "asked").count();
     let expected = if workload.is_asked() { workload.deaths() } else { 0 };
-    assert_eq!(asked, expected, "{scene}: one run for each that was asked for");
+    assert_eq!(asked, expected, "{scene}: one run for each request");
     let lost = runs.iter().filter(|run| run.state == State::Error).count();
     match loses {
         Loses::Nothing => assert_eq!(lost, 0, "{scene}: nothing is lost"),
@@ -39,7 +39,7 @@ pub(crate) fn assert_right(name: &str, loses: Loses, workload: Workload, place: 
     assert_eq!(stored.holder(LOCK), None, "{scene}: the lock is free");
 }
 
-/// Each occurrence has one record: a first attempt, or a stretch of skips that it is part of.
+/// Asserts that each occurrence has one record: a first attempt, or a span of skips that contains it.
 fn assert_one_outcome(scene: &str, runs: &[&Run]) {
     let mut ends: BTreeMap<(&str, Instant), Instant> = BTreeMap::new();
     for run in runs.iter().filter(|run| run.schedule.is_some() && run.attempt == 1) {
@@ -52,33 +52,33 @@ fn assert_one_outcome(scene: &str, runs: &[&Run]) {
     }
 }
 
-/// Asserts what holds for each run, whatever happened.
+/// Asserts what holds for each run after any crash.
 fn assert_run(scene: &str, loses: Loses, run: &Run, stored: &Stored, traces: &Traces) {
     let (starts, ends) = traces.of(run);
-    let told = format!("{scene}: {}#{}: {starts} starts, {ends} ends, {:?}", run.job, run.number.0, run.log);
+    let details = format!("{scene}: {}#{}: {starts} starts, {ends} ends, {:?}", run.job, run.number.0, run.log);
     let count = |state: fn(State) -> bool| run.log.iter().filter(|transition| state(transition.state)).count();
-    assert!(starts <= 1 && ends <= starts, "{told}");
-    assert!(count(|state| state == State::Starting) <= 1, "{told}");
-    assert!(count(State::is_finished) <= 1, "{told}");
+    assert!(starts <= 1 && ends <= starts, "{details}");
+    assert!(count(|state| state == State::Starting) <= 1, "{details}");
+    assert!(count(State::is_finished) <= 1, "{details}");
     let reason = run.reason.as_ref().map(ToString::to_string);
     match run.state {
-        State::Waiting | State::Skipped => assert_eq!(starts, 0, "{told}"),
+        State::Waiting | State::Skipped => assert_eq!(starts, 0, "{details}"),
         State::Success | State::Failure => {
             let code = if run.job.as_str() == "asked" { ASKED_EXIT } else { 0 };
-            assert_eq!(run.state == State::Success, code == 0, "{told}");
-            assert_eq!(run.exit, Some(ProgramExit::Code(code)), "{told}");
-            assert_eq!((starts, ends), (1, 1), "{told}");
+            assert_eq!(run.state == State::Success, code == 0, "{details}");
+            assert_eq!(run.exit, Some(ProgramExit::Code(code)), "{details}");
+            assert_eq!((starts, ends), (1, 1), "{details}");
             let (expected, written) = (output(run), run.written.as_ref().map(|written| written.bytes));
-            assert_eq!(stored.output(run), expected, "{told}");
-            assert_eq!(written, Some(expected.len() as u64), "{told}");
+            assert_eq!(stored.output(run), expected, "{details}");
+            assert_eq!(written, Some(expected.len() as u64), "{details}");
         }
         State::Error => {
-            let (Loses::ARun(expected) | Loses::PerhapsARun(expected)) = loses else { panic!("{told}") };
-            assert_eq!(reason.as_deref(), Some(expected), "{told}");
-            assert!(starts == 0 || expected == "keeper lost", "{told}");
-            assert_eq!(run.exit, None, "{told}");
+            let (Loses::ARun(expected) | Loses::PerhapsARun(expected)) = loses else { panic!("{details}") };
+            assert_eq!(reason.as_deref(), Some(expected), "{details}");
+            assert!(starts == 0 || expected == "keeper lost", "{details}");
+            assert_eq!(run.exit, None, "{details}");
         }
-        _ => panic!("{told}"),
+        _ => panic!("{details}"),
     }
 }
 

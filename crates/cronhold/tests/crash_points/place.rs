@@ -1,4 +1,4 @@
-//! A directory with a daemon in it that dies and is started again, whoever gives commands there, and what is stored.
+//! A directory with a daemon that is killed and restarted, the commands that are sent to it, and its store.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::process::ExitStatusExt;
@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::log_lines::find_event;
 use super::processes::{end_keeper_of, eventually};
 
-/// The directory. What runs in it is ended with it.
+/// A temporary directory for a daemon. Its keeper and programs are killed on drop.
 pub(crate) struct Place(PathBuf);
 
 impl Place {
@@ -35,19 +35,19 @@ impl Place {
         fs::write(self.0.join(format!("jobs/{id}.yaml")), yaml).expect("a file");
     }
 
-    /// The file that whoever dies leaves, so that the next goes on.
+    /// The file that a killed process leaves. While it exists, the fail point is disarmed.
     pub(crate) fn died(&self) -> PathBuf {
         self.0.join("died")
     }
 
-    /// The binary with arguments. What somebody's shell sets must not matter.
+    /// The binary with arguments. It does not inherit the environment of the test.
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cronhold"));
         command.env_clear().env("CRONHOLD_DATA", "home").current_dir(&self.0).args(args).stdin(Stdio::null());
         command
     }
 
-    /// Starts a daemon. The first that comes to the point dies there, if one is given.
+    /// Starts a daemon. If a point is given, the first process that reaches it is killed.
     pub(crate) fn start(&self, point: Option<&str>) -> Daemon {
         let mut command = self.command(&[
             "up",
@@ -64,36 +64,36 @@ impl Place {
             command.env(VARIABLE, format!("{point}:{}", self.died().display()));
         }
         let log = OpenOptions::new().create(true).append(true).open(self.0.join("log")).expect("a log");
-        let said = log.metadata().expect("a file").len();
-        Daemon { child: command.stderr(log).spawn().expect("the binary starts"), said }
+        let log_start = log.metadata().expect("a file").len();
+        Daemon { child: command.stderr(log).spawn().expect("the binary starts"), log_start }
     }
 
     /// Waits until a daemon is ready.
     pub(crate) fn wait_until_ready(&self, daemon: &Daemon) {
-        let said = usize::try_from(daemon.said).expect("a short log");
+        let start = usize::try_from(daemon.log_start).expect("a short log");
         let is_ready = |line: &str| find_event(line, "ready", &[]).is_some();
-        eventually("the daemon is ready", || self.log()[said..].lines().any(is_ready));
+        eventually("the daemon is ready", || self.log()[start..].lines().any(is_ready));
     }
 
-    /// All that daemons have said here.
+    /// The log of all daemons in this directory.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.0.join("log")).expect("a log")
     }
 
-    /// Gives a command, and waits for its end.
-    pub(crate) fn give(&self, args: &[&str]) -> Output {
+    /// Runs a command, and waits until it exits.
+    pub(crate) fn run_command(&self, args: &[&str]) -> Output {
         self.command(args).output().expect("the binary starts")
     }
 
-    /// Gives a command that must succeed.
+    /// Runs a command that must succeed.
     #[track_caller]
     pub(crate) fn done(&self, args: &[&str]) {
-        let Output { status, stdout, stderr } = self.give(args);
-        let said = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
-        assert_eq!(status.code(), Some(0), "{args:?}: {said}");
+        let Output { status, stdout, stderr } = self.run_command(args);
+        let output = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+        assert_eq!(status.code(), Some(0), "{args:?}: {output}");
     }
 
-    /// What is stored, as a reader beside the daemon sees it.
+    /// The stored records, read while the daemon uses the store.
     pub(crate) fn stored(&self) -> Stored {
         let options =
             Options { clock: Arc::new(|| Instant::EPOCH), zones: Arc::new(ZoneRegistry::bundled()), size_max: None };
@@ -107,7 +107,7 @@ impl Place {
 }
 
 impl Drop for Place {
-    /// Ends what a keeper would keep. Where something went wrong, the directory is left to be looked at.
+    /// Kills the keeper and its programs. Keeps the directory for inspection if the test has failed.
     fn drop(&mut self) {
         end_keeper_of(&self.home());
         if !std::thread::panicking() {
@@ -116,15 +116,15 @@ impl Drop for Place {
     }
 }
 
-/// A daemon that runs. It is killed when the test is done with it.
+/// A running daemon. It is killed on drop.
 pub(crate) struct Daemon {
     child: Child,
-    /// Where its part of the log begins.
-    said: u64,
+    /// The offset in the log at which its part begins.
+    log_start: u64,
 }
 
 impl Daemon {
-    /// Whether it has killed itself. It must not end in another way.
+    /// Whether it has killed itself. Panics if it has exited in another way.
     pub(crate) fn is_dead(&mut self) -> bool {
         let Some(status) = self.child.try_wait().expect("a child") else { return false };
         assert_eq!(status.signal(), Some(Signal::KILL.as_raw()), "{status:?}");
@@ -135,7 +135,7 @@ impl Daemon {
         kill_process(Pid::from_child(&self.child), signal).expect("it runs");
     }
 
-    /// Asks it to stop, and waits until it has.
+    /// Sends SIGTERM, and waits until the daemon has exited.
     pub(crate) fn stop(mut self) {
         self.send(Signal::TERM);
         assert_eq!(self.child.wait().expect("it ends").code(), Some(0));
@@ -149,7 +149,7 @@ impl Drop for Daemon {
     }
 }
 
-/// What is stored.
+/// The store, open for reading.
 pub(crate) struct Stored(SqliteStore);
 
 impl Stored {
@@ -173,7 +173,7 @@ impl Stored {
         String::from_utf8(chunk.bytes).expect("text")
     }
 
-    /// Who holds a lock.
+    /// The record of a lock; `None` if it is free.
     pub(crate) fn holder(&self, lock: &str) -> Option<Record> {
         let key = RecordKey::Lock(LockName::parse(lock).expect("a name"));
         wait_for(self.0.load(&[key])).expect("an answer").pop().flatten().map(|stored| stored.record)

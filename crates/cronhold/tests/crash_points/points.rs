@@ -1,49 +1,49 @@
-//! The table of all points, each with a sentence, and a test for each line of it. A point that is in the source and not
-//! in the table fails the last test.
+//! The table of all fail points, each with a sentence and a test. The last test fails if a point is in the source and
+//! not in the table.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::story;
+use super::scenario;
 use super::workload::Workload;
 
-/// What may be lost when somebody dies at a point.
+/// What may be lost when a process is killed at a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loses {
-    /// Nothing: each program runs once, to its end.
+    /// Each program runs once, to its end.
     Nothing,
-    /// At each death a run is lost, which is an error with this reason.
+    /// Each kill loses a run, which ends in an error with this reason.
     ARun(&'static str),
-    /// A run may be lost so: it depends on what came first.
+    /// A kill may lose a run, which then ends in an error with this reason. It depends on timing.
     PerhapsARun(&'static str),
 }
 
 use Loses::{ARun, Nothing, PerhapsARun};
 
-/// The run was about to start, and the keeper has never heard of it.
+/// The run was starting, and the keeper does not know it.
 const START_UNKNOWN: &str = "start unknown";
-/// The keeper has begun it or was about to, and nobody saw its end.
+/// The keeper was starting the program or had started it, and its end is unknown.
 const KEEPER_LOST: &str = "keeper lost";
-/// What stands between the keeper and a program with limits is gone; the program was never begun.
+/// The launch stage between the keeper and a program with limits was killed; the program was never started.
 const STAGE_KILLED: &str = "not launched: the process was killed before it became the program";
 
-/// A point at which somebody dies.
+/// A point at which a process is killed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Point {
-    /// As the source has it. It begins with who dies.
+    /// The name in the source. Its first word is the process that is killed.
     pub(crate) name: &'static str,
-    /// What may be lost of the run that comes there.
+    /// What may be lost of the run that reaches the point.
     pub(crate) loses: Loses,
 }
 
 impl Point {
-    /// Whether the daemon dies. If not, it goes on and starts another keeper.
+    /// Whether the daemon is killed. If not, it keeps running and starts another keeper.
     pub(crate) fn is_of_daemon(&self) -> bool {
         self.name.starts_with("daemon-")
     }
 
-    /// What may be lost under some work. With several jobs another run may be at a worse point at the same moment.
+    /// What may be lost under a workload. With several jobs, another run may be at a worse point at the same moment.
     pub(crate) fn loses_under(&self, workload: Workload) -> Loses {
         match self.loses {
             Nothing if workload.has_several_jobs() && self.is_of_daemon() => PerhapsARun(START_UNKNOWN),
@@ -63,7 +63,7 @@ macro_rules! points {
             #[doc = $sentence]
             #[test]
             fn $test() {
-                story::play(&Point { name: $name, loses: $loses });
+                scenario::run(&Point { name: $name, loses: $loses });
             }
         )*
     };
@@ -72,55 +72,55 @@ macro_rules! points {
 points! {
     /// A claim is decided and not sent: the next daemon claims the occurrence, late.
     #[test] fn claim_decided: "daemon-claim-decided" => Nothing;
-    /// A claim is durable and the node has not heard so: its program is not started by anybody who cannot know.
+    /// A claim is durable and not acknowledged: the next daemon does not start a program that may have started.
     #[test] fn claim_durable: "daemon-claim-durable" => ARun(START_UNKNOWN);
-    /// A claim was heard of and nothing was done: as before.
-    #[test] fn claim_heard: "daemon-claim-heard" => ARun(START_UNKNOWN);
+    /// A claim is acknowledged and has had no effect: as before.
+    #[test] fn claim_acknowledged: "daemon-claim-heard" => ARun(START_UNKNOWN);
     /// A launch is about to be handed to the keeper's client: as before.
     #[test] fn launch_not_handed_over: "daemon-before-launch" => ARun(START_UNKNOWN);
     /// A launch was handed to the keeper's client, which may have sent it.
     #[test] fn launch_handed_over: "daemon-launch-handed-over" => PerhapsARun(START_UNKNOWN);
-    /// A launch was sent. A keeper that reads it together with the end of the line leaves it.
+    /// A launch was sent. A keeper that reads it together with the end of the connection ignores it.
     #[test] fn launch_sent: "daemon-after-launch" => PerhapsARun(START_UNKNOWN);
-    /// The keeper said that a program runs, and nobody took it: the keeper tells the next daemon as well.
-    #[test] fn start_not_taken: "daemon-before-running" => Nothing;
+    /// The keeper reported a start that the daemon did not record: the keeper reports it to the next daemon.
+    #[test] fn start_not_recorded: "daemon-before-running" => Nothing;
     /// The report of a start is decided and not sent: as before.
     #[test] fn start_decided: "daemon-start-decided" => Nothing;
-    /// The report of a start is durable: the next daemon takes the program up.
+    /// The report of a start is durable: the next daemon adopts the program.
     #[test] fn start_durable: "daemon-start-durable" => Nothing;
-    /// The keeper said how a program ended, and nobody took it: the keeper tells the next daemon as well.
-    #[test] fn end_not_taken: "daemon-before-report" => Nothing;
-    /// The output is stored and the end is not: what is stored twice is stored once.
+    /// The keeper reported an end that the daemon did not record: the keeper reports it to the next daemon.
+    #[test] fn end_not_recorded: "daemon-before-report" => Nothing;
+    /// The output is stored and the end is not: output that is sent twice is stored once.
     #[test] fn output_stored: "daemon-after-output" => Nothing;
-    /// The report of an end is decided and not sent: as if it had not been taken.
+    /// The report of an end is decided and not sent: as if it had not been recorded.
     #[test] fn end_decided: "daemon-end-decided" => Nothing;
-    /// The report of an end is durable and the node has not heard so: the run is over, and its lock is free.
+    /// The report of an end is durable and not acknowledged: the run is finished, and its lock is free.
     #[test] fn end_durable: "daemon-end-durable" => Nothing;
-    /// The report of an end was heard of, and whoever waits for the lock was not woken: as before.
-    #[test] fn end_heard: "daemon-end-heard" => Nothing;
-    /// The keeper is about to be told to forget a run: the next daemon tells it.
-    #[test] fn keeper_not_told_to_forget: "daemon-before-forget" => Nothing;
-    /// The keeper has a launch and has not written it down: the daemon asks the next keeper.
+    /// The report of an end is acknowledged, and runs that wait for the lock were not woken: as before.
+    #[test] fn end_acknowledged: "daemon-end-heard" => Nothing;
+    /// The daemon is about to tell the keeper to forget a run: the next daemon does that.
+    #[test] fn forget_not_sent: "daemon-before-forget" => Nothing;
+    /// The keeper has received a launch and not written it to the journal: the daemon requests it from the next keeper.
     #[test] fn intent_not_written: "keeper-before-intent" => Nothing;
-    /// The launch is written down and the program is not begun: nobody can tell, so it is not begun again.
+    /// The launch is in the journal and the program is not started: no keeper starts it, because it may have run.
     #[test] fn intent_written: "keeper-after-intent" => ARun(KEEPER_LOST);
-    /// The program runs and its process is not written down: the next keeper finds it by its environment and ends it.
+    /// The program runs and its process is not in the journal: the next keeper finds and kills it by its environment.
     #[test] fn spawned: "keeper-after-spawn" => ARun(KEEPER_LOST);
-    /// The process is written down and the daemon does not know: the next keeper ends it.
+    /// The process is in the journal and was not reported to the daemon: the next keeper kills it.
     #[test] fn spawn_written: "keeper-before-started-told" => ARun(KEEPER_LOST);
-    /// The program has ended and its exit is not written down: nobody knows how it ended.
+    /// The program has ended and its exit is not in the journal: its exit code is lost.
     #[test] fn exit_not_written: "keeper-before-exit-written" => ARun(KEEPER_LOST);
-    /// The exit is written down and the daemon was not told: the next keeper tells it.
+    /// The exit is in the journal and was not reported to the daemon: the next keeper reports it.
     #[test] fn exit_written: "keeper-after-exit-written" => Nothing;
-    /// The daemon has stored the end and the keeper has not forgotten it: the next one is told again.
-    #[test] fn not_forgotten: "keeper-before-forget" => Nothing;
-    /// What is to become a program with limits has its orders: it was no program yet.
-    #[test] fn stage_told: "stage-told" => ARun(STAGE_KILLED);
-    /// What is to become a program with limits has said that it is ready: it was no program yet.
+    /// The daemon has stored the end and the keeper has not forgotten the run: the daemon tells the next keeper again.
+    #[test] fn forget_not_written: "keeper-before-forget" => Nothing;
+    /// The launch stage of a program with limits has received its request: it was not the program yet.
+    #[test] fn stage_received_its_request: "stage-told" => ARun(STAGE_KILLED);
+    /// The launch stage of a program with limits has reported that it is ready: it was not the program yet.
     #[test] fn stage_prepared: "stage-prepared" => ARun(STAGE_KILLED);
 }
 
-/// The names of points in a source file; those that a test makes up are not meant.
+/// The names of points in a source file, without those that unit tests invent.
 fn names_in(text: &str) -> impl Iterator<Item = String> {
     let calls = text.split("fail::point(\"").skip(1);
     calls.filter_map(|rest| rest.split_once('"')).map(|(name, _)| name.to_owned())
@@ -151,7 +151,7 @@ fn every_point_of_the_source_is_in_the_table() {
     let found: BTreeSet<String> = texts.flat_map(|text| names_in(&text).collect::<Vec<_>>()).collect();
     let listed: BTreeSet<String> = POINTS.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(found, listed, "the table and the source have the same points");
-    assert_eq!(listed.len(), POINTS.len(), "each of them once");
-    let is_said = |sentence: &str| sentence.trim_end().ends_with('.') && sentence.len() > 20;
-    assert!(POINTS.iter().all(|(_, sentence)| is_said(sentence)), "each of them with a sentence");
+    assert_eq!(listed.len(), POINTS.len(), "each point is listed once");
+    let is_sentence = |sentence: &str| sentence.trim_end().ends_with('.') && sentence.len() > 20;
+    assert!(POINTS.iter().all(|(_, sentence)| is_sentence(sentence)), "each point has a sentence");
 }

@@ -1,5 +1,4 @@
-//! What is no death and just as bad: a daemon that stands still and goes on as if nothing had been, and a store that has
-//! lost its last seconds.
+//! Failures other than a crash: a daemon that is suspended and continues, and a store that has lost its last seconds.
 
 use std::fs;
 
@@ -12,15 +11,15 @@ use super::outcome;
 use super::place::{Place, Stored};
 use super::points::Loses;
 use super::processes::eventually;
-use super::story::come_to_rest;
+use super::scenario::wait_until_idle;
 use super::workload::{Traces, Workload};
 
-/// For so many seconds nobody does anything. Some occurrences of each job fall into it.
-const STANDS_STILL: i64 = 3;
+/// Seconds for which the daemon is suspended. Some occurrences of each job are due in that time.
+const SUSPENDED_SECONDS: i64 = 3;
 /// The files of a store.
 const FILES: [&str; 3] = ["cronhold.db", "cronhold.db-wal", "cronhold.db-shm"];
 
-/// Seconds of a clock that nobody sets.
+/// Seconds of the monotonic clock.
 fn seconds() -> i64 {
     clock_gettime(ClockId::Monotonic).tv_sec
 }
@@ -35,26 +34,26 @@ fn successes(stored: &Stored) -> usize {
     stored.runs().iter().filter(|run| run.state == State::Success).count()
 }
 
-/// Programs go on meanwhile and are taken up; what was due meanwhile is late.
+/// Programs continue while the daemon is suspended. Occurrences that were due in that time are late.
 #[test]
-fn a_daemon_that_stands_still() {
+fn suspended_daemon_continues_without_loss() {
     let place = place("stands-still", Workload::Locked);
     let daemon = place.start(None);
     place.wait_until_ready(&daemon);
     eventually("a program runs", || Traces::read(place.dir()).starts() > 0);
     daemon.send(Signal::STOP);
     let begin = seconds();
-    eventually("some time has passed", || seconds() - begin >= STANDS_STILL);
+    eventually("some time has passed", || seconds() - begin >= SUSPENDED_SECONDS);
     daemon.send(Signal::CONT);
-    come_to_rest(&place, Workload::Locked);
-    outcome::assert_right("a standstill", Loses::Nothing, Workload::Locked, &place);
+    wait_until_idle(&place, Workload::Locked);
+    outcome::assert_right("a suspended daemon", Loses::Nothing, Workload::Locked, &place);
     place.done(&["holes"]);
     daemon.stop();
 }
 
-/// Occurrences are claimed once more, as the same runs. The keeper knows them, and no program runs twice.
+/// Lost occurrences are claimed again as the same runs. The keeper knows these runs, so no program runs twice.
 #[test]
-fn a_store_that_has_lost_its_last_seconds() {
+fn older_store_copy_starts_no_program_twice() {
     let place = place("lost-seconds", Workload::Ticks);
     let (home, kept) = (place.home(), place.dir().join("kept"));
     fs::create_dir(&kept).expect("a directory");
@@ -75,12 +74,12 @@ fn a_store_that_has_lost_its_last_seconds() {
     }
     let daemon = place.start(None);
     place.wait_until_ready(&daemon);
-    eventually("it has come past what was lost", || {
+    eventually("later occurrences have run", || {
         let is_new = |at| at > last.plus(Span::from_millis(1));
         place.stored().runs().iter().any(|run| is_new(run.nominal) && run.state == State::Success)
     });
-    // Nothing new begins, and what has begun comes to its end.
-    come_to_rest(&place, Workload::Ticks);
+    // No run starts from here on, and all started runs finish.
+    wait_until_idle(&place, Workload::Ticks);
     let (stored, traces) = (place.stored(), Traces::read(place.dir()));
     let mut refused = 0;
     for run in stored.runs() {

@@ -1,6 +1,5 @@
-//! The jobs that are there when somebody dies: one that is due every second, two that wait for one lock, and one that is
-//! asked for. Their programs leave a trace of each start and each end, so that what is stored can be compared with what
-//! happened.
+//! The jobs during a crash: one that is due every second, two that share a lock, and one that runs on request. Their
+//! programs write a trace of each start and each end, which is compared with the stored runs.
 
 use std::fs;
 use std::path::Path;
@@ -9,21 +8,21 @@ use cronhold_core::record::Run;
 
 /// The lock of the two jobs that must not run at once.
 pub(crate) const LOCK: &str = "one-at-a-time";
-/// How a program ends that is asked for.
+/// The exit code of the program that runs on request.
 pub(crate) const ASKED_EXIT: i32 = 3;
-/// Where programs note that they begin, that they end, and that another was there under the same lock.
+/// The files in which programs record starts, ends, and overlaps with another program under the same lock.
 const STARTS: &str = "starts";
 const ENDS: &str = "ends";
 const OVERLAPS: &str = "overlaps";
 
-/// What is due while somebody dies.
+/// The jobs that run during a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Workload {
     /// A short program every second.
     Ticks,
-    /// Two jobs with programs that take their time, under one lock.
+    /// Two jobs with slow programs that share a lock.
     Locked,
-    /// A program that is asked for.
+    /// A program that runs on request.
     Asked,
     /// All of them.
     Mixed,
@@ -32,22 +31,22 @@ pub(crate) enum Workload {
 impl Workload {
     pub(crate) const ALL: [Self; 4] = [Self::Ticks, Self::Locked, Self::Asked, Self::Mixed];
 
-    /// How often somebody dies under it.
+    /// The number of kills under this workload.
     pub(crate) fn deaths(self) -> usize {
         if self == Self::Mixed { 3 } else { 1 }
     }
 
-    /// Whether it has a run that is asked for.
+    /// Whether it has runs on request.
     pub(crate) fn is_asked(self) -> bool {
         matches!(self, Self::Asked | Self::Mixed)
     }
 
-    /// Whether several of its runs can be on their way at once.
+    /// Whether several of its runs can be unfinished at once.
     pub(crate) fn has_several_jobs(self) -> bool {
         matches!(self, Self::Locked | Self::Mixed)
     }
 
-    /// Jobs that are due by themselves.
+    /// Jobs that have a schedule.
     pub(crate) fn scheduled(self) -> &'static [&'static str] {
         match self {
             Self::Ticks => &["tick"],
@@ -57,7 +56,7 @@ impl Workload {
         }
     }
 
-    /// Its job files. A program with limits is begun by way of a second stage.
+    /// The job files. A program with limits is started through the launch stage.
     pub(crate) fn jobs(self, dir: &Path, has_limits: bool) -> Vec<(&'static str, String)> {
         let mut jobs = Vec::new();
         let mut put = |id: &'static str, body: &str, keys: &str| {
@@ -73,7 +72,7 @@ impl Workload {
             match *id {
                 "tick" => put(id, "", "overlap: allow\ncatch_up: all\nschedule: {every: 1s}\n"),
                 id => {
-                    // The system frees its lock with the last process that has it, as the store frees ours.
+                    // The kernel releases the file lock with the last process that holds it.
                     let (held, overlaps) = (dir.join("held"), dir.join(OVERLAPS));
                     let take = format!(
                         "exec 9>>{}; flock -n 9 || echo $CRONHOLD_RUN_ID >> {}; sleep 0.3;",
@@ -91,7 +90,7 @@ impl Workload {
     }
 }
 
-/// What programs have noted.
+/// The traces that programs have written.
 #[derive(Debug)]
 pub(crate) struct Traces {
     starts: Vec<String>,
@@ -109,20 +108,20 @@ impl Traces {
         Self { starts: lines(STARTS), ends: lines(ENDS), overlaps: lines(OVERLAPS) }
     }
 
-    /// How often a run's program began, and how often it came to its end.
+    /// The number of starts and of ends of a run's program.
     pub(crate) fn of(&self, run: &Run) -> (usize, usize) {
         let id = run.id.to_string();
         let count = |lines: &[String]| lines.iter().filter(|line| **line == id).count();
         (count(&self.starts), count(&self.ends))
     }
 
-    /// Programs that began.
+    /// The number of started programs.
     pub(crate) fn starts(&self) -> usize {
         self.starts.len()
     }
 }
 
-/// What a run's program writes.
+/// The expected output of a run's program.
 pub(crate) fn output(run: &Run) -> String {
     format!("{} {}\n", run.job, run.id)
 }

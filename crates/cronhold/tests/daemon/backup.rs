@@ -1,12 +1,12 @@
-//! `cronhold store backup` beside a daemon that writes.
+//! `cronhold store backup` while a daemon writes to the store.
 
 use std::fs;
 use std::process::Command;
 
-use super::daemon::{Place, Stored, told};
+use super::daemon::{Place, Stored, transcript};
 
 #[test]
-fn a_copy_while_it_runs() {
+fn backup_succeeds_while_daemon_runs() {
     let place = Place::new("backup");
     for number in 0..50 {
         place.put_job(&format!("busy/{number}"), "program: {noop: true}\nschedule: {every: 1s}\n");
@@ -16,7 +16,7 @@ fn a_copy_while_it_runs() {
     let backup = |args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cronhold"));
         command.env_clear().current_dir(place.path("")).args(["store", "backup"]).args(args);
-        told(&mut command)
+        transcript(&mut command)
     };
     let shown = [
         backup(&["--data", "home", "copy.db"]),
@@ -28,14 +28,14 @@ fn a_copy_while_it_runs() {
     let files: Vec<_> = fs::read_dir(place.path("")).expect("there").flatten().map(|entry| entry.file_name()).collect();
     assert_eq!(files.len(), 3, "copy, home and jobs: {files:?}");
 
-    // The copy has what was durable when it was made, and the daemon goes on.
+    // The copy contains what was durable when it was created, and the daemon continues.
     let copy = Stored::read(&place.path("copy.db"));
     assert_eq!(copy.jobs.len(), 50);
     assert!(copy.runs.len() >= 50);
     daemon.wait_for_lines(100);
     assert!(place.stored().runs.len() > copy.runs.len());
 
-    // It can be used in place of the store.
+    // The copy can replace the store.
     assert_eq!(daemon.stop().0.code(), Some(0));
     fs::remove_dir_all(place.path("home")).expect("there");
     fs::create_dir(place.path("home")).expect("gone");

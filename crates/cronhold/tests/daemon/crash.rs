@@ -1,13 +1,13 @@
-//! Power cuts.
+//! A daemon that is killed with SIGKILL.
 
 use super::daemon::{Daemon, Place};
 
 const JOBS: usize = 100;
 const ROUNDS: usize = 20;
 
-/// The daemon is killed again and again while it is busy. Each occurrence has one outcome, and nothing is left behind.
+/// The daemon is killed 20 times under load. Each occurrence has one outcome, and no run stays unfinished.
 #[test]
-fn killed_twenty_times() {
+fn daemon_killed_repeatedly_records_one_outcome_per_occurrence() {
     let place = Place::new("killed");
     for number in 0..JOBS {
         let program = if number % 4 == 0 { "100ms" } else { "true" };
@@ -20,18 +20,18 @@ fn killed_twenty_times() {
         let found = daemon.wait_for("recovered");
         interrupted += usize::from(found["unfinished"] != 0);
         daemon.wait_for("ready");
-        // Not at the same point of each second, and not only between two of them.
+        // The kills hit different points of each second.
         daemon.wait_for_lines(1 + round * 37 % (JOBS * 3 / 2));
         daemon.kill();
     }
-    assert!(interrupted > 0, "it was never killed in the middle of something");
+    assert!(interrupted > 0, "no kill interrupted a run");
     let mut daemon = place.up();
     daemon.wait_for_lines(JOBS);
     let reached = place.stored().reached();
-    assert_eq!(reached.len(), JOBS, "every job has come somewhere");
+    assert_eq!(reached.len(), JOBS, "every job has a claimed occurrence");
     let stored = daemon.wait_until_complete(&place, &reached, JOBS);
     let lost = stored.runs.iter().filter(|run| run.reason.is_some()).count();
-    assert_eq!(lost, 0, "a program that does nothing is never lost");
+    assert_eq!(lost, 0, "a noop run is never lost");
     let (status, log) = daemon.stop();
     assert_eq!(status.code(), Some(0), "{log}");
 }

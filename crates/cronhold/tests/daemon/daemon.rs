@@ -1,5 +1,5 @@
-//! A real daemon in a directory of its own. Tests wait for events in its log and for records of its store, never for
-//! time to pass.
+//! A real daemon in its own directory. Tests wait for events in its log and for records in its store, never for a fixed
+//! time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -24,10 +24,10 @@ use serde_json::Value;
 use super::log_lines::find_event;
 use super::processes::{NEVER, end_keeper_of, eventually, keeper_of, parent};
 
-/// Seconds after which a line among others never comes.
+/// Seconds after which a test stops waiting for an event while other lines are logged.
 const WAIT_SECONDS_MAX: i64 = 90;
 
-/// A place for a daemon: its own directory, and its job files.
+/// A temporary directory with the data directory and the job files of a daemon.
 pub(crate) struct Place(PathBuf);
 
 impl Place {
@@ -38,7 +38,7 @@ impl Place {
         Self(path)
     }
 
-    /// How many outputs the keeper keeps. It also has empty files for runs to come.
+    /// Number of outputs that the keeper keeps. Its empty files for future runs do not count.
     pub(crate) fn kept_outputs(&self) -> usize {
         let names = fs::read_dir(self.path("home/keeper/outputs")).expect("there").flatten();
         names.filter(|entry| !entry.file_name().to_string_lossy().starts_with("spare-")).count()
@@ -58,14 +58,14 @@ impl Place {
         self.path(&format!("jobs/{id}.yaml"))
     }
 
-    /// The command that starts a daemon here, on any port. What somebody's shell sets must not matter.
+    /// The command that starts a daemon here, on any free port. It does not inherit the environment of the test.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = self.bare_command(args);
         command.args(["--listen", "127.0.0.1:0"]);
         command
     }
 
-    /// The same without an address to listen on. Its log is JSON, which `wait_for_event` reads.
+    /// The same command without `--listen`. The log is JSON, which `wait_for_event` reads.
     pub(crate) fn bare_command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cronhold"));
         command.env_clear().current_dir(&self.0).args(["up", "--data", "home", "--name", "test"]);
@@ -80,25 +80,25 @@ impl Place {
         daemon
     }
 
-    /// The output of a run, as a reader beside the daemon sees it.
+    /// The output of a run, read from the store while the daemon uses it.
     pub(crate) fn output(&self, run: &Run) -> Vec<u8> {
         let store = Stored::open(&self.path("home/cronhold.db")).expect("a store");
         let executor = tokio::runtime::Builder::new_current_thread().build().expect("an executor");
         executor.block_on(store.read(run.id, 0, usize::MAX)).expect("an output").bytes
     }
 
-    /// Waits until the process whose number is in a file is gone.
+    /// Waits until the process whose pid is in a file is gone.
     pub(crate) fn wait_for_death(&self, file: &Path) {
         let pid: i32 = fs::read_to_string(file).expect("there").trim().parse().expect("a number");
         eventually(&format!("{pid} is gone"), || parent(pid).is_none());
     }
 
-    /// The keeper of this place, if it runs.
+    /// The pid of the keeper, if it runs.
     pub(crate) fn keeper(&self) -> Option<Pid> {
         keeper_of(&self.path("home"))
     }
 
-    /// Who holds a lock, as a reader beside the daemon sees it.
+    /// The holder of a lock, read from the store while the daemon uses it.
     pub(crate) fn holder(&self, lock: &str) -> Option<RunId> {
         let store = Stored::open(&self.path("home/cronhold.db")).expect("a store");
         let executor = tokio::runtime::Builder::new_current_thread().build().expect("an executor");
@@ -110,21 +110,21 @@ impl Place {
         })
     }
 
-    /// What is stored, as a reader beside the daemon sees it.
+    /// The stored records, read while the daemon uses the store.
     pub(crate) fn stored(&self) -> Stored {
         Stored::read(&self.path("home/cronhold.db"))
     }
 }
 
 impl Drop for Place {
-    /// Ends what a keeper would keep.
+    /// Kills the keeper and its programs, and removes the directory.
     fn drop(&mut self) {
         end_keeper_of(&self.path("home"));
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// A daemon that runs. It is killed when the test is done with it.
+/// A running daemon. It is killed on drop.
 pub(crate) struct Daemon {
     child: Child,
     lines: Receiver<String>,
@@ -137,7 +137,7 @@ fn run_fields<'a>(run: &'a str, state: &'a str) -> [(&'static str, &'a str); 3] 
     [("job", job), ("number", number), ("state", state)]
 }
 
-/// Seconds of a clock that nobody sets.
+/// Seconds of the monotonic clock.
 fn seconds() -> i64 {
     clock_gettime(ClockId::Monotonic).tv_sec
 }
@@ -157,12 +157,12 @@ impl Daemon {
         Self { child, lines, seen: Vec::new() }
     }
 
-    /// Waits for an event to be logged, and returns it. Other lines do not make the wait longer.
+    /// Waits until an event is logged, and returns it. Other lines do not extend the timeout.
     pub(crate) fn wait_for(&mut self, event: &str) -> Value {
         self.wait_for_event(event, &[])
     }
 
-    /// Waits for an event with these fields to be logged, and returns it.
+    /// Waits until an event with these fields is logged, and returns it.
     pub(crate) fn wait_for_event(&mut self, event: &str, fields: &[(&str, &str)]) -> Value {
         let begin = seconds();
         while seconds() - begin < WAIT_SECONDS_MAX {
@@ -173,29 +173,29 @@ impl Daemon {
         panic!("there was no {event} with {fields:?} among these lines:\n{}", self.seen.join("\n"))
     }
 
-    /// The first event with these fields; waits for it if it was not logged yet.
+    /// Returns the first event with these fields, also if it was logged before. Waits for it if necessary.
     pub(crate) fn wait_until_logged(&mut self, event: &str, fields: &[(&str, &str)]) -> Value {
         let found = self.seen.iter().find_map(|line| find_event(line, event, fields));
         found.unwrap_or_else(|| self.wait_for_event(event, fields))
     }
 
-    /// Waits for a run, such as `backup#42`, to enter a state.
+    /// Waits until a run, such as `backup#42`, enters a state.
     pub(crate) fn wait_for_run(&mut self, run: &str, state: &str) -> Value {
         self.wait_for_event("run_state", &run_fields(run, state))
     }
 
-    /// The line of a run that enters a state; waits for it if it was not logged yet.
+    /// Returns the event of a run that enters a state, also if it was logged before. Waits for it if necessary.
     pub(crate) fn wait_until_run(&mut self, run: &str, state: &str) -> Value {
         self.wait_until_logged("run_state", &run_fields(run, state))
     }
 
-    /// Waits for so many more lines.
+    /// Waits for `count` more lines.
     pub(crate) fn wait_for_lines(&mut self, count: usize) {
         (0..count).for_each(|_| drop(self.next_line()));
     }
 
-    /// Waits until all runs for times up to these are over, and asserts that each second has exactly one outcome. The
-    /// store is looked at after every so many lines.
+    /// Waits until all runs for times up to `reached` are finished, and asserts that each second has exactly one
+    /// outcome. Reads the store after every `lines` lines of the log.
     pub(crate) fn wait_until_complete(
         &mut self,
         place: &Place,
@@ -212,7 +212,7 @@ impl Daemon {
         }
     }
 
-    /// Whether no line comes for so long.
+    /// Fails with the line if one is logged within `span`.
     pub(crate) fn is_silent_for(&mut self, span: Duration) -> Result<(), String> {
         match self.lines.recv_timeout(span) {
             Err(RecvTimeoutError::Timeout) => Ok(()),
@@ -227,7 +227,7 @@ impl Daemon {
                 self.seen.push(line.clone());
                 line
             }
-            Err(_) => panic!("the line never came; there were:\n{}", self.seen.join("\n")),
+            Err(_) => panic!("no line was logged in time; before that:\n{}", self.seen.join("\n")),
         }
     }
 
@@ -239,16 +239,16 @@ impl Daemon {
         kill_process(self.pid(), signal).expect("it runs");
     }
 
-    /// Kills it, as a power cut would.
+    /// Kills the daemon with SIGKILL.
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("it is gone");
     }
 
-    /// Waits until it has killed itself.
+    /// Waits until the daemon has killed itself.
     pub(crate) fn wait_for_death(&mut self) {
         let mut status = None;
-        eventually("the daemon is dead", || {
+        eventually("the daemon was killed", || {
             status = self.child.try_wait().expect("a child");
             status.is_some()
         });
@@ -256,14 +256,14 @@ impl Daemon {
         assert_eq!(signal, Some(Signal::KILL.as_raw()), "{status:?}: {:?}", self.lines.iter().collect::<Vec<_>>());
     }
 
-    /// Waits until it has ended, and tells how, with all that it has logged.
+    /// Waits until the daemon has exited. Returns its exit status and its log.
     pub(crate) fn end(mut self) -> (ExitStatus, String) {
         let status = self.child.wait().expect("it ends");
         self.seen.extend(self.lines.iter());
         (status, self.seen.join("\n"))
     }
 
-    /// Asks it to stop, and waits until it has.
+    /// Sends SIGTERM, and waits until the daemon has exited.
     pub(crate) fn stop(self) -> (ExitStatus, String) {
         self.send(Signal::TERM);
         self.end()
@@ -277,7 +277,7 @@ impl Drop for Daemon {
     }
 }
 
-/// All records that tests look at.
+/// The records that tests check.
 pub(crate) struct Stored {
     pub(crate) jobs: Vec<Arc<JobRecord>>,
     pub(crate) cursors: Vec<Arc<Cursor>>,
@@ -295,13 +295,13 @@ impl Stored {
         SqliteStore::open_reader(file, options)
     }
 
-    /// The run of a job with a number.
+    /// The run of a job with this number.
     pub(crate) fn run(&self, job: &str, number: u64) -> &Run {
         let found = self.runs.iter().find(|run| run.job.as_str() == job && run.number == RunNumber(number));
         found.unwrap_or_else(|| panic!("there is no {job}#{number}"))
     }
 
-    /// The same for a store that may not have been made yet.
+    /// Like `read`, for a store that may not exist yet.
     pub(crate) fn try_read(file: &Path) -> Result<Self, SqliteOpenError> {
         let store = Self::open(file)?;
         let page = |query| {
@@ -323,13 +323,13 @@ impl Stored {
         Ok(Self { jobs: jobs.collect(), cursors: cursors.collect(), runs: runs.collect() })
     }
 
-    /// Where each schedule has come to.
+    /// The last claimed occurrence of each job.
     pub(crate) fn reached(&self) -> BTreeMap<String, Instant> {
         let reached = self.cursors.iter().filter_map(|cursor| Some((cursor.job.to_string(), cursor.last?)));
         reached.collect()
     }
 
-    /// Whether all runs for times up to these are over.
+    /// Whether all runs for times up to these are finished.
     fn is_over(&self, reached: &BTreeMap<String, Instant>) -> bool {
         let is_before = |run: &Run| reached.get(run.job.as_str()).is_some_and(|last| run.nominal <= *last);
         self.runs.iter().filter(|run| is_before(run)).all(|run| run.state.is_finished())
@@ -355,8 +355,8 @@ impl Stored {
     }
 }
 
-/// Carries out a command and tells all that a shell would show.
-pub(crate) fn told(command: &mut Command) -> String {
+/// Runs a command, and returns its standard output, its standard error and its exit code as text.
+pub(crate) fn transcript(command: &mut Command) -> String {
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
     let mut text = String::new();

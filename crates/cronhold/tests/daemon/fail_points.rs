@@ -1,5 +1,5 @@
-//! A power cut for one process at each step of a program's life: the daemon or its keeper kills itself there, and what
-//! is found afterwards has to be right. Only a build with debug assertions can do so.
+//! Kills one process at each step of a launch and a report: the daemon or its keeper kills itself there. The test then
+//! checks the recorded outcome. Fail points exist only in builds with debug assertions.
 
 use std::fs;
 
@@ -11,19 +11,19 @@ use rustix::process::{Signal, kill_process};
 use super::daemon::{Daemon, Place, Stored};
 use super::processes::{eventually, parent, processes};
 
-/// What a program writes that is let go to its end. The variable is not for it.
+/// The output of a program that runs to its end. The program must not see the variable of the fail point.
 const OUTPUT: &str = "begins\nends\n";
 
-/// What becomes of a run.
+/// The outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// Its program ran once, to its end, and all that it wrote is stored.
+    /// The program ran once, to its end, and all of its output is stored.
     Success,
-    /// An error with this reason, and its program never ran.
+    /// An error with this reason; the program never ran.
     Never(&'static str),
-    /// An error with this reason. Its program may have begun, and was killed.
+    /// An error with this reason; the program may have started, and was killed.
     Killed(&'static str),
-    /// The one or the other: whether the launch was read before the line broke.
+    /// Either of the two. It depends on whether the keeper read the launch before the connection closed.
     SuccessOrNever(&'static str),
 }
 
@@ -32,41 +32,42 @@ use Outcome::{Killed, Never, Success, SuccessOrNever};
 const KEEPER_LOST: &str = "keeper lost";
 const START_UNKNOWN: &str = "start unknown";
 
-/// A point of the keeper, whether its program waits there for a sign of ours before it ends, what becomes of the run when
-/// the daemon goes on, and what when it is lost as well.
+/// Points of the keeper: the name, whether the program waits for the test before it ends, the outcome if the daemon
+/// continues, and the outcome if the daemon is killed as well.
 const KEEPER_POINTS: &[(&str, bool, Outcome, Outcome)] = &[
-    // Nothing is written down, so nothing was begun: the daemon that knows this asks again. The next daemon does not know
-    // whether the one before it had asked, and must not ask for a second time.
+    // Nothing is in the journal, so nothing was started. The daemon that requested the launch requests it again. The
+    // next daemon does not know whether the launch was requested, and must not request it a second time.
     ("keeper-before-intent", false, Success, Never(START_UNKNOWN)),
-    // From here on it may have been begun, and nobody can tell how it ends.
+    // From here on the program may have started, and its end is unknown.
     ("keeper-after-intent", false, Never(KEEPER_LOST), Never(KEEPER_LOST)),
-    // The next keeper knows no process, and has to find it by its environment.
+    // The process is not in the journal. The next keeper finds it by its environment.
     ("keeper-after-spawn", true, Killed(KEEPER_LOST), Killed(KEEPER_LOST)),
     ("keeper-before-started-told", true, Killed(KEEPER_LOST), Killed(KEEPER_LOST)),
-    // What is written down is told by the next keeper.
+    // The next keeper reports what is in the journal.
     ("keeper-after-exit-written", false, Success, Success),
     ("keeper-before-forget", false, Success, Success),
 ];
 
-/// A point of the daemon, whether its program waits there, and what becomes of the run. The keeper goes on.
+/// Points of the daemon: the name, whether the program waits for the test, and the outcome. The keeper keeps running.
 const DAEMON_POINTS: &[(&str, bool, Outcome)] = &[
-    // The next daemon finds a run that starts and that the keeper does not know; it does not start it once more.
+    // The next daemon finds a starting run that the keeper does not know. It does not launch the run again.
     ("daemon-before-launch", false, Never(START_UNKNOWN)),
-    // A keeper that reads the launch and the end of the line in one go leaves it.
+    // A keeper that reads the launch together with the end of the connection ignores the launch.
     ("daemon-after-launch", false, SuccessOrNever(START_UNKNOWN)),
-    // All that the keeper knows it tells the next daemon as well.
+    // The keeper repeats all of its reports to the next daemon.
     ("daemon-before-running", true, Success),
     ("daemon-before-report", false, Success),
-    // What is stored twice is stored once.
+    // Output that is sent twice is stored once.
     ("daemon-after-output", false, Success),
     ("daemon-before-forget", false, Success),
 ];
 
-/// Points of what stands between the keeper and a program with limits. Both go on, and nobody takes it for the program.
+/// Points of the launch stage, the process between the keeper and a program with limits. Keeper and daemon keep
+/// running, and the stage does not count as the program.
 const STAGE_POINTS: &[&str] = &["stage-told", "stage-prepared"];
 const STAGE_KILLED: &str = "not launched: the process was killed before it became the program";
 
-/// A place with one job, which runs once in the life of each daemon.
+/// A place with one job, which runs once after each start of a daemon.
 fn place(name: &str, is_held: bool) -> Place {
     let place = Place::new(name);
     let (starts, go) = (place.path("starts"), place.path("go"));
@@ -79,16 +80,16 @@ fn place(name: &str, is_held: bool) -> Place {
     let rest = format!("shell: /bin/sh\noverlap: allow\n{limits}schedule: '@reboot'");
     place.put_job("job", &format!("program: '{program}'\n{rest}\n"));
     if !is_held {
-        let_go(&place);
+        release_program(&place);
     }
     place
 }
 
-fn let_go(place: &Place) {
+fn release_program(place: &Place) {
     fs::write(place.path("go"), "").expect("written");
 }
 
-/// Starts a daemon that is to fail, or whose keeper is.
+/// Starts a daemon with a fail point for itself or its keeper.
 fn armed(place: &Place, value: &str) -> Daemon {
     Daemon::start(place.command(&["--jobs", "jobs"]).env(VARIABLE, value))
 }
@@ -99,7 +100,7 @@ fn wait_until_over(place: &Place, number: u64) {
     });
 }
 
-/// Asserts that nothing runs of any run, and that nobody left a dead child.
+/// Asserts that no process of these runs is left, and that neither daemon nor keeper has a zombie child.
 fn assert_nothing_runs(place: &Place, runs: &Stored, daemon: &Daemon) {
     let marks: Vec<String> = runs.runs.iter().map(|run| format!("CRONHOLD_RUN_ID={}", run.id)).collect();
     let is_of_ours = |pid: &i32| {
@@ -118,7 +119,7 @@ fn assert_nothing_runs(place: &Place, runs: &Stored, daemon: &Daemon) {
     });
 }
 
-/// Asserts what holds for every run that began to start, whatever happened.
+/// Asserts what holds for every run that was starting, at any point.
 fn assert_run(point: &str, place: &Place, run: &Run, expected: Outcome) {
     let log = &run.log;
     let starts = fs::read_to_string(place.path("starts")).unwrap_or_default();
@@ -127,7 +128,7 @@ fn assert_run(point: &str, place: &Place, run: &Run, expected: Outcome) {
     let ends = log.iter().filter(|transition| transition.state.is_finished()).count();
     assert_eq!(ends, 1, "{point}: it ended once: {log:?}");
     let entered = log.iter().filter(|transition| transition.state == State::Starting).count();
-    assert_eq!(entered, 1, "{point}: it was decided on once: {log:?}");
+    assert_eq!(entered, 1, "{point}: it was claimed once: {log:?}");
     let reason = run.reason.as_ref().map(ToString::to_string);
     let is_error = |wanted: &str| run.state == State::Error && reason.as_deref() == Some(wanted);
     let is_success = run.state == State::Success && reason.is_none() && starts == 1;
@@ -144,28 +145,28 @@ fn assert_run(point: &str, place: &Place, run: &Run, expected: Outcome) {
     }
 }
 
-/// The first run has the outcome of the point; those of later lives, for which nobody fails, succeed.
+/// Asserts that the first run has the outcome of the point, and that the run of the next daemon succeeds.
 fn assert_all(point: &str, place: &Place, daemon: &Daemon, expected: Outcome) {
     wait_until_over(place, 1);
     if matches!(expected, Killed(_)) {
-        assert!(!place.path("go").exists(), "{point}: nobody let it go");
+        assert!(!place.path("go").exists(), "{point}: the program was not released");
         let stored = place.stored();
         let first = Stored { runs: vec![stored.run("job", 1).clone().into()], ..stored };
         assert_nothing_runs(place, &first, daemon);
     }
-    let_go(place);
+    release_program(place);
     wait_until_over(place, 2);
     let stored = place.stored();
-    assert_eq!(stored.runs.len(), 2, "{point}: one in each life");
+    assert_eq!(stored.runs.len(), 2, "{point}: one run per daemon");
     assert_run(point, place, stored.run("job", 1), expected);
     assert_run(point, place, stored.run("job", 2), Success);
     assert_nothing_runs(place, &stored, daemon);
     eventually("no output is kept twice", || place.kept_outputs() == 0);
 }
 
-/// The daemon goes on with a new keeper, without being told anything.
+/// The daemon detects the loss and starts a new keeper.
 #[test]
-fn the_keeper_fails() {
+fn keeper_killed_at_each_point_is_replaced() {
     for &(point, is_held, expected, _) in KEEPER_POINTS {
         let place = place(point, is_held);
         let died = place.path("died");
@@ -182,16 +183,16 @@ fn the_keeper_fails() {
     }
 }
 
-/// Every keeper fails at the same point until the daemon is lost too, and others begin in their place.
+/// Every keeper is killed at the same point until the daemon is killed too. A new daemon and a new keeper take over.
 #[test]
-fn the_keeper_fails_and_the_daemon_is_lost() {
+fn keeper_and_daemon_killed_at_each_point_recover() {
     for &(point, is_held, _, expected) in KEEPER_POINTS {
         let place = place(&format!("{point}-both"), is_held);
         let mut daemon = armed(&place, point);
-        // It says so when the line breaks, in one way or another.
+        // The daemon logs this when the connection closes.
         daemon.wait_for("keeper_unavailable");
         daemon.kill();
-        // One that the daemon has started meanwhile would fail as well.
+        // A keeper that the daemon has started in the meantime has the same fail point.
         eventually("no keeper is left", || {
             let keeper = place.keeper();
             keeper.map(|keeper| kill_process(keeper, Signal::KILL));
@@ -204,15 +205,15 @@ fn the_keeper_fails_and_the_daemon_is_lost() {
 }
 
 #[test]
-fn the_daemon_fails() {
+fn daemon_killed_at_each_point_recovers() {
     for &(point, is_held, expected) in DAEMON_POINTS {
         let place = place(point, is_held);
         let mut daemon = armed(&place, point);
         daemon.wait_for_death();
         let keeper = place.keeper();
-        // Nobody has waited for a keeper before the launch.
-        assert!(keeper.is_some() || point == "daemon-before-launch", "{point}: the keeper goes on");
-        let_go(&place);
+        // Before the launch, the daemon may not have started a keeper yet.
+        assert!(keeper.is_some() || point == "daemon-before-launch", "{point}: the keeper keeps running");
+        release_program(&place);
         let daemon = place.up();
         assert_all(point, &place, &daemon, expected);
         assert!(keeper.is_none() || place.keeper() == keeper, "{point}: it is the same one");
@@ -221,7 +222,7 @@ fn the_daemon_fails() {
 }
 
 #[test]
-fn the_second_stage_fails() {
+fn launch_stage_killed_at_each_point_ends_run_in_error() {
     for &point in STAGE_POINTS {
         let place = place(point, false);
         let mut daemon = armed(&place, &format!("{point}:{}", place.path("died").display()));

@@ -1,4 +1,4 @@
-//! Job files that change, break and vanish between two starts.
+//! Job files that are changed, broken or removed between two starts.
 
 use std::fs;
 
@@ -14,11 +14,11 @@ pub(crate) fn jobs(place: &Place) -> String {
 }
 
 #[test]
-fn stored_jobs_follow_the_files() {
+fn restart_applies_changed_job_files() {
     let place = Place::new("follow");
     place.put_job("a", TICK);
     place.put_job("b/c", TICK);
-    // What is logged: how many jobs are new or changed, removed, as they were, and kept although their file is bad.
+    // The counts in the log: new or changed jobs, removed jobs, unchanged jobs, and jobs whose file is invalid.
     let up = |[put, removed, unchanged, kept]: [&str; 4], stored: &str| {
         let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
         let counts = [("put", put), ("removed", removed), ("unchanged", unchanged), ("kept", kept)];
@@ -35,10 +35,10 @@ fn stored_jobs_follow_the_files() {
     up(["0", "1", "1", "0"], "a 2");
     place.put_job("b/c", TICK);
     up(["1", "0", "1", "0"], "a 2, b/c 1");
-    // A mistake takes nothing away.
+    // An invalid file does not remove its job.
     place.put_job("b/c", "progam: nothing\n");
     up(["0", "0", "1", "1"], "a 2, b/c 1");
-    // An empty directory is more likely one that was not mounted.
+    // An empty directory is more likely one that is not mounted.
     fs::remove_dir_all(place.path("jobs")).expect("there");
     fs::create_dir(place.path("jobs")).expect("gone");
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
@@ -48,9 +48,9 @@ fn stored_jobs_follow_the_files() {
     daemon.kill();
 }
 
-/// A bad file is told with its place, its last good form goes on, and the others do not notice.
+/// An invalid file is logged with line and column, its last valid version continues, and other jobs are not affected.
 #[test]
-fn one_bad_file_harms_no_other() {
+fn invalid_file_does_not_affect_other_jobs() {
     let place = Place::new("bad");
     place.put_job("good", TICK);
     place.put_job("turns-bad", TICK);
@@ -68,9 +68,9 @@ fn one_bad_file_harms_no_other() {
     daemon.kill();
 }
 
-/// Without --jobs the stored jobs are run.
+/// Without `--jobs`, the daemon runs the stored jobs.
 #[test]
-fn files_are_not_needed_again() {
+fn daemon_without_job_files_runs_stored_jobs() {
     let place = Place::new("stored");
     place.put_job("tick", TICK);
     place.up().kill();

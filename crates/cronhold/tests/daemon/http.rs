@@ -1,4 +1,4 @@
-//! As much of HTTP as tests of the daemon need: one request, its whole answer.
+//! A minimal HTTP client: one request per connection, and the whole response.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -15,7 +15,7 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    /// Found as the command line finds it: by the files in the data directory.
+    /// Reads the address and the token from the data directory, as the command line does.
     pub(crate) fn of(place: &Place) -> Self {
         let address = fs::read(place.path("home/address")).expect("it listens");
         let address: Value = serde_json::from_slice(&address).expect("JSON");
@@ -25,33 +25,33 @@ impl Api {
     }
 
     pub(crate) fn get(&self, path: &str) -> String {
-        self.ask("GET", path, "")
+        self.send("GET", path, "")
     }
 
     pub(crate) fn post(&self, path: &str, body: &str) -> String {
-        self.ask("POST", path, body)
+        self.send("POST", path, body)
     }
 
     pub(crate) fn put(&self, path: &str, body: &str) -> String {
-        self.ask("PUT", path, body)
+        self.send("PUT", path, body)
     }
 
     pub(crate) fn delete(&self, path: &str) -> String {
-        self.ask("DELETE", path, "")
+        self.send("DELETE", path, "")
     }
 
-    /// What is said to a request that is refused.
+    /// The body of the error response to a request that must be refused.
     pub(crate) fn refused(&self, method: &str, path: &str) -> String {
-        let (head, answer) = self.exchange(method, path, "");
-        assert!(head.starts_with("HTTP/1.1 4"), "{method} {path}: {head}\n{answer}");
-        answer
+        let (head, response) = self.exchange(method, path, "");
+        assert!(head.starts_with("HTTP/1.1 4"), "{method} {path}: {head}\n{response}");
+        response
     }
 
-    /// The body of a good answer.
-    fn ask(&self, method: &str, path: &str, body: &str) -> String {
-        let (head, answer) = self.exchange(method, path, body);
-        assert!(head.starts_with("HTTP/1.1 2"), "{method} {path}: {head}\n{answer}");
-        answer
+    /// The body of a response that must be successful.
+    fn send(&self, method: &str, path: &str, body: &str) -> String {
+        let (head, response) = self.exchange(method, path, body);
+        assert!(head.starts_with("HTTP/1.1 2"), "{method} {path}: {head}\n{response}");
+        response
     }
 
     fn exchange(&self, method: &str, path: &str, body: &str) -> (String, String) {
@@ -59,7 +59,7 @@ impl Api {
     }
 }
 
-/// Sends a request and reads the whole answer: its head, and its body.
+/// Sends a request, and returns the head and the body of the response.
 pub(crate) fn request(address: &str, headers: &str, method: &str, path: &str, body: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).expect("it listens");
     let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
@@ -69,8 +69,8 @@ pub(crate) fn request(address: &str, headers: &str, method: &str, path: &str, bo
          Connection: close\r\n\r\n{body}"
     );
     stream.write_all(text.as_bytes()).expect("sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer");
-    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    let mut response = String::new();
+    stream.read_to_string(&mut response).expect("a response");
+    let (head, body) = response.split_once("\r\n\r\n").expect("a head");
     (head.to_owned(), body.to_owned())
 }

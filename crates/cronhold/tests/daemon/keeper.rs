@@ -1,4 +1,4 @@
-//! Programs outlive the daemon, and nothing of theirs is lost; a keeper that is lost takes its programs along.
+//! Programs and their output survive the death of the daemon. If the keeper dies, its programs are killed.
 
 #[cfg(debug_assertions)]
 mod versions;
@@ -17,11 +17,12 @@ use super::log_lines::find_event;
 use super::processes::eventually;
 
 const PROGRAMS: usize = 60;
-/// Of these, so many end while no daemon is there.
+/// How many of the programs end while no daemon runs.
 const EARLY: usize = 30;
 const LINES: usize = 200;
 
-/// Writes lines before and after there is a file, then says that it is done, and ends with a code of its own.
+/// A program that writes lines, waits for a file, writes more lines, creates its `done` file, and exits with its own
+/// code.
 fn program(place: &Path, number: usize) -> String {
     let go = place.join(if number < EARLY { "go-early" } else { "go-late" });
     let (go, done) = (go.display(), place.join(format!("done-{number}")));
@@ -41,7 +42,7 @@ fn assert_keeper_lost(line: &Value) {
 }
 
 #[test]
-fn a_killed_daemon_finds_its_programs() {
+fn killed_daemon_adopts_its_programs() {
     let place = Place::new("take-up");
     let path = place.path("").canonicalize().expect("there");
     for number in 0..PROGRAMS {
@@ -58,7 +59,7 @@ fn a_killed_daemon_finds_its_programs() {
     let is_done = |number: usize| place.path(&format!("done-{number}")).exists();
     eventually("the early ones are done", || (0..EARLY).all(is_done));
     assert_eq!(place.keeper(), Some(keeper), "the keeper outlives the daemon");
-    // One more life that is cut short, and another.
+    // The next daemon is killed as well, and another one is started.
     let mut daemon = place.up();
     daemon.wait_until_run("many/0#1", "success");
     daemon.kill();
@@ -81,13 +82,13 @@ fn a_killed_daemon_finds_its_programs() {
         assert_eq!(String::from_utf8(place.output(run)).expect("text"), expected(number), "{number}");
     }
     assert_eq!(place.keeper(), Some(keeper), "it is the same one");
-    // What is stored need not be kept twice.
+    // The keeper deletes output that is stored.
     eventually("no output is left", || place.kept_outputs() == 0);
     assert_eq!(daemon.stop().0.code(), Some(0));
 }
 
 #[test]
-fn a_stopped_daemon_leaves_programs_running() {
+fn stopped_daemon_leaves_programs_running() {
     let place = Place::new("leave");
     let go = place.path("go");
     let yaml = format!("program: 'until [ -e {} ]; do sleep 0.02; done'\nschedule: '@reboot'\n", go.display());
@@ -106,7 +107,7 @@ fn a_stopped_daemon_leaves_programs_running() {
 }
 
 #[test]
-fn a_lost_keeper() {
+fn killed_keeper_ends_its_programs() {
     let place = Place::new("lost");
     let pid = place.path("pid");
     let escaped = place.path("escaped");
@@ -127,14 +128,14 @@ fn a_lost_keeper() {
     place.wait_for_death(&pid);
     place.wait_for_death(&escaped);
     assert_ne!(place.keeper(), Some(keeper));
-    // A new one works.
+    // The new keeper works.
     daemon.wait_for_event("run_state", &[("state", "success")]);
     assert_eq!(daemon.stop().0.code(), Some(0));
 }
 
-/// Both are killed: the next daemon starts the next keeper, which ends what is left.
+/// Daemon and keeper are killed. The next daemon starts a new keeper, which kills the remaining programs.
 #[test]
-fn both_lost() {
+fn next_keeper_ends_programs_after_daemon_and_keeper_die() {
     let place = Place::new("both");
     let pid = place.path("pid");
     let program = format!("echo $$ > {}; sleep 55", pid.display());
@@ -154,10 +155,10 @@ fn both_lost() {
     daemon.kill();
 }
 
-/// What a program writes while no daemon is there belongs to its run, also when the keeper is lost before the next
-/// daemon comes, and whichever of the two is lost first.
+/// Output that a program writes while no daemon runs is stored with its run, even if the keeper dies before the next
+/// daemon starts. It does not matter which of the two dies first.
 #[test]
-fn what_was_written_without_a_daemon_outlives_a_lost_keeper() {
+fn output_written_without_a_daemon_survives_a_killed_keeper() {
     for is_keeper_first in [false, true] {
         let place = Place::new(&format!("unseen-{is_keeper_first}"));
         let (go, done) = (place.path("go"), place.path("done"));
@@ -167,10 +168,10 @@ fn what_was_written_without_a_daemon_outlives_a_lost_keeper() {
         let mut daemon = place.up();
         daemon.wait_until_run("talk#1", "running");
         let run = place.stored().run("talk", 1).clone();
-        eventually("the beginning is there", || place.output(&run) == b"seen\n");
+        eventually("the first line is stored", || place.output(&run) == b"seen\n");
         let keeper = place.keeper().expect("a keeper");
         if is_keeper_first {
-            // A daemon that is stopped does not start another keeper.
+            // A suspended daemon does not start another keeper.
             daemon.send(Signal::STOP);
             kill_process(keeper, Signal::KILL).expect("it runs");
         }
@@ -191,10 +192,10 @@ fn what_was_written_without_a_daemon_outlives_a_lost_keeper() {
 const JOBS: usize = 20;
 const ROUNDS: usize = 12;
 
-/// The daemon is killed again and again while programs are being started and end. Each is started at most once, and what
-/// was started is known to the end.
+/// The daemon is killed repeatedly while programs start and end. Each program starts at most once, and the exit of each
+/// started program is recorded.
 #[test]
-fn killed_while_starting() {
+fn daemon_killed_during_launches_starts_each_program_once() {
     let place = Place::new("starting");
     let starts = place.path("starts");
     let program = format!("echo $CRONHOLD_RUN_ID >> {}; echo out $CRONHOLD_RUN_ID; exit 4", starts.display());
@@ -205,7 +206,7 @@ fn killed_while_starting() {
     }
     for round in 0..ROUNDS {
         let mut daemon = place.up();
-        // Not at the same point of each second, and not only between two of them.
+        // The kills hit different points of each second.
         daemon.wait_for_lines(1 + round * 17 % (2 * JOBS));
         daemon.kill();
     }
@@ -218,7 +219,7 @@ fn killed_while_starting() {
     let count = started.len();
     started.sort_unstable();
     started.dedup();
-    assert_eq!(started.len(), count, "something was started twice");
+    assert_eq!(started.len(), count, "a program was started twice");
     let over = stored.runs.iter().filter(|run| run.state.is_finished() && run.span.is_none());
     for run in over.filter(|run| run.state != State::Skipped) {
         let id = run.id.to_string();

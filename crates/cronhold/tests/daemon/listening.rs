@@ -1,15 +1,15 @@
-//! Where the daemon listens, what it leaves in its directory for others to find it, and what it prints.
+//! The address that the daemon listens on, the files by which commands find it, and the link that it logs.
 
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
-use super::daemon::{Daemon, Place, told};
+use super::daemon::{Daemon, Place, transcript};
 use super::http::{Api, request};
 use super::log_lines::find_event;
 
 #[test]
-fn leaves_word_where_it_listens() {
+fn address_file_and_link_are_written() {
     let place = Place::new("listens");
     let mut daemon = place.up();
     let link = daemon.wait_for("page_link")["link"].as_str().expect("a link").to_owned();
@@ -23,9 +23,9 @@ fn leaves_word_where_it_listens() {
     let (head, _) = request(address, "", "GET", &format!("/{path}"), "");
     assert!(head.starts_with("HTTP/1.1 303") && head.contains("cronhold_session="), "{head}");
     assert_eq!(daemon.stop().0.code(), Some(0));
-    assert!(!place.path("home/address").exists(), "nobody listens any more");
+    assert!(!place.path("home/address").exists(), "the address file is removed");
 
-    // Once is enough, unless it is asked for.
+    // Only the first start logs a link, unless `--link` is given.
     let mut daemon = place.up();
     let (_, log) = {
         daemon.wait_until_logged("ready", &[]);
@@ -38,20 +38,20 @@ fn leaves_word_where_it_listens() {
 }
 
 #[test]
-fn an_address_that_is_taken_or_cannot_be_used() {
+fn address_in_use_or_invalid_is_refused() {
     let place = Place::new("taken");
     let taken = TcpListener::bind("127.0.0.1:0").expect("a socket");
     let address = taken.local_addr().expect("an address").to_string();
-    let mut shown = told(place.bare_command(&["--listen", &address]).arg("--quiet")).replace(&address, "ADDRESS");
+    let mut shown = transcript(place.bare_command(&["--listen", &address]).arg("--quiet")).replace(&address, "ADDRESS");
     for listen in ["0.0.0.0:0", "nowhere"] {
-        shown += &told(&mut place.bare_command(&["--listen", listen]));
+        shown += &transcript(&mut place.bare_command(&["--listen", listen]));
     }
     insta::assert_snapshot!(shown);
     assert_eq!(place.keeper(), None, "nothing was started");
 }
 
 #[test]
-fn listens_nowhere() {
+fn no_listen_opens_no_port() {
     let place = Place::new("deaf");
     let mut daemon = Daemon::start(&mut place.bare_command(&["--no-listen"]));
     daemon.wait_for("ready");

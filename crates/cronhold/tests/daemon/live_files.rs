@@ -1,4 +1,4 @@
-//! Job files that change while the daemon runs. Every change is waited for by the line that tells of it.
+//! Job files that change while the daemon runs. Tests wait for the log event of each change.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -22,9 +22,9 @@ fn description(place: &Place, id: &str) -> String {
     job.job.description.clone()
 }
 
-/// Those who are used to it reload with a signal.
+/// Many daemons reload their configuration on SIGHUP.
 #[test]
-fn a_hangup_reads_the_files_again() {
+fn sighup_reloads_job_files() {
     let place = Place::new("hangup");
     place.put_job("a", &never("first"));
     let mut command = place.command(&["--jobs", "jobs"]);
@@ -39,7 +39,7 @@ fn a_hangup_reads_the_files_again() {
 }
 
 #[test]
-fn jobs_follow_their_files() {
+fn changed_files_are_applied() {
     let place = Place::new("live");
     place.put_job("a", &never("first"));
     let mut daemon = place.up();
@@ -47,13 +47,13 @@ fn jobs_follow_their_files() {
     daemon.wait_for_event("job_files_applied", &[("jobs_put", "a")]);
     assert_eq!(description(&place, "a"), "edited");
 
-    // Editors write beside a file and put the result in its place.
+    // Editors write a temporary file and rename it.
     fs::write(place.path("jobs/.a.yaml.swp"), never("replaced")).expect("written");
     fs::rename(place.path("jobs/.a.yaml.swp"), place.job_file("a")).expect("renamed");
     daemon.wait_for_event("job_files_applied", &[("jobs_put", "a")]);
     assert_eq!(description(&place, "a"), "replaced");
 
-    // Folders that are new are watched too.
+    // New folders are watched too.
     place.put_job("new/deep/b", &never("first"));
     daemon.wait_for_event("job_files_applied", &[("jobs_put", "new/deep/b")]);
     place.put_job("new/deep/b", &never("edited"));
@@ -71,9 +71,9 @@ fn jobs_follow_their_files() {
     assert_eq!(daemon.stop().0.code(), Some(0));
 }
 
-/// A mistake is told with its place and shown with the job, whose last good form goes on.
+/// The mistake is logged with line and column and shown with the job. The last valid version of the job continues.
 #[test]
-fn a_file_that_turns_bad_and_good_again() {
+fn invalid_file_keeps_last_valid_job_until_fixed() {
     let place = Place::new("live-bad");
     place.put_job("good", TICK);
     place.put_job("turns", TICK);
@@ -96,7 +96,7 @@ fn a_file_that_turns_bad_and_good_again() {
 
 /// A mounted configuration is a set of links into a folder that is replaced as a whole.
 #[test]
-fn folders_behind_links_are_swapped() {
+fn replaced_symlink_target_is_applied() {
     let place = Place::new("live-links");
     let version = |name: &str| {
         fs::create_dir_all(place.path(&format!("jobs/{name}"))).expect("a folder");
@@ -115,9 +115,9 @@ fn folders_behind_links_are_swapped() {
     daemon.kill();
 }
 
-/// The directory itself is a link, and vanishes, and comes back as another.
+/// The directory itself is a link. It is removed, and later points to another directory.
 #[test]
-fn the_directory_vanishes_and_returns() {
+fn missing_directory_keeps_jobs_until_it_returns() {
     let place = Place::new("live-root");
     place.put_job("a", &never("first"));
     fs::create_dir(place.path("next")).expect("a folder");
@@ -142,9 +142,9 @@ fn the_directory_vanishes_and_returns() {
     daemon.kill();
 }
 
-/// Jobs that name a calendar are due at other times when it is another; one that breaks stays as it was.
+/// When a calendar changes, the due times of its jobs change. An invalid calendar keeps its last valid content.
 #[test]
-fn calendars_change() {
+fn changed_calendar_moves_due_times() {
     let place = Place::new("live-calendar");
     let calendar = |text: &str| fs::write(place.path("jobs/open.cal"), text).expect("written");
     calendar("2090-01-02\n");
@@ -164,16 +164,16 @@ fn calendars_change() {
 }
 
 #[test]
-fn somebody_asks_for_it() {
+fn reload_request_applies_files() {
     let place = Place::new("live-reload");
     place.put_job("a", TICK);
     place.put_job("b", "progam: x\n");
     let daemon = place.up();
     let api = Api::of(&place);
     place.put_job("a", &TICK.replace("1s", "2s"));
-    let told = api.post("/api/v1/reload", "");
-    assert!(told.contains("\"mistakes\":2"), "{told}");
-    assert!(told.contains("jobs: 1 job"), "{told}");
+    let report = api.post("/api/v1/reload", "");
+    assert!(report.contains("\"mistakes\":2"), "{report}");
+    assert!(report.contains("jobs: 1 job"), "{report}");
     assert_eq!(jobs(&place), "a 2");
     assert!(api.get("/api/v1/jobs").contains("did you mean `program`?"));
     daemon.send(Signal::TERM);

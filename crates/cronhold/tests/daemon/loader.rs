@@ -1,4 +1,4 @@
-//! A directory is applied by the node that holds its lock. On a store of one node that is always the one.
+//! The node that holds the lock of a directory applies it. On a store with one node, that is always this node.
 
 use std::fs;
 
@@ -6,12 +6,12 @@ use super::daemon::{Daemon, Place};
 use super::files::{TICK, jobs};
 use super::log_lines::find_event;
 
-/// The lock of the directory without a prefix, and of one that has one.
+/// The locks of the directory without a prefix, and of the one with the prefix `ops`.
 const PLAIN: &str = "#cronhold/loader/";
 const OPS: &str = "#cronhold/loader/ops";
 
 #[test]
-fn a_daemon_holds_the_locks_of_its_directories_while_it_runs() {
+fn running_daemon_holds_its_loader_locks() {
     let place = Place::new("loader");
     place.put_job("a", TICK);
     fs::create_dir(place.path("ops")).expect("a folder");
@@ -23,9 +23,9 @@ fn a_daemon_holds_the_locks_of_its_directories_while_it_runs() {
     let (status, log) = daemon.stop();
     let has_changed = |line| find_event(line, "loader_elsewhere", &[]).is_some();
     assert!(status.success() && !log.lines().any(has_changed), "{log}");
-    assert_eq!((place.holder(PLAIN), place.holder(OPS)), (None, None), "whoever stops lets go");
+    assert_eq!((place.holder(PLAIN), place.holder(OPS)), (None, None), "a daemon that stops releases its locks");
 
-    // Who dies does not, and is the same in its next life.
+    // A killed daemon does not release its lock. The next one has the same identity and still holds it.
     place.up().kill();
     assert_eq!((place.holder(PLAIN), place.holder(OPS)), (first, None));
     let mut daemon = place.up();
@@ -35,9 +35,9 @@ fn a_daemon_holds_the_locks_of_its_directories_while_it_runs() {
     daemon.kill();
 }
 
-/// A store that was another node's, and whose lock nobody has let go.
+/// The store belonged to another node, which did not release its lock.
 #[test]
-fn a_daemon_with_another_identity_is_not_kept_out() {
+fn daemon_with_new_identity_takes_over_loader_lock() {
     let place = Place::new("loader-other");
     place.put_job("a", TICK);
     place.up().kill();

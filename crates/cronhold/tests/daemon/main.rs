@@ -1,5 +1,5 @@
-//! The real daemon on a real store: killed, stopped, started again, without room on its disk, with bad job files, with
-//! real programs and without its keeper.
+//! Tests of the real daemon on a real store: it is killed, stopped and restarted, its disk is full, its job files are
+//! invalid, it runs real programs, and its keeper dies.
 
 mod backup;
 mod crash;
@@ -7,6 +7,7 @@ mod daemon;
 #[cfg(debug_assertions)]
 mod fail_points;
 mod files;
+mod full_disk;
 mod http;
 mod keeper;
 mod listening;
@@ -19,4 +20,3 @@ mod processes;
 mod programs;
 mod sources;
 mod start_stop;
-mod trouble;

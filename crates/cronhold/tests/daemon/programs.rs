@@ -1,4 +1,4 @@
-//! Programs that are processes, from the job file to the output in the store.
+//! Programs that are processes, from the job file to the stored output.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use super::processes::eventually;
 
 const AT_START: &str = "schedule: '@reboot'\n";
 
-/// Jobs whose schedule is the start of a daemon that knows them.
+/// Starts a daemon with these jobs, which run at its start.
 fn started(place: &Place, jobs: &[(&str, &str)]) -> Daemon {
     for (id, yaml) in jobs {
         place.put_job(id, &format!("{yaml}\n{AT_START}"));
@@ -26,7 +26,7 @@ fn started(place: &Place, jobs: &[(&str, &str)]) -> Daemon {
 }
 
 #[test]
-fn shell_and_exec() {
+fn shell_and_exec_programs_report_output_and_exit_codes() {
     let place = Place::new("shell");
     let here = place.path("").canonicalize().expect("there");
     let environment = format!(
@@ -89,26 +89,26 @@ fn shell_and_exec() {
     assert_eq!(daemon.stop().0.code(), Some(0));
 }
 
-/// Whoever looks at a program that runs sees what it has written so far.
+/// The output of a running program is stored while the program writes it.
 #[test]
-fn output_while_it_runs() {
+fn output_is_readable_while_program_runs() {
     let place = Place::new("live");
     let go = place.path("go");
     let program = format!("echo begins; until [ -e {} ]; do sleep 0.02; done; printf end", go.display());
     let mut daemon = started(&place, &[("talk", &format!("program: '{program}'"))]);
     daemon.wait_until_run("talk#1", "running");
     let run = place.stored().run("talk", 1).clone();
-    eventually("the beginning is there", || place.output(&run) == b"begins\n");
+    eventually("the first line is stored", || place.output(&run) == b"begins\n");
     fs::write(go, "").expect("written");
     daemon.wait_until_run("talk#1", "success");
     assert_eq!(place.output(&run), b"begins\nend");
     daemon.kill();
 }
 
-/// `> /dev/stderr` opens the file of the output anew and empties it. What was stored stays, what comes is stored to the
-/// byte, and a line says what happened; also when a later daemon goes on with it.
+/// `> /dev/stderr` opens the output file again and truncates it. The stored output stays, later output is stored byte
+/// for byte, and a notice marks the truncation. The same holds after a restart of the daemon.
 #[test]
-fn a_program_that_empties_its_output() {
+fn truncated_output_file_loses_no_stored_output() {
     let place = Place::new("emptied");
     let step = |name: &str| format!("until [ -e {} ]; do sleep 0.02; done", place.path(name).display());
     let program = format!(
@@ -134,7 +134,7 @@ fn a_program_that_empties_its_output() {
     has("one\n|two\nthree\n");
     go("c");
     daemon.wait_until_run("empty#1", "failure");
-    // The file has both streams, and what does not append writes over what is there.
+    // Both streams share the file, and a write that does not append overwrites its content.
     has("one\n|two\nthree\n|four\nfive\n");
     let written = place.stored().run("empty", 1).written.clone().expect("it wrote something");
     assert_eq!(written.bytes, place.output(&run).len() as u64);
@@ -171,9 +171,9 @@ fn program_that_prints_the_truncation_notice_is_stored_once_after_a_restart() {
     daemon.kill();
 }
 
-/// More than is kept: the beginning, a mark, and the end.
+/// If the output is too long, the store keeps its beginning, a mark, and its end.
 #[test]
-fn too_much_output() {
+fn long_output_keeps_beginning_and_end() {
     let place = Place::new("much");
     let mut daemon = started(&place, &[("much", "program: 'seq 1 4000000'")]);
     daemon.wait_until_run("much#1", "success");
@@ -191,9 +191,9 @@ fn too_much_output() {
     daemon.kill();
 }
 
-/// A program that takes too long and does not want to end is ended, with all that it has started.
+/// A program that ignores SIGTERM after its timeout is killed, with all of its child processes.
 #[test]
-fn timeouts() {
+fn timeout_kills_program_and_its_children() {
     let place = Place::new("timeout");
     let (deaf, child) = (place.path("deaf"), place.path("child"));
     let program = format!(

@@ -1,8 +1,8 @@
-//! Several directories, and jobs that come from elsewhere.
+//! Several directories, and jobs that were added by the API.
 
 use std::fs;
 
-use super::daemon::{Daemon, Place, told};
+use super::daemon::{Daemon, Place, transcript};
 use super::files::TICK;
 use super::http::Api;
 
@@ -20,7 +20,7 @@ fn put(place: &Place, file: &str) {
 }
 
 #[test]
-fn each_directory_has_its_own_jobs() {
+fn each_directory_owns_its_jobs() {
     let place = Place::new("prefixes");
     put(&place, "jobs/a.yaml");
     put(&place, "team/x.yaml");
@@ -34,7 +34,8 @@ fn each_directory_has_its_own_jobs() {
     fs::remove_file(place.path("team/x.yaml")).expect("there");
     daemon.wait_for_event("job_files_applied", &[("jobs_removed", "team/x")]);
     daemon.kill();
-    // One that is not given any more keeps its jobs, until somebody removes them; a file speaks for its own.
+    // The jobs of a directory that is no longer given stay until a user removes them. A job with a file cannot be
+    // removed.
     let mut daemon = place.up();
     daemon.wait_until_logged("job_files_orphaned", &[]);
     daemon.wait_until_logged("ready", &[]);
@@ -47,9 +48,9 @@ fn each_directory_has_its_own_jobs() {
     daemon.kill();
 }
 
-/// The directory that is given first has a job that both have, for as long as it has it.
+/// If two directories define a job, the one that is given first wins until it removes the job.
 #[test]
-fn two_directories_have_the_same_job() {
+fn first_directory_wins_a_duplicate_job() {
     let place = Place::new("clash");
     put(&place, "jobs/stays.yaml");
     put(&place, "jobs/team/x.yaml");
@@ -65,15 +66,15 @@ fn two_directories_have_the_same_job() {
     daemon.kill();
 }
 
-/// A job that somebody has made by hand is theirs until they remove it.
+/// A file does not replace a job that was added by the API. It takes effect when the job is removed.
 #[test]
-fn a_job_of_somebody_else_is_left_alone() {
+fn file_does_not_replace_job_added_by_api() {
     let place = Place::new("clash-api");
     put(&place, "jobs/stays.yaml");
     let mut daemon = place.up();
     let api = Api::of(&place);
     api.put("/api/v1/jobs/x", "{\"program\": {\"noop\": true}}");
-    // Files may name it as they name each other.
+    // Files may refer to the job, as they may refer to each other.
     fs::write(place.path("jobs/after.yaml"), "program: {noop: true}\nconditions: [{after: x}]\n").expect("written");
     daemon.wait_for_event("job_files_applied", &[("jobs_put", "after")]);
     put(&place, "jobs/x.yaml");
@@ -87,13 +88,13 @@ fn a_job_of_somebody_else_is_left_alone() {
 }
 
 #[test]
-fn directories_that_cannot_be_told_apart() {
+fn overlapping_directories_are_refused() {
     let place = Place::new("usage");
     fs::create_dir_all(place.path("jobs/inner")).expect("a folder");
     fs::create_dir_all(place.path("other")).expect("a folder");
     let shown: String = [["jobs", "other"], ["a=jobs", "a=other"], ["jobs", "a=jobs/inner"], ["jobs", "a=none"]]
         .iter()
-        .map(|[one, two]| told(&mut place.command(&["--jobs", one, "--jobs", two])))
+        .map(|[one, two]| transcript(&mut place.command(&["--jobs", one, "--jobs", two])))
         .collect();
     insta::assert_snapshot!(shown);
 }

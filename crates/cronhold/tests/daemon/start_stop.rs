@@ -1,15 +1,15 @@
-//! Starting and stopping.
+//! Starting and stopping the daemon.
 
 use std::process::Stdio;
 
 use cronhold_core::{RunNumber, State};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::daemon::{Daemon, Place, Stored, told};
+use super::daemon::{Daemon, Place, Stored, transcript};
 use super::log_lines::find_event;
 
 #[test]
-fn stops_when_it_is_asked() {
+fn signal_stops_daemon_with_exit_code_0() {
     for signal in [Signal::TERM, Signal::INT] {
         let place = Place::new("stop");
         place.put_job("tick", "program: {noop: true}\nschedule: {every: 1s}\n");
@@ -23,12 +23,12 @@ fn stops_when_it_is_asked() {
     }
 }
 
-/// What runs when the daemon stops goes on with its next life.
+/// A run that is running when the daemon stops continues after the next start.
 #[test]
-fn programs_outlive_it() {
+fn running_noop_continues_after_restart() {
     let place = Place::new("outlive");
     place.put_job("nap", "program: {noop: 2s}\nschedule: '@reboot'\n");
-    // A job that is new when the daemon has started runs at its next start.
+    // `@reboot` runs a job at the next start after it was added.
     place.up().kill();
     let mut daemon = place.up();
     daemon.wait_for_run("nap#1", "running");
@@ -39,7 +39,7 @@ fn programs_outlive_it() {
     assert!(ended["took_ms"].as_u64().is_some_and(|took| took >= 2_000), "{ended}");
     daemon.kill();
     let stored = place.stored();
-    let first = stored.runs.iter().find(|run| run.number == RunNumber(1)).expect("it was there");
+    let first = stored.runs.iter().find(|run| run.number == RunNumber(1)).expect("the run is stored");
     let launches = first.log.iter().filter(|transition| transition.state == State::Running).count();
     assert_eq!(launches, 1, "it was not started again: {:?}", first.log);
 }
@@ -50,15 +50,15 @@ fn two_daemons_cannot_share_a_directory() {
     place.put_job("tick", "program: {noop: true}\nschedule: triggered\n");
     let daemon = place.up();
     let pid = format!("pid {}", daemon.pid());
-    let shown = told(&mut place.command(&[]));
+    let shown = transcript(&mut place.command(&[]));
     let here = format!("{}/", place.path("").canonicalize().expect("there").display());
     insta::assert_snapshot!(shown.replace(&pid, "pid PID").replace(&here, ""));
     assert_eq!(daemon.stop().0.code(), Some(0));
 }
 
-/// Whoever reads the log may leave.
+/// The reader of the log may close the pipe.
 #[test]
-fn nobody_reads_the_log() {
+fn closed_log_pipe_does_not_stop_daemon() {
     let place = Place::new("unread");
     place.put_job("tick", "program: {noop: true}\nschedule: {every: 1s}\n");
     let mut command = place.command(&["--jobs", "jobs", "--verbose"]);
@@ -72,9 +72,9 @@ fn nobody_reads_the_log() {
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
 }
 
-/// A quiet daemon says what is wrong and nothing else; a talkative one tells of each state.
+/// With `--quiet`, the daemon logs only warnings and errors. With `--verbose`, it logs each state.
 #[test]
-fn says_as_much_as_is_wanted() {
+fn quiet_and_verbose_choose_the_log_level() {
     let place = Place::new("words");
     place.put_job("tick", "program: {noop: true}\nschedule: '@reboot'\n");
     place.put_job("fetch", "program: [/does/not/exist]\nschedule: '@reboot'\n");

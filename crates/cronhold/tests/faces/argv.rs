@@ -1,12 +1,13 @@
-//! The command of `add` is an argv: word by word what was typed, with or without `--`, and no shell reads it.
+//! The command of `add` is an argument list: `add` passes each argument unchanged, with or without `--`, and without a
+//! shell.
 
 use super::place::Place;
 
-/// A program that writes each of its arguments on a line of its own, between signs that show where it begins and ends.
+/// A program that writes each of its arguments on its own line, in angle brackets.
 const EACH: &str = "for word in \"$@\"; do printf '<%s>\\n' \"$word\"; done";
 
 #[test]
-fn every_word_arrives_as_it_was_typed() {
+fn add_passes_each_argument_unchanged() {
     let place = Place::up("argv", &[]);
     let words = [
         "two words",
@@ -49,9 +50,9 @@ fn every_word_arrives_as_it_was_typed() {
     }
 }
 
-/// A program whose name looks like a flag, and one that is given through `upd`.
+/// A program whose name looks like a flag, set with `add` and with `upd`.
 #[test]
-fn programs_with_odd_names() {
+fn program_named_like_a_flag_is_accepted() {
     let place = Place::up("odd", &[]);
     for line in
         [["add", "odd", "triggered", "--", "--odd", "-f"].as_slice(), &["upd", "odd", "--", "-f", "--", "--odd"]]
@@ -59,8 +60,8 @@ fn programs_with_odd_names() {
         place.done(line);
     }
     assert_eq!(place.json(&["show", "odd"])["definition"]["program"], serde_json::json!(["-f", "--", "--odd"]));
-    let output = place.give(&["run", "odd", "--wait"]);
+    let output = place.run_command(&["run", "odd", "--wait"]);
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).expect("UTF-8");
-    assert!(said.starts_with("odd#1 error: "), "{said}");
+    let error = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(error.starts_with("odd#1 error: "), "{error}");
 }

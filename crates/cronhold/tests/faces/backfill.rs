@@ -1,4 +1,4 @@
-//! `backfill`: what has no outcome is run, once.
+//! `backfill`: runs occurrences without an outcome, once each.
 
 use super::place::Place;
 
@@ -33,13 +33,13 @@ fn backfill() {
     insta::assert_snapshot!(place.transcript(&commands));
 }
 
-/// Each occurrence runs for its own time and once, however often it is asked for.
+/// Each occurrence runs once with its own nominal time, however often `backfill` is called.
 #[test]
-fn twice_is_once() {
+fn repeated_backfill_creates_each_run_once() {
     let place = Place::up("once", JOBS);
-    let ask = ["backfill", "yearly", "--from", "2020-01-01", "--to", "2024-06-01", "-o", "json"];
+    let command = ["backfill", "yearly", "--from", "2020-01-01", "--to", "2024-06-01", "-o", "json"];
     for expected in [5, 0, 0] {
-        let outcomes = place.done(&ask);
+        let outcomes = place.done(&command);
         let outcomes: serde_json::Value = serde_json::from_str(&outcomes).expect("JSON");
         assert_eq!(outcomes.as_array().map(Vec::len), Some(expected), "{outcomes}");
     }
@@ -52,6 +52,6 @@ fn twice_is_once() {
     for run in runs.as_array().expect("an array") {
         assert_eq!(run["tail"][0], run["nominal_time"], "{run}");
     }
-    place.done(&[&ask[..], &["--all"]].concat());
+    place.done(&[&command[..], &["--all"]].concat());
     assert_eq!(place.json(&["runs", "yearly"]).as_array().map(Vec::len), Some(10));
 }

@@ -1,4 +1,4 @@
-//! The daemon itself: `reload`, `nodes`, `drain`, `token`.
+//! Verbs about the daemon itself: `reload`, `nodes`, `drain`, `token`.
 
 use rustix::process::Signal;
 
@@ -45,7 +45,7 @@ fn drain() {
     insta::assert_snapshot!(format!("{on}\n{off}"));
 }
 
-/// A job that asks for labels runs where they are, and `why` says so where they are not.
+/// A job that requires labels runs on a node that has them. `why` reports missing labels.
 #[test]
 fn labels() {
     let place = Place::empty("labels");
@@ -76,7 +76,7 @@ fn token() {
     assert_ne!(place.done(&["token", "show"]), shown, "it was renewed");
     place.done(&["nodes"]);
     place.end(Signal::TERM);
-    // It is in a file, for which no daemon is needed.
+    // `token show` reads a file and needs no daemon.
     let ended = place.transcript(&[&["token", "show"], &["token", "--data", "none", "show"], &["token", "renew"]]);
     insta::assert_snapshot!(format!("{running}\n{ended}"));
 }

@@ -1,9 +1,8 @@
-//! What holds for every verb alike: its exit codes when nobody answers, when what it asks about is not there, and when the
-//! command line is wrong.
+//! What holds for every verb: the exit codes without a daemon, for an unknown job, and for an invalid command line.
 
-use super::place::{Place, told};
+use super::place::{Place, transcript_of};
 
-/// Every verb that asks a daemon, with something that is not there where it asks about something.
+/// Every verb that uses a daemon. Those that take a job or a run get an unknown one.
 const VERBS: &[&[&str]] = &[
     &["add", "helo", "triggered", "true"],
     &["upd", "helo", "--timeout", "1h"],
@@ -33,47 +32,47 @@ const VERBS: &[&[&str]] = &[
     &["token", "link"],
 ];
 
-/// Those that ask about nothing in particular.
+/// Verbs that do not refer to an existing job or run.
 const GENERAL: [&str; 6] = ["add", "list", "reload", "nodes", "drain", "token"];
 
 #[test]
-fn nobody_answers() {
+fn every_verb_exits_3_without_a_daemon() {
     let place = Place::empty("nobody");
     for verb in VERBS {
-        let output = place.give(verb);
-        let told = told(verb, &output);
-        assert!(told.ends_with("exit 3\n"), "{told}");
-        assert!(told.contains("no daemon is running in home"), "{told}");
-        assert!(output.stdout.is_empty(), "{told}");
+        let output = place.run_command(verb);
+        let text = transcript_of(verb, &output);
+        assert!(text.ends_with("exit 3\n"), "{text}");
+        assert!(text.contains("no daemon is running in home"), "{text}");
+        assert!(output.stdout.is_empty(), "{text}");
     }
 }
 
 #[test]
-fn what_is_asked_about_is_not_there() {
+fn unknown_job_exits_1_with_a_suggestion() {
     let place = Place::up("not-there", &[("hello", "program: ['true']\n")]);
     for verb in VERBS.iter().filter(|verb| !GENERAL.contains(&verb[0])) {
-        let output = place.give(verb);
-        let told = told(verb, &output);
-        assert!(told.ends_with("exit 1\n"), "{told}");
-        assert!(told.contains("did you mean `hello`?"), "{told}");
-        assert!(output.stdout.is_empty(), "{told}");
+        let output = place.run_command(verb);
+        let text = transcript_of(verb, &output);
+        assert!(text.ends_with("exit 1\n"), "{text}");
+        assert!(text.contains("did you mean `hello`?"), "{text}");
+        assert!(output.stdout.is_empty(), "{text}");
     }
 }
 
 #[test]
-fn flags_that_are_not_there() {
+fn unknown_flag_exits_2() {
     let place = Place::empty("flags");
     let others: [&[&str]; 3] = [&["lint", "@daily"], &["explain", "@daily"], &["check", "jobs"]];
     for verb in VERBS.iter().chain(&others) {
-        // What stands behind the schedule of `add` is its command.
+        // Arguments after the schedule of `add` belong to the program, so the flag goes first.
         let line = [&verb[..1], &["--nonsense"], &verb[1..]].concat();
-        let told = told(&line, &place.give(&line));
-        assert!(told.contains("--nonsense") && told.ends_with("exit 2\n"), "{told}");
+        let text = transcript_of(&line, &place.run_command(&line));
+        assert!(text.contains("--nonsense") && text.ends_with("exit 2\n"), "{text}");
     }
 }
 
 #[test]
-fn every_verb_has_help_with_an_example_or_a_word_about_itself() {
+fn every_verb_has_help() {
     let place = Place::empty("help");
     for verb in VERBS {
         let help = place.done(&[verb[0], "--help"]);

@@ -85,7 +85,7 @@ fn list() {
     let before = place.shown(&["list"]);
     place.put("jobs/backup/nightly.yaml", NIGHTLY);
     place.put("jobs/wrong.yaml", "program: ['true']\nprogam: x\n");
-    place.give(&["reload"]);
+    place.run_command(&["reload"]);
     place.done(&["add", "hello", "0 3 1 1 *", "true"]);
     place.done(&["add", "fails", "triggered", "false"]);
     place.run("fails");

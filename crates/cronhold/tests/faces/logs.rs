@@ -1,6 +1,6 @@
-//! `logs`: every byte as it was written, and nothing else.
+//! `logs`: prints the output byte for byte, and nothing else.
 
-use super::place::{Going, Place, told};
+use super::place::{Place, RunningCommand, transcript_of};
 
 #[test]
 fn logs() {
@@ -32,9 +32,9 @@ fn logs() {
     insta::assert_snapshot!(text);
 }
 
-/// Bytes that are no text, in both streams, and more of them than fit into one piece.
+/// Bytes that are not text, in both streams, and more of them than fit into one chunk.
 #[test]
-fn every_byte_arrives() {
+fn logs_print_output_byte_for_byte() {
     let place = Place::up("bytes", &[]);
     let mut expected: Vec<u8> = (0..=255).collect();
     expected.extend_from_slice(b"err\x00\xff\r\n");
@@ -43,10 +43,10 @@ fn every_byte_arrives() {
     let all = place.path("all").canonicalize().expect("there");
     let script = format!("cat '{}'; printf 'err\\000\\377\\r\\n' >&2; seq 0 99999", all.display());
     place.done(&["add", "--shell", "binary", "triggered", &script]);
-    let waited = place.give(&["run", "binary", "--wait"]);
+    let waited = place.run_command(&["run", "binary", "--wait"]);
     assert_eq!(waited.status.code(), Some(0), "{}", String::from_utf8_lossy(&waited.stderr));
     for args in [["logs", "binary"].as_slice(), &["logs", "-f", "binary"], &["logs", "binary#1", "--tail", "1000000"]] {
-        let output = place.give(args);
+        let output = place.run_command(args);
         assert!(output.stdout == expected, "{args:?}: {} bytes, not {}", output.stdout.len(), expected.len());
         assert!(output.stderr.is_empty() && output.status.success(), "{args:?}");
     }
@@ -55,21 +55,21 @@ fn every_byte_arrives() {
 }
 
 #[test]
-fn follows_to_the_end() {
+fn follow_prints_output_until_the_run_ends() {
     let place = Place::up("follow", &[]);
     let go = place.path("go").display().to_string();
     let script = format!("echo one; until [ -e '{go}' ]; do sleep 0.02; done; echo two; exit 3");
     place.done(&["add", "--shell", "slow", "triggered", &script]);
-    // Nothing has run yet: the first run is waited for.
-    let mut first = Going::start(place.command(&["logs", "-f", "slow"]));
+    // Nothing has run yet, so `logs -f` waits for the first run.
+    let mut first = RunningCommand::start(place.command(&["logs", "-f", "slow"]));
     place.done(&["run", "slow"]);
     assert_eq!(first.line(), "one\n");
-    let mut second = Going::start(place.command(&["logs", "-f", "slow#1"]));
+    let mut second = RunningCommand::start(place.command(&["logs", "-f", "slow#1"]));
     assert_eq!(second.line(), "one\n");
-    let mut left = Going::start(place.command(&["logs", "-f", "slow#1"]));
+    let mut left = RunningCommand::start(place.command(&["logs", "-f", "slow#1"]));
     assert_eq!(left.line(), "one\n");
-    left.leave();
-    assert_eq!(left.end().status.code(), Some(0), "a reader who has enough ends it");
+    left.close_pipe();
+    assert_eq!(left.end().status.code(), Some(0), "it exits when its reader closes the pipe");
     std::fs::write(place.path("go"), "").expect("written");
     for going in [first, second] {
         let output = going.end();
@@ -78,7 +78,7 @@ fn follows_to_the_end() {
     }
     let wait = ["run", "slow", "--wait"];
     assert_eq!(
-        told(&wait, &place.give(&wait)),
+        transcript_of(&wait, &place.run_command(&wait)),
         "$ cronhold run slow --wait\none\ntwo\nerr| slow#2 failure: exit code 3, took SPAN\nexit 1\n"
     );
 }

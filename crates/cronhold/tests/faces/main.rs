@@ -1,5 +1,5 @@
-//! The command line and a daemon together, as people use them: every verb that asks a daemon, given to the real binary,
-//! with what it says when all is well and when it is not. One snapshot per verb.
+//! Tests of the command line together with a daemon: every verb that uses a daemon, run by the real binary, with its
+//! output on success and on failure. There is one snapshot per verb.
 
 mod argv;
 mod backfill;

@@ -1,9 +1,9 @@
-//! What can be done with a run: `start`, `skip`, `stop`, `kill`, `signal`, `mark`, `rerun`.
+//! Operations on a run: `start`, `skip`, `stop`, `kill`, `signal`, `mark`, `rerun`.
 
 use super::place::Place;
 use super::processes::eventually;
 
-/// A program that goes on, whatever it is asked; and says what it was asked.
+/// A program that ignores signals, and prints the ones that it receives.
 const STUBBORN: &str = "program: |\n  trap 'echo term' TERM\n  trap 'echo usr1' USR1\n  echo up\n  \
                         while :; do sleep 0.02; done\nstop: {grace: 1h}\n";
 const JOBS: &[(&str, &str)] = &[
@@ -13,12 +13,12 @@ const JOBS: &[(&str, &str)] = &[
     ("waits", "program: [echo, at last]\nconditions: [{after: {job: good}}]\n"),
 ];
 
-/// Starts a run of the stubborn job, and waits until it can be asked for something.
+/// Starts a run of the stubborn job, and waits until its signal handlers are installed.
 fn stubborn(place: &Place, number: u32) {
     place.done(&["run", "stubborn"]);
     let run = format!("stubborn#{number}");
     place.wait_for(&run, "running");
-    eventually("it listens", || place.give(&["logs", &run]).stdout == b"up\n");
+    eventually("its handlers are installed", || place.run_command(&["logs", &run]).stdout == b"up\n");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn stop() {
         &["kill", "stubborn", "--wait"],
         &["stop", "stubborn#1", "-o", "json"],
     ]);
-    eventually("it was asked", || place.done(&["logs", "stubborn"]).contains("term"));
+    eventually("it received the signal", || place.done(&["logs", "stubborn"]).contains("term"));
     insta::assert_snapshot!(text);
     place.done(&["add", "meek", "triggered", "sleep", "600"]);
     place.done(&["run", "meek"]);
@@ -104,9 +104,9 @@ fn kill() {
     insta::assert_snapshot!(text);
 }
 
-/// A second run, which is skipped because the first one goes on.
+/// A second run, which is skipped because the first one is still running.
 fn stubborn_again(place: &Place) {
-    assert_eq!(place.give(&["run", "stubborn"]).status.code(), Some(1), "what is skipped is not done");
+    assert_eq!(place.run_command(&["run", "stubborn"]).status.code(), Some(1), "a skipped run is a failure");
     place.wait_for("stubborn#2", "skipped");
 }
 
@@ -124,7 +124,7 @@ fn signal() {
         &["signal", "stuborn", "USR1"],
         &["signal", "stubborn#1"],
     ]);
-    eventually("it got one", || place.done(&["logs", "stubborn#1"]).contains("usr1"));
+    eventually("it received a signal", || place.done(&["logs", "stubborn#1"]).contains("usr1"));
     insta::assert_snapshot!(text);
 }
 
@@ -169,9 +169,9 @@ fn rerun() {
     assert_eq!(place.json(&["runs", "good"])[0]["rerun_of"], first);
 }
 
-/// A rerun does what the run did; anew, it does what the job says now.
+/// A rerun uses the definition of the original run. With `--anew`, it uses the current definition of the job.
 #[test]
-fn reruns_as_it_was_or_anew() {
+fn rerun_uses_the_old_or_the_current_definition() {
     let place = Place::up("anew", &[]);
     place.done(&["add", "word", "triggered", "echo", "then"]);
     place.run("word");

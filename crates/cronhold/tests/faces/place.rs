@@ -1,4 +1,4 @@
-//! A directory with a daemon in it, and whoever gives commands there.
+//! A directory with a daemon, and the commands that are run there.
 
 use std::cell::RefCell;
 use std::fs;
@@ -13,7 +13,7 @@ use super::log_lines::find_event;
 use super::processes::{end_keeper_of, eventually};
 use super::redact::redacted;
 
-/// The directory. What runs in it is ended with it.
+/// A temporary directory for a daemon. Daemon, keeper and programs are killed on drop.
 pub(crate) struct Place {
     dir: PathBuf,
     daemon: RefCell<Option<Child>>,
@@ -28,7 +28,7 @@ impl Place {
         Self { dir, daemon: RefCell::new(None) }
     }
 
-    /// One with a daemon that has these job files and is ready.
+    /// A directory with these job files and a daemon that is ready.
     pub(crate) fn up(name: &str, jobs: &[(&str, &str)]) -> Self {
         let place = Self::empty(name);
         jobs.iter().for_each(|(id, yaml)| place.put(&format!("jobs/{id}.yaml"), yaml));
@@ -41,7 +41,7 @@ impl Place {
         self.start_with(&[]);
     }
 
-    /// The same with more options.
+    /// Starts a daemon with more options, and waits until it is ready.
     pub(crate) fn start_with(&self, options: &[&str]) {
         let mut command = self.command(&["up", "--name", "test", "--jobs", "jobs", "--listen", "127.0.0.1:0"]);
         command.args(["--log-format", "json"]).args(options);
@@ -50,14 +50,14 @@ impl Place {
         let mut seen = Vec::new();
         while !seen.last().is_some_and(|line: &String| find_event(line, "ready", &[]).is_some()) {
             let line = log.next();
-            seen.push(line.unwrap_or_else(|| panic!("it has ended: {}", seen.join("\n"))));
+            seen.push(line.unwrap_or_else(|| panic!("the daemon has exited: {}", seen.join("\n"))));
         }
-        // A daemon whose log is not read would wait for that.
+        // The pipe is read until its end, so that it never fills up.
         std::thread::spawn(move || log.for_each(drop));
         self.daemon.replace(Some(child));
     }
 
-    /// Ends the daemon with a signal, and waits until it is gone.
+    /// Ends the daemon with a signal, and waits until it has exited.
     pub(crate) fn end(&self, signal: Signal) {
         let mut child = self.daemon.take().expect("a daemon");
         kill_process(Pid::from_child(&child), signal).expect("it runs");
@@ -72,13 +72,13 @@ impl Place {
     pub(crate) fn put(&self, path: &str, text: &str) {
         let file = self.path(path);
         fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
-        // Renamed into its place, so that nobody reads half of it.
+        // The file is renamed into place, so that the daemon never reads an incomplete one.
         let draft = self.path("draft");
         fs::write(&draft, text).expect("written");
         fs::rename(draft, file).expect("renamed");
     }
 
-    /// The binary with arguments. What somebody's shell sets must not matter.
+    /// The binary with arguments. It does not inherit the environment of the test.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cronhold"));
         command.env_clear().env("PATH", "/usr/bin:/bin").env("USER", "ada").env("CRONHOLD_DATA", "home");
@@ -86,36 +86,36 @@ impl Place {
         command
     }
 
-    /// Gives a command, and waits for its end.
-    pub(crate) fn give(&self, args: &[&str]) -> Output {
+    /// Runs a command, and waits until it exits.
+    pub(crate) fn run_command(&self, args: &[&str]) -> Output {
         self.command(args).output().expect("the binary starts")
     }
 
-    /// Gives a command that must succeed.
+    /// Runs a command that must succeed, and returns its standard output.
     pub(crate) fn done(&self, args: &[&str]) -> String {
-        let output = self.give(args);
+        let output = self.run_command(args);
         assert_eq!(output.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("UTF-8")
     }
 
-    /// What a command answers to programs.
+    /// Runs a command with `-o json`, and returns the parsed output.
     pub(crate) fn json(&self, args: &[&str]) -> Value {
-        serde_json::from_slice(&self.give(&[args, &["-o", "json"]].concat()).stdout).expect("JSON")
+        serde_json::from_slice(&self.run_command(&[args, &["-o", "json"]].concat()).stdout).expect("JSON")
     }
 
-    /// What a shell would show for some commands, without what differs from time to time.
+    /// The transcript of several commands, without values that vary between test runs.
     pub(crate) fn transcript(&self, commands: &[&[&str]]) -> String {
         commands.iter().map(|args| self.shown(args)).collect::<Vec<_>>().join("\n")
     }
 
-    /// The same for one command.
+    /// The transcript of one command.
     pub(crate) fn shown(&self, args: &[&str]) -> String {
-        told(args, &self.give(args))
+        transcript_of(args, &self.run_command(args))
     }
 
-    /// Runs a job to its end, whatever that is.
+    /// Runs a job, and waits until the run is finished. Ignores its outcome.
     pub(crate) fn run(&self, job: &str) {
-        self.give(&["run", job, "--wait"]);
+        self.run_command(&["run", job, "--wait"]);
     }
 
     /// Waits until a run is in a state.
@@ -125,7 +125,7 @@ impl Place {
 }
 
 impl Drop for Place {
-    /// Ends the daemon, and what a keeper would keep.
+    /// Kills the daemon, the keeper and its programs, and removes the directory.
     fn drop(&mut self) {
         if let Some(mut daemon) = self.daemon.take() {
             let _ = daemon.kill();
@@ -136,8 +136,8 @@ impl Drop for Place {
     }
 }
 
-/// What a shell would show for a command that has ended.
-pub(crate) fn told(args: &[&str], output: &Output) -> String {
+/// The transcript of a command that has exited: the command line, both outputs and the exit code.
+pub(crate) fn transcript_of(args: &[&str], output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
     let words: Vec<String> = args.iter().map(|arg| quoted(arg)).collect();
     let mut shown = format!("$ cronhold {}\n{}", words.join(" "), text(&output.stdout));
@@ -151,33 +151,33 @@ fn quoted(arg: &str) -> String {
     if plain { arg.to_owned() } else { format!("'{arg}'") }
 }
 
-/// A command that goes on, and the lines that it has said.
-pub(crate) struct Going {
+/// A running command, and its standard output.
+pub(crate) struct RunningCommand {
     child: Option<Child>,
     stdout: Option<BufReader<ChildStdout>>,
 }
 
-impl Going {
+impl RunningCommand {
     pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
         let stdout = child.stdout.take().map(BufReader::new);
         Self { child: Some(child), stdout }
     }
 
-    /// Waits for a line, which must come.
+    /// Waits for a line. Panics if the command exits instead.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.stdout.as_mut().expect("still read").read_line(&mut line).expect("UTF-8");
-        assert!(!line.is_empty(), "it has ended");
+        assert!(!line.is_empty(), "the command has exited");
         line
     }
 
-    /// Reads no more of what it says, as `head` does when it has enough.
-    pub(crate) fn leave(&mut self) {
+    /// Closes the pipe, as `head` does.
+    pub(crate) fn close_pipe(&mut self) {
         self.stdout = None;
     }
 
-    /// Waits for its end, and tells what else it said.
+    /// Waits until the command exits, and returns the rest of its output.
     pub(crate) fn end(mut self) -> Output {
         let mut rest = Vec::new();
         if let Some(mut stdout) = self.stdout.take() {
@@ -189,7 +189,7 @@ impl Going {
     }
 }
 
-impl Drop for Going {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();

@@ -1,6 +1,6 @@
-//! Questions: `next` of a job, `explain`, `lint`, `check`, `why`, `holes`.
+//! Verbs that change nothing: `next` of a job, `explain`, `lint`, `check`, `why`, `holes`.
 
-use super::place::{Place, told};
+use super::place::{Place, transcript_of};
 use super::processes::eventually;
 use super::unreachable::always;
 
@@ -27,9 +27,9 @@ fn next() {
     insta::assert_snapshot!(text);
 }
 
-/// What needs no daemon, for programs. What people see is told with the other verbs.
+/// The JSON and YAML output of verbs that need no daemon. The tests in `verbs` cover their text output.
 #[test]
-fn explain_lint_and_check_for_programs() {
+fn explain_lint_and_check_as_json_and_yaml() {
     let place = Place::empty("programs");
     place.put("jobs/wrong.yaml", "program: ['true']\nprogam: x\n");
     place.put("good/hello.yaml", "program: ['true']\nschedule: 0 0 31 * *\n");
@@ -70,7 +70,7 @@ fn holes() {
     let place = Place::up("holes", JOBS);
     place.done(&["add", "tick", "* * * * * * *", "true"]);
     eventually("it has run", || !place.json(&["runs", "tick"]).as_array().expect("an array").is_empty());
-    // From here on nothing new becomes due, so that nothing is under way.
+    // From here on no occurrence is due, so that no run is in progress.
     place.done(&["pause", "tick"]);
     let text = place.transcript(&[
         &["holes"],
@@ -84,9 +84,9 @@ fn holes() {
     insta::assert_snapshot!(text);
 }
 
-/// There must never be one, so that only somebody else can tell of one.
+/// A daemon never has a hole, so a fake server reports one.
 #[test]
-fn a_hole_is_a_failure() {
+fn found_hole_is_a_failure() {
     let body = r#"{"from":"2020-01-01T00:00:00Z","to":"2020-02-01T00:00:00Z","jobs":1,"found":1,
         "lines":[{"tone":"answer","text":"`hello` has no record of 2020-01-01 03:00 UTC."}]}"#;
     let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";
@@ -94,5 +94,5 @@ fn a_hole_is_a_failure() {
     let place = Place::empty("a-hole");
     let args = ["holes", "hello", "--since", "2020-01-01"];
     let output = place.command(&args).env("CRONHOLD_URL", url).output().expect("the binary starts");
-    insta::assert_snapshot!(told(&args, &output));
+    insta::assert_snapshot!(transcript_of(&args, &output));
 }

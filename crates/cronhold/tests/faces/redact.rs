@@ -1,21 +1,22 @@
-//! What differs from one run of a test to the next, taken out of what the binary says: times, spans, ids, ports. Times of
-//! years before this program was written, and long after that, are what a test has typed, and stay.
+//! Replaces values that vary between test runs in the output of the binary: times, spans, ids, ports. Times before 2025
+//! and from 2090 on come from the tests themselves, and stay.
 
-/// States that can stand before `now`, in the place of how long ago something was.
+/// States that can precede `now`, which then means an age.
 const STATES: [&str; 4] = ["success", "failure", "error", "skipped"];
 
-/// The text with a word for whatever differs, and with no more than two spaces between columns, whose widths differ too.
+/// The text with a placeholder for each varying value. Column widths vary too, so at most two spaces stay between
+/// columns.
 pub(crate) fn redacted(text: &str) -> String {
     let lines = text.split_inclusive('\n').map(|line| {
-        let line = ages(&words(line));
-        // What is said about trouble has no columns, but points at places.
+        let line = ages(&values(line));
+        // Error messages have no columns, and their spaces point at a position.
         if line.starts_with("err| ") { line } else { narrowed(&line) }
     });
     lines.collect()
 }
 
-/// Times, ids, ports and spans, wherever a word begins.
-fn words(line: &str) -> String {
+/// Replaces times, ids, ports and spans.
+fn values(line: &str) -> String {
     let mut out = String::new();
     let mut rest = line;
     while let Some(sign) = rest.chars().next() {
@@ -28,18 +29,18 @@ fn words(line: &str) -> String {
     out
 }
 
-/// A point in time of this century that no test has typed.
+/// A time that does not come from a test.
 fn time(text: &str) -> Option<(usize, &'static str)> {
     let shapes = ["dddd-dd-dd?dd:dd:dd", "dddd-dd-dd?dd:dd"];
     let Some(shape) = shapes.into_iter().find(|shape| has_shape(text, shape)) else { return clock(text) };
     let mut length = shape.len();
     length += fraction(&text[length..]);
     length += offset(&text[length..]);
-    // What a test has typed has no other name.
+    // A time that comes from a test has no placeholder.
     Some((length, if ("2025".."2090").contains(&&text[..4]) { "TIME" } else { "" }))
 }
 
-/// A time of day with an offset, which stands where the day is the one beside it.
+/// A time of day with an offset, which is shown without its date next to a full time.
 fn clock(text: &str) -> Option<(usize, &'static str)> {
     let shapes = ["dd:dd:ddZ", "dd:dd:dd UTC", "dd:dd UTC"];
     shapes.into_iter().find(|shape| has_shape(text, shape)).map(|shape| (shape.len(), "CLOCK"))
@@ -53,7 +54,7 @@ fn offset(text: &str) -> usize {
     ["Z", "+00:00", " UTC"].iter().find(|offset| text.starts_with(**offset)).map_or(0, |offset| offset.len())
 }
 
-/// Ids of runs and nodes, tokens and codes: long numbers to the base of sixteen.
+/// Ids of runs and nodes, tokens and codes: long hexadecimal numbers.
 fn id(text: &str) -> Option<(usize, &'static str)> {
     let length = text.len() - text.trim_start_matches(|sign: char| sign.is_ascii_hexdigit()).len();
     match length {
@@ -64,8 +65,8 @@ fn id(text: &str) -> Option<(usize, &'static str)> {
     }
 }
 
-/// How long something took, or how far away it is. Spans in milliseconds and those with a fraction are always measured;
-/// others only where words say so, since schedules have spans too.
+/// A measured duration. Spans in milliseconds and spans with a fraction are always measured. Other spans are measured
+/// only if the text around them says so, because schedules have spans too.
 fn span(text: &str, before: &str) -> Option<(usize, &'static str)> {
     let end = text.find(|sign: char| !sign.is_ascii_alphanumeric() && sign != '.').unwrap_or(text.len());
     let word = text[..end].trim_end_matches('.');
@@ -73,23 +74,23 @@ fn span(text: &str, before: &str) -> Option<(usize, &'static str)> {
     let is_span = word.starts_with(is_digit) && word.ends_with(['s', 'm', 'h', 'd']);
     let is_measured = word.ends_with("ms") || word.contains('.');
     let rest = &text[end..];
-    let is_told = rest.starts_with(" ago") || rest.starts_with(" so far") || before.ends_with("in ");
-    (is_span && (is_measured || is_told || before.ends_with("took ") || before.ends_with("after ")))
+    let is_age = rest.starts_with(" ago") || rest.starts_with(" so far") || before.ends_with("in ");
+    (is_span && (is_measured || is_age || before.ends_with("took ") || before.ends_with("after ")))
         .then_some((end, "SPAN"))
 }
 
-/// Numbers of ports and processes.
+/// Port numbers and pids.
 fn number(text: &str, before: &str) -> Option<(usize, &'static str)> {
     let digits = text.len() - text.trim_start_matches(is_digit).len();
     let name = [("127.0.0.1:", "PORT"), ("pid ", "PID")].into_iter().find(|(lead, _)| before.ends_with(lead))?.1;
     (digits == 5 || name == "PID" && digits > 0).then_some((digits, name))
 }
 
-/// How long ago something was, which is `now` for the first second.
+/// Replaces ages. In the first second an age is shown as `now`.
 fn ages(line: &str) -> String {
     let mut line = line.replace("SPAN ago", "AGO").replace("(now)", "(AGO)").replace(", now:", ", AGO:");
     line = line.replace(", now\n", ", AGO\n").replace("  now  ", "  AGO  ");
-    // Whether an id needs quotes in YAML depends on how it begins.
+    // Whether an id needs quotes in YAML depends on its first character.
     line = line.replace("\"ID\"", "ID").replace("\"SCHEDULE\"", "SCHEDULE");
     for state in STATES {
         line = line.replace(&format!("{state} now"), &format!("{state} AGO"));
@@ -97,7 +98,7 @@ fn ages(line: &str) -> String {
     line
 }
 
-/// Columns side by side, however wide they are.
+/// Reduces the space between columns to two spaces.
 fn narrowed(line: &str) -> String {
     let body = line.trim_start_matches(' ');
     let mut out = line[..line.len() - body.len()].to_owned();
@@ -109,7 +110,7 @@ fn narrowed(line: &str) -> String {
     out
 }
 
-/// Whether a text begins so; `d` stands for a digit and `?` for any sign.
+/// Whether a text starts with this shape; `d` matches a digit and `?` any character.
 fn has_shape(text: &str, shape: &str) -> bool {
     let fits = |(wanted, sign): (u8, u8)| match wanted {
         b'd' => sign.is_ascii_digit(),
@@ -124,7 +125,7 @@ fn is_digit(sign: char) -> bool {
 }
 
 #[test]
-fn what_differs_is_taken_out_and_nothing_else() {
+fn varying_values_are_redacted_and_others_stay() {
     for (text, expected) in [
         ("at 2026-11-16T06:53:36.954559Z.", "at TIME."),
         ("2026-11-16 06:53:37 UTC; 2020-01-01 00:00:00Z", "TIME; 2020-01-01 00:00:00Z"),

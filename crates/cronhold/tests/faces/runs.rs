@@ -1,6 +1,6 @@
 //! `run` and `runs`.
 
-use super::place::{Place, told};
+use super::place::{Place, transcript_of};
 
 const JOBS: &[(&str, &str)] = &[
     ("good", "program: [echo, hi]\n"),
@@ -39,14 +39,14 @@ fn run() {
         &["run"],
     ]);
     insta::assert_snapshot!(text);
-    // Without --wait nobody knows how far it is when it is told.
+    // Without `--wait`, the state of the run is not deterministic.
     let begun = place.done(&["run", "good"]);
     assert!(begun.starts_with("good#") && begun.lines().count() == 1, "{begun}");
 }
 
-/// One that never starts was not done, also for those who do not wait for its end.
+/// A run that never starts is a failure, also without `--wait`.
 #[test]
-fn a_run_that_is_skipped_at_once() {
+fn run_that_is_skipped_at_once_exits_1() {
     let place = Place::up("skipped-at-once", &[("nap", "program: {noop: 1h}\n")]);
     place.done(&["run", "nap"]);
     let text = place.transcript(&[&["run", "nap"]]);
@@ -59,7 +59,7 @@ fn runs() {
     let before = place.shown(&["runs"]);
     place.run("good");
     place.run("bad");
-    place.give(&["run", "reports/prices", "date=2020-01-01", "--wait"]);
+    place.run_command(&["run", "reports/prices", "date=2020-01-01", "--wait"]);
     place.done(&["run", "good", "--at", "2099-01-01"]);
     place.done(&["run", "good", "--at", "2099-01-02"]);
     place.done(&["skip", "good#3", "--why", "not needed"]);
@@ -85,9 +85,9 @@ fn runs() {
     insta::assert_snapshot!(format!("{before}\n{after}"));
 }
 
-/// The latest first, and those that were skipped among them.
+/// Skipped runs are listed among the others.
 #[test]
-fn the_latest_come_first() {
+fn runs_are_listed_newest_first() {
     let place = Place::up("order", JOBS);
     for _ in 0..3 {
         place.run("good");
@@ -97,8 +97,8 @@ fn the_latest_come_first() {
     place.done(&["skip", "good#4"]);
     let runs = place.json(&["runs"]);
     let names = runs.as_array().expect("an array").iter().map(|run| {
-        let word = |key: &str| run[key].as_str().expect("a text").to_owned();
-        format!("{}#{} {}", word("job"), run["number"], word("state"))
+        let text = |key: &str| run[key].as_str().expect("a text").to_owned();
+        format!("{}#{} {}", text("job"), run["number"], text("state"))
     });
     let expected = [
         "good#4 skipped",
@@ -114,17 +114,17 @@ fn the_latest_come_first() {
     assert_eq!(two.as_array().expect("an array"), &runs.as_array().expect("an array")[..2]);
 }
 
-/// A run can be called by its id, by its job and number, and, as the latest, by its job alone.
+/// A run is identified by its id or by its job and number. The job alone means its latest run.
 #[test]
-fn names_of_runs() {
+fn run_is_found_by_id_number_or_job() {
     let place = Place::up("names", JOBS);
     place.run("bad");
     place.run("bad");
     let id = place.json(&["runs", "bad#2"])[0]["id"].as_str().expect("an id").to_owned();
     for name in [id.as_str(), "bad#2", "bad"] {
         let args = ["mark", name, "success"];
-        let output = place.give(&args);
-        assert_eq!(output.status.code(), Some(0), "{}", told(&args, &output));
+        let output = place.run_command(&args);
+        assert_eq!(output.status.code(), Some(0), "{}", transcript_of(&args, &output));
         assert_eq!(place.json(&["runs", "bad#2"])[0]["state"], "success", "{name}");
         place.done(&["mark", "bad#2", "failure"]);
     }

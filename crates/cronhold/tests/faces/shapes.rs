@@ -1,4 +1,4 @@
-//! What programs rely on: the names of fields, and that every time is one of RFC 3339.
+//! The JSON output that programs rely on: the names of fields, and times in RFC 3339 format.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ fn set<'a>(names: &[&'a str]) -> BTreeSet<&'a str> {
 }
 
 #[test]
-fn names_of_fields() {
+fn json_has_the_documented_fields() {
     let place = Place::up("fields", &[]);
     place.done(&["add", "--label", "a", "hello", "0 3 1 1 *", "echo", "hi"]);
     place.run("hello");
@@ -50,9 +50,9 @@ fn names_of_fields() {
     }
 }
 
-/// What is skipped again and again for one reason becomes one record that counts. It takes more than twenty in a row.
+/// More than twenty consecutive skips for the same reason become one record with a count.
 #[test]
-fn spans() {
+fn repeated_skips_become_one_counted_record() {
     let busy = "program: [sleep, '600']\nschedule: {every: 1s}\n";
     let place = Place::up("spans", &[("busy", busy)]);
     let mut skipped = Value::Null;
@@ -70,7 +70,7 @@ fn spans() {
 }
 
 #[test]
-fn every_time_is_of_rfc_3339() {
+fn every_time_is_in_rfc_3339_format() {
     let place = Place::up("times", &[]);
     place.done(&["add", "hello", "0 3 1 1 *", "echo", "hi"]);
     place.run("hello");
@@ -101,7 +101,7 @@ fn every_time_is_of_rfc_3339() {
     assert!(seen > 30, "{seen} times");
 }
 
-/// Texts in an answer that are times, or ought to be.
+/// Texts in the output that look like times.
 fn times(value: &Value) -> Vec<String> {
     let is_time = |text: &str| {
         text.len() >= 10 && text[..4].bytes().all(|byte| byte.is_ascii_digit()) && text.as_bytes()[4] == b'-'

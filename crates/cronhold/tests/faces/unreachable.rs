@@ -1,4 +1,4 @@
-//! A daemon that cannot be asked: none, one that has died, one that is not ready, one that does not know who asks.
+//! A daemon that cannot be used: there is none, it was killed, it is not ready, or it does not accept the token.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -6,21 +6,21 @@ use std::net::TcpListener;
 
 use rustix::process::Signal;
 
-use super::place::{Place, told};
+use super::place::{Place, transcript_of};
 
 /// The address of a place's daemon.
 fn url(place: &Place) -> String {
     let text = fs::read_to_string(place.path("home/address")).expect("it listens");
-    let said: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    said["url"].as_str().expect("a URL").to_owned()
+    let address: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    address["url"].as_str().expect("a URL").to_owned()
 }
 
-/// What a command says with some variables.
+/// The transcript of a command with these environment variables.
 fn with(place: &Place, variables: &[(&str, &str)], args: &[&str]) -> String {
     let mut command = place.command(args);
     let output = command.envs(variables.iter().copied()).output().expect("the binary starts");
     let names: String = variables.iter().map(|(name, value)| format!("{name}={value} ")).collect();
-    super::redact::redacted(&told(args, &output).replace("$ ", &format!("$ {names}")))
+    super::redact::redacted(&transcript_of(args, &output).replace("$ ", &format!("$ {names}")))
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn no_daemon() {
     let place = Place::empty("none");
     let nowhere = {
         let mut command = place.command(&["list"]);
-        told(&["list"], &command.env_remove("CRONHOLD_DATA").output().expect("the binary starts"))
+        transcript_of(&["list"], &command.env_remove("CRONHOLD_DATA").output().expect("the binary starts"))
     };
     let text = place.transcript(&[
         &["list"],
@@ -41,25 +41,25 @@ fn no_daemon() {
     insta::assert_snapshot!(format!("{text}\n{nowhere}"));
 }
 
-/// The address that a daemon leaves behind when it dies leads nowhere; nothing falls back on the files.
+/// A killed daemon leaves its address file. Commands report the daemon as unreachable and do not read job files.
 #[test]
 fn stale_address() {
     let place = Place::up("stale", &[("hello", "program: ['true']\n")]);
     let living = url(&place);
     place.end(Signal::KILL);
-    assert_eq!(url(&place), living, "it had no time to remove it");
+    assert_eq!(url(&place), living, "a killed daemon does not remove the file");
     let dead = place.transcript(&[&["list"], &["run", "hello"], &["watch"], &["logs", "-f", "hello"]]);
     place.put("home/address", "{\"url\": 7}");
     let strange = place.shown(&["list"]);
     place.start();
     place.done(&["list"]);
     place.end(Signal::TERM);
-    assert!(!place.path("home/address").exists(), "a daemon that ends removes it");
+    assert!(!place.path("home/address").exists(), "a stopped daemon removes the file");
     let ended = place.shown(&["list"]);
     insta::assert_snapshot!(format!("{dead}\n{strange}\n{ended}"));
 }
 
-/// Answers every request in one way, for as long as the test goes on.
+/// Starts a server that sends the same response to every request, and returns its URL.
 pub(crate) fn always(answer: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -101,7 +101,7 @@ fn tokens() {
         with(&place, &[at, none, ("CRONHOLD_TOKEN", "wrong")], &["list"]),
         with(&place, &[none, ("CRONHOLD_TOKEN", &token)], &["list", "--url", &url]),
     ];
-    // The token that is in the directory is not the daemon's.
+    // The token in the directory is not the token of the daemon.
     fs::write(place.path("home/token"), "wrong\n").expect("written");
     texts.push(place.shown(&["list"]));
     fs::remove_file(place.path("home/token")).expect("removed");

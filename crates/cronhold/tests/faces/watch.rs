@@ -1,24 +1,24 @@
-//! `watch`: what happens, until the reader leaves.
+//! `watch`: prints changes until the reader closes the pipe.
 
 use serde_json::Value;
 
-use super::place::{Going, Place};
+use super::place::{Place, RunningCommand};
 use super::redact::redacted;
 
-/// A watcher who is known to listen: it has told of a pause, and the pauses that were needed for that are over and told.
-fn listening(place: &Place, args: &[&str]) -> Going {
-    let mut going = Going::start(place.command(args));
-    // When it begins to listen, nobody knows; so something happens again and again until it tells of it. What it tells
-    // is read by another thread, because it may be nothing.
+/// Starts `watch`, and waits until it receives events. All events that were needed for that are read.
+fn listening(place: &Place, args: &[&str]) -> RunningCommand {
+    let mut going = RunningCommand::start(place.command(args));
+    // It is unknown when `watch` starts to receive events, so the job is paused and resumed until an event is printed.
+    // Another thread reads the output, because the read blocks until then.
     std::thread::scope(|scope| {
         let first = scope.spawn(|| going.line());
         while !first.is_finished() {
-            place.give(&["pause", "signal"]);
-            place.give(&["resume", "signal"]);
+            place.run_command(&["pause", "signal"]);
+            place.run_command(&["resume", "signal"]);
         }
         first.join().expect("a line");
     });
-    place.give(&["resume", "signal"]);
+    place.run_command(&["resume", "signal"]);
     place.done(&["pause", "signal", "--why", "the last"]);
     while !going.line().contains("the last") {}
     going
@@ -45,11 +45,11 @@ fn watch() {
     insta::assert_snapshot!(format!("$ cronhold watch\n{}\n{errors}", redacted(&lines)));
 }
 
-/// Programs get one JSON value a line, about one job if they want.
+/// With `-o json`, `watch` prints one JSON value per line, optionally for one job.
 #[test]
-fn for_programs() {
+fn watch_as_json_and_yaml() {
     let place = Place::up("watch-json", JOBS);
-    // The one who sees everything comes last, or would see what happens until the other one listens.
+    // The watcher of all jobs starts last. Otherwise it would print the events that the other one needs to start.
     let mut yaml = listening(&place, &["watch", "-o", "yaml", "signal"]);
     let mut all = listening(&place, &["watch", "-o", "json"]);
     place.run("bad");
@@ -58,7 +58,7 @@ fn for_programs() {
     loop {
         let line = all.line();
         let mut value: Value = serde_json::from_str(&line).expect("JSON");
-        // How much happened before differs.
+        // Event ids vary, because the number of earlier events varies.
         assert!(value["id"].take().is_string(), "{line}");
         lines += &format!("{}\n", serde_json::to_string_pretty(&value).expect("JSON"));
         if line.contains("\"pause\":null") {
@@ -74,13 +74,13 @@ fn for_programs() {
     insta::assert_snapshot!(redacted(&format!("{lines}\n{document}")));
 }
 
-/// `cronhold watch | head -1` ends, also when nothing else happens.
+/// `cronhold watch | head -1` exits even if no other event occurs.
 #[test]
-fn ends_with_its_reader() {
+fn watch_ends_when_its_reader_closes_the_pipe() {
     let place = Place::up("watch-head", JOBS);
     for args in [["watch"].as_slice(), &["watch", "-o", "json"]] {
         let mut watcher = listening(&place, args);
-        watcher.leave();
+        watcher.close_pipe();
         let output = watcher.end();
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
         assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,11 +1,11 @@
-//! Lines of a daemon's log that was started with `--log-format json`. Tests look for the names and fields of events, never
-//! for their messages.
+//! Parses the log of a daemon that was started with `--log-format json`. Tests match the names and fields of events,
+//! never their messages.
 
 use serde_json::Value;
 
-/// The line, if it is this event and has these fields. Numbers are compared as they are written.
+/// The parsed line, if it is this event and has these fields. Numbers are compared as text.
 pub(crate) fn find_event(line: &str, event: &str, fields: &[(&str, &str)]) -> Option<Value> {
-    // What a command that fails says on standard error is not JSON.
+    // The error message of a command that fails is not JSON.
     let line: Value = serde_json::from_str(line).ok()?;
     let has_field = |(name, wanted): &(&str, &str)| match &line[*name] {
         Value::String(text) => text == wanted,

@@ -1,5 +1,5 @@
-//! A program with a lease is dead when the lease ends, whether its daemon is there or not, and lives for as long as some
-//! daemon extends it.
+//! A program with a lease is killed when the lease expires, with or without a daemon. It runs for as long as any daemon
+//! extends the lease.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,15 +16,15 @@ use cronhold_schedule::{Instant, Span};
 
 use super::processes::{end_keeper_of, eventually, keeper_of, parent};
 
-/// How long a lease is that ends within a test. All that comes before its end has to be done in this time.
+/// A lease that expires within a test. Everything before its expiry must happen in this time.
 const SHORT: Span = Span::from_secs(8);
-/// No test takes so long.
+/// Longer than any test.
 const LONG: Span = Span::from_secs(600);
 
-/// A directory of a daemon, without a trace at the end.
+/// The data directory of a daemon. It is removed on drop.
 struct Place(PathBuf);
 
-/// The part of a daemon that has programs. Dropping it closes the line to the keeper without a word, as a kill does.
+/// The part of a daemon that runs programs. Dropping it closes the connection to the keeper, as a kill does.
 struct Daemon {
     programs: Arc<LocalRunner>,
     clock: Arc<dyn MachineClock>,
@@ -40,7 +40,7 @@ impl Place {
         Self(path.canonicalize().expect("there"))
     }
 
-    /// A run whose program writes its process into a file, heeds no signal that can be ignored, and goes on for long.
+    /// A run whose program writes its pid into a file, ignores SIGTERM, and runs for a long time.
     fn run(&self, number: u8, lease: Option<Span>) -> Arc<Run> {
         let text = format!("trap '' TERM; echo $$ > {}; sleep 600 & wait", self.pid_file(number).display());
         let process = ResolvedProcess::plain(CommandLine::Shell { text, shell: Some("/bin/sh".to_owned()) });
@@ -56,15 +56,15 @@ impl Place {
         self.0.join(format!("pid-{number}"))
     }
 
-    /// The process of a run that has begun.
+    /// The pid of the program of a run. Waits until it is written.
     fn pid(&self, number: u8) -> i32 {
         let read = || fs::read_to_string(self.pid_file(number)).ok().filter(|text| text.ends_with('\n'));
-        eventually("it has begun", || read().is_some());
+        eventually("the program has started", || read().is_some());
         read().and_then(|text| text.trim().parse().ok()).expect("a number")
     }
 
     fn daemon(&self) -> Daemon {
-        // The clock wants an executor for its timer, though nobody here waits by it.
+        // The timer of the clock needs an executor, although nothing here waits for it.
         let executor = tokio::runtime::Builder::new_current_thread().enable_io().build().expect("an executor");
         let clock: Arc<dyn MachineClock> = {
             let _inside = executor.enter();
@@ -98,25 +98,25 @@ impl Daemon {
         });
     }
 
-    /// The uptime that is so much later than now.
+    /// The uptime at `span` from now.
     fn after(&self, span: Span) -> Span {
         self.clock.uptime().plus(span)
     }
 
-    /// Makes a request, and wakes the keeper client as a daemon does that has handed out all requests.
+    /// Makes a request, and wakes the keeper client, as the daemon does after each batch of requests.
     fn request(&self, request: impl FnOnce(&LocalRunner)) {
         request(&self.programs);
         self.programs.keeper_wakeup().notify();
     }
 }
 
-/// The keeper waits for its children, so the dead are gone.
+/// Whether a process exists. The keeper reaps its children, so there are no zombies.
 fn is_alive(pid: i32) -> bool {
     parent(pid).is_some()
 }
 
 #[test]
-fn a_leased_program_does_not_outlive_its_lease_without_a_daemon() {
+fn expired_lease_kills_program_without_a_daemon() {
     let place = Place::new("killed");
     let daemon = place.daemon();
     let (leased, free) = (place.run(1, Some(SHORT)), place.run(2, None));
@@ -126,8 +126,8 @@ fn a_leased_program_does_not_outlive_its_lease_without_a_daemon() {
     assert!(is_alive(leased_pid) && is_alive(free_pid));
     drop(daemon);
     eventually("the leased one is dead", || !is_alive(leased_pid));
-    assert!(is_alive(free_pid), "what has no lease goes on");
-    // The next daemon finds what is left.
+    assert!(is_alive(free_pid), "a program without a lease keeps running");
+    // The next daemon adopts the remaining program.
     let daemon = place.daemon();
     for run in [leased, free] {
         daemon.request(|programs| programs.adopt(run));
@@ -136,7 +136,7 @@ fn a_leased_program_does_not_outlive_its_lease_without_a_daemon() {
 }
 
 #[test]
-fn a_lease_that_a_later_daemon_extends_does_not_end() {
+fn lease_extended_by_next_daemon_keeps_program_running() {
     let place = Place::new("extended");
     let daemon = place.daemon();
     let kept = place.run(1, Some(SHORT));
@@ -147,7 +147,8 @@ fn a_lease_that_a_later_daemon_extends_does_not_end() {
     let daemon = place.daemon();
     daemon.request(|programs| programs.adopt(Arc::clone(&kept)));
     daemon.request(|programs| programs.extend(&[(kept.id, daemon.after(LONG))]));
-    // When one is dead whose lease ends no sooner, the first lease of the other has passed.
+    // The lease of the second program expires no sooner than the first lease. When the second program is dead, the
+    // first lease has expired.
     daemon.launch(&place.run(2, Some(SHORT)), Some(daemon.after(SHORT).max(kill_at)));
     let other_pid = place.pid(2);
     eventually("the other one is dead", || !is_alive(other_pid));

@@ -1,5 +1,5 @@
-//! What the daemon has between its node and the keeper, with a real keeper and real programs, and the test in the place
-//! of the node: so it can give what no node on a store of its own gives, such as leases.
+//! Tests of the program runner between node and keeper, with a real keeper and real programs. The test takes the place
+//! of the node, so that it can use what a node on its own store never uses, such as leases.
 
 mod leases;
 #[path = "mod.rs"]

@@ -1,5 +1,5 @@
-//! What tests with the real binary know of the machine's processes: whose they are, and how to be rid of those that a
-//! keeper would keep. Each test binary takes this file in as a module of its own.
+//! Helpers for processes of the machine: finds keepers and parents, and kills what a keeper would keep running. Each
+//! test binary includes this file as a module.
 
 use std::fs;
 use std::path::Path;
@@ -8,23 +8,23 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-/// What has not happened after this never will.
+/// After this long, a test stops waiting and fails.
 pub(crate) const NEVER: Duration = Duration::from_secs(60);
 
-/// What nobody tells is looked at this often.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// The interval at which a condition is checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Waits until something is so, which nobody tells.
+/// Polls until a condition holds. Panics after [`NEVER`].
 #[track_caller]
-pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let (_nobody, never) = channel::<()>();
-    for _ in 0..NEVER.as_millis() / LOOK_EVERY.as_millis() {
-        if is_so() {
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let (_sender, receiver) = channel::<()>();
+    for _ in 0..NEVER.as_millis() / POLL_INTERVAL.as_millis() {
+        if holds() {
             return;
         }
-        let _ = never.recv_timeout(LOOK_EVERY);
+        let _ = receiver.recv_timeout(POLL_INTERVAL);
     }
-    panic!("{what}: it never came to be so");
+    panic!("timed out: {what}");
 }
 
 /// All processes of the machine.
@@ -33,7 +33,7 @@ pub(crate) fn processes() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// The parent of a process; none when there is no such process.
+/// The parent of a process; `None` if there is no such process.
 pub(crate) fn parent(pid: i32) -> Option<i32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
@@ -44,13 +44,13 @@ pub(crate) fn keeper_of(data: &Path) -> Option<Pid> {
     let data = data.canonicalize().ok()?;
     let wanted = format!("keeper\0--data\0{}\0", data.display());
     let is_ours = |pid: &i32| {
-        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&words).contains(&wanted)
+        let command_line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&command_line).contains(&wanted)
     };
     processes().find(is_ours).and_then(Pid::from_raw)
 }
 
-/// Ends the keeper of a data directory, and the programs that it would keep.
+/// Kills the keeper of a data directory and its programs.
 pub(crate) fn end_keeper_of(data: &Path) {
     let Some(keeper) = keeper_of(data) else { return };
     for child in processes().filter(|pid| parent(*pid) == Some(keeper.as_raw_nonzero().get())) {

@@ -1,6 +1,6 @@
-//! Several real nodes on one Redis, under load, while nodes are killed, stopped and started again, connections are cut or
-//! blocked, and Redis itself stands still for a while. Whatever happens, each occurrence has one outcome, no program is started twice,
-//! and what is under a lock never runs beside itself.
+//! Several real nodes on one Redis, under load. Nodes are killed, suspended and restarted, connections are closed or
+//! blocked, and Redis itself is suspended for a while. In all cases each occurrence has one outcome, no program is
+//! started twice, and two programs never run under the same lock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,22 +15,22 @@ use crate::processes::eventually;
 use crate::site::{Node, Site};
 use crate::wire::{Block, Wire};
 
-/// What happens, and to whom, follows from this, unless somebody wants to see something else.
+/// The seed of the random actions. The environment variable overrides it.
 const SEED: u64 = 0x5eed_0007_c1a5_7e12;
 const OTHER_SEED: &str = "CRONHOLD_TEST_SEED";
-/// Things that happen.
+/// Number of random actions.
 const ACTS: usize = 14;
-/// The one in which Redis stands still.
+/// The action that suspends Redis.
 const STANDSTILL: usize = 6;
-/// Jobs of each kind; all are due every second.
+/// Number of jobs of each kind; all are due every second.
 const NOOPS: usize = 20;
 const PROGRAMS: usize = 20;
 const LOCKED: usize = 10;
-/// More runs than there can be.
+/// More runs than the test creates.
 const RUNS_MAX: &str = "100000";
-/// So much has to succeed for the test to mean anything.
+/// Successful runs without which the test proves nothing.
 const SUCCESSES_MIN: usize = 200;
-/// States of runs that are not over.
+/// States of unfinished runs.
 const OPEN: &str = "scheduled,waiting,starting,running,stopping";
 
 #[test]
@@ -52,51 +52,51 @@ fn every_occurrence_has_one_outcome() {
         match chance.below(7) {
             _ if act == STANDSTILL => {
                 site.server.freeze();
-                let_pass(3_000);
+                sleep(3_000);
                 site.server.thaw();
             }
             0 | 1 => {
                 nodes[one].kill();
-                let_pass(chance.between(300, 1_500));
+                sleep(chance.between(300, 1_500));
                 nodes[one].start_again();
             }
             2 => {
                 nodes[one].send(Signal::STOP);
-                let_pass(chance.between(500, 4_000));
+                sleep(chance.between(500, 4_000));
                 nodes[one].send(Signal::CONT);
             }
             3 | 4 => {
-                // Longer than a lock lasts, now and then.
-                wires[one].set(Some(if chance.below(2) == 0 { Block::Asked } else { Block::Answered }));
-                let_pass(chance.between(500, 7_000));
+                // Sometimes longer than a lock lasts.
+                wires[one].set(Some(if chance.below(2) == 0 { Block::Requests } else { Block::Replies }));
+                sleep(chance.between(500, 7_000));
                 wires[one].set(None);
             }
             5 => drop(site.server.cli(&["CLIENT", "KILL", "TYPE", "normal"])),
             _ => drop(site.server.cli(&["CLIENT", "KILL", "TYPE", "pubsub"])),
         }
-        let_pass(chance.between(500, 1_200));
+        sleep(chance.between(500, 1_200));
     }
 
     let until = store_time(&site);
-    eventually("all that was due until then is over", || {
+    eventually("all runs that were due are finished", || {
         let open = site.json(&["runs", "--state", OPEN, "-n", RUNS_MAX]);
         open.as_array().expect("runs").iter().all(|run| seconds(run) > until)
     });
     check_runs(&site, until);
     check_programs(&site);
     for node in &mut nodes {
-        assert_eq!(node.ended(), None, "{}", node.said());
+        assert_eq!(node.ended(), None, "{}", node.log_text());
     }
 }
 
-/// As it is told in the README: two nodes, one of which is killed.
+/// The example of the README: two nodes, one of which is killed.
 #[test]
-fn two_nodes_and_one_is_lost() {
+fn surviving_node_continues_after_other_is_killed() {
     let site = Site::new("two-nodes");
     let (one, mut other) = (site.up("one", &[]), site.up("other", &[]));
     site.done(&["add", "hello", "* * * * * * *", "--", "echo", "hi"]);
     site.done(&["add", "bye", "* * * * * * *", "--", "echo", "bye"]);
-    site.at_store(&["nodes"]).exits(0).says("one").says("other");
+    site.at_store(&["nodes"]).exits(0).prints("one").prints("other");
     let by = |node: &str| {
         let runs = site.json(&["runs", "--state", "success", "-n", RUNS_MAX]);
         runs.as_array().expect("runs").iter().filter(|run| run["node"] == node).count()
@@ -104,7 +104,7 @@ fn two_nodes_and_one_is_lost() {
     eventually("both run something", || by("one") > 0 && by("other") > 0);
     other.kill();
     let before = by("one");
-    eventually("the one that is left goes on", || by("one") > before + 5);
+    eventually("the other node continues", || by("one") > before + 5);
     site.at_store(&["holes"]).exits(0);
     one.stop();
 }
@@ -120,7 +120,7 @@ fn put_jobs(site: &Site) {
     let dir = site.path("");
     let dir = dir.display();
     for n in 0..LOCKED {
-        // The file's lock ends with whoever holds it, however that ends.
+        // The kernel releases the file lock when the program ends in any way.
         let program = format!(
             "exec 9>>{dir}/lock-{n}; flock -n 9 || echo {n} $CRONHOLD_RUN_ID >>{dir}/overlaps; \
              echo $CRONHOLD_RUN_ID >>{dir}/starts; sleep 0.4"
@@ -130,16 +130,16 @@ fn put_jobs(site: &Site) {
     }
 }
 
-/// Occurrences until a time have one outcome each.
+/// Checks that each occurrence up to `until` has one outcome.
 fn check_runs(site: &Site, until: i64) {
-    let told = site.at_store(&["holes", "--until", &Instant::from_secs(until).to_string()]);
-    assert_eq!(told.code, Some(0), "{told:?}");
+    let result = site.at_store(&["holes", "--until", &Instant::from_secs(until).to_string()]);
+    assert_eq!(result.code, Some(0), "{result:?}");
     let mut outcomes: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     let mut states: BTreeMap<String, usize> = BTreeMap::new();
     for run in site.json(&["runs", "-n", RUNS_MAX]).as_array().expect("runs") {
-        let word = |name: &str| run[name].as_str().unwrap_or_default().to_owned();
-        outcomes.entry((word("job"), word("nominal_time"))).or_default().push(format!("{run}"));
-        *states.entry(word("state")).or_default() += 1;
+        let text = |name: &str| run[name].as_str().unwrap_or_default().to_owned();
+        outcomes.entry((text("job"), text("nominal_time"))).or_default().push(format!("{run}"));
+        *states.entry(text("state")).or_default() += 1;
     }
     let doubled: Vec<_> = outcomes.iter().filter(|(_, runs)| runs.len() > 1).collect();
     assert!(doubled.is_empty(), "{doubled:#?}");
@@ -148,10 +148,10 @@ fn check_runs(site: &Site, until: i64) {
     assert!(successes >= SUCCESSES_MIN, "{states:?}");
 }
 
-/// No program was started twice, and none ran beside another under its lock.
+/// Checks that no program was started twice, and that no two programs ran under the same lock.
 fn check_programs(site: &Site) {
     let read = |name: &str| fs::read_to_string(site.path(name)).unwrap_or_default();
-    assert_eq!(read("overlaps"), "", "programs ran beside each other under one lock");
+    assert_eq!(read("overlaps"), "", "two programs ran under the same lock");
     let starts = read("starts");
     let mut seen = BTreeSet::new();
     let twice: Vec<&str> = starts.lines().filter(|run| !seen.insert(*run)).collect();
@@ -179,13 +179,13 @@ fn seed() -> u64 {
     other.unwrap_or(SEED)
 }
 
-/// Lets things happen for a while. Nothing is waited for by it.
-fn let_pass(millis: u64) {
-    let (_nobody, never) = channel::<()>();
-    let _ = never.recv_timeout(Duration::from_millis(millis));
+/// Sleeps. No check depends on the duration.
+fn sleep(millis: u64) {
+    let (_sender, receiver) = channel::<()>();
+    let _ = receiver.recv_timeout(Duration::from_millis(millis));
 }
 
-/// The same numbers each time (xorshift).
+/// A deterministic random number generator (xorshift).
 struct Chance(u64);
 
 impl Chance {

@@ -1,4 +1,4 @@
-//! A store that is emptied while a node runs: what the log says of it.
+//! The log of a node whose store is emptied.
 
 use serde_json::json;
 
@@ -7,32 +7,32 @@ use crate::processes::eventually;
 use crate::site::Site;
 
 #[test]
-fn a_store_that_is_healed_is_told_of_once() {
+fn store_recovery_is_logged_once() {
     let site = Site::new("healing");
     let node = site.up("one", &[]);
-    // What the node has written itself is brought back by it.
-    site.give(&["--data", "one", "add", "often", "@every 1s", "true"]).exits(0);
+    // A node restores the records that it wrote itself.
+    site.run_command(&["--data", "one", "add", "often", "@every 1s", "true"]).exits(0);
     node.wait_until_logged("run_state", &[("job", "often"), ("number", "1"), ("state", "success")]);
     site.server.cli(&["FLUSHALL"]);
     node.wait_until_logged("store_rolled_back", &[]);
-    // The node beats meanwhile, and tries to commit.
+    // The node sends heartbeats in the meantime, and tries to commit.
     let beats = || site.server.cli(&["HGET", "{cronken}:cronhold:meta", "beats"]).parse::<u64>().unwrap_or(0);
-    eventually("it has been alive for some beats", || beats() >= 4);
+    eventually("it has sent some heartbeats", || beats() >= 4);
     site.server.cli(&["DEL", "{cronken}:cronhold:healing"]);
     node.wait_until_logged("store_recovered", &[]);
     let count = |event: &str| node.logged(event).len();
-    assert_eq!((count("store_rolled_back"), count("store_recovered")), (1, 1), "{}", node.said());
+    assert_eq!((count("store_rolled_back"), count("store_recovered")), (1, 1), "{}", node.log_text());
     node.wait_until_message("store_rolled_back", "45s500ms");
-    assert_eq!((count("store_available"), count("store_unavailable")), (0, 0), "{}", node.said());
+    assert_eq!((count("store_available"), count("store_unavailable")), (0, 0), "{}", node.log_text());
     node.stop();
 }
 
-/// A job that an event has removed is marked as such for years, by a lock. Nobody waits for that.
+/// When an event removes a job, a lock with a lifetime of years marks that. Recovery does not wait for it.
 #[test]
-fn a_job_that_was_removed_by_an_event_keeps_nobody_waiting() {
+fn marker_of_removed_job_does_not_delay_recovery() {
     let site = Site::new("healing-removed");
     let node = site.up("one", &[]);
-    site.give(&["--data", "one", "add", "often", "@every 1s", "true"]).exits(0);
+    site.run_command(&["--data", "one", "add", "often", "@every 1s", "true"]).exits(0);
     site.define("r1", NEVER);
     site.event("reload", &json!({}));
     eventually("it is a job", || site.has_job("r1"));

@@ -1,4 +1,4 @@
-//! `cronhold import cronken`: from one Redis into another store, which is asked through a daemon or without one.
+//! `cronhold import cronken`: imports from one Redis into another store, through a daemon or without one.
 
 use cronhold_store_redis::testing::RedisServer;
 
@@ -19,20 +19,21 @@ fn jobs_are_imported_with_their_settings() {
     let before = old.cli(&["keys", "*"]);
     let import = |more: &[&str]| site.at_store(&[&["import", "cronken", "--from", &from], more].concat());
 
-    let told = import(&["--dry-run"]).exits(1);
-    assert!(told.err.contains("4 definitions found: 2 would be imported, 2 not imported"), "{told:?}");
+    let result = import(&["--dry-run"]).exits(1);
+    assert!(result.err.contains("4 definitions found: 2 would be imported, 2 not imported"), "{result:?}");
     assert_eq!(site.json(&["list"]), serde_json::json!([]), "a dry run imports nothing");
-    let told = import(&["--prefix", "old/"]).exits(1);
-    assert!(told.err.contains("4 definitions found: 2 imported, 2 not imported"), "{told:?}");
-    let told = told.says("`#` cannot be in a job's id").says("`job_args` is missing").says("Monday").hides("***");
-    assert!(told.out.contains("old/paused"), "{told:?}");
+    let result = import(&["--prefix", "old/"]).exits(1);
+    assert!(result.err.contains("4 definitions found: 2 imported, 2 not imported"), "{result:?}");
+    let result =
+        result.prints("`#` cannot be in a job's id").prints("`job_args` is missing").prints("Monday").omits("***");
+    assert!(result.out.contains("old/paused"), "{result:?}");
     let good = &site.json(&["show", "old/good"])["definition"];
     assert_eq!((&good["lock"], &good["ttl"]), (&true.into(), &"20s".into()), "{good}");
     assert_eq!(site.json(&["show", "old/paused"])["paused"], true);
     assert_eq!(site.json(&["show", "old/good"])["paused"], false);
-    import(&["--prefix", "old/"]).exits(1).says("2 already imported");
-    import(&["--prefix", "old/", "--pause"]).exits(1).says("another job with this name");
-    assert_eq!(old.cli(&["keys", "*"]), before, "nothing was written there");
+    import(&["--prefix", "old/"]).exits(1).prints("2 already imported");
+    import(&["--prefix", "old/", "--pause"]).exits(1).prints("another job with this name");
+    assert_eq!(old.cli(&["keys", "*"]), before, "the source is unchanged");
 }
 
 #[test]
@@ -44,11 +45,11 @@ fn jobs_are_imported_into_a_daemon_with_its_own_store() {
     let node = site.start_at(&format!("sqlite:{data}.db"), "sqlite", &[]);
     node.wait_until_ready();
     let import = ["--data", data, "import", "cronken", "--as-cronken", "--from", &old.url(), "-o", "json"];
-    let told = site.give(&import).exits(0);
-    assert!(told.out.contains(r#""outcome": "imported""#), "{told:?}");
-    site.give(&["--data", data, "next", "--help"]).exits(0);
-    site.give(&["--data", data, "list"]).exits(0).says("good");
+    let result = site.run_command(&import).exits(0);
+    assert!(result.out.contains(r#""outcome": "imported""#), "{result:?}");
+    site.run_command(&["--data", data, "next", "--help"]).exits(0);
+    site.run_command(&["--data", data, "list"]).exits(0).prints("good");
     let gone = ["--data", data, "import", "cronken", "--from", "redis://127.0.0.1:1?timeout=200ms"];
-    site.give(&gone).exits(3).says("127.0.0.1:1");
-    site.give(&["--data", data, "import", "cronken", "--from", "sqlite:x.db"]).exits(2);
+    site.run_command(&gone).exits(3).prints("127.0.0.1:1");
+    site.run_command(&["--data", data, "import", "cronken", "--from", "sqlite:x.db"]).exits(2);
 }

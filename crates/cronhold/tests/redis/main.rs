@@ -1,13 +1,13 @@
-//! The real binary on a real Redis: nodes of ours alone and several, and nodes of Python Cronken beside them.
+//! Tests of the real binary on a real Redis: one node, several nodes, and nodes of Python Cronken on the same store.
 
 mod cluster;
-mod company;
 mod cronken;
 mod healing;
 mod import;
 #[path = "../log_lines/mod.rs"]
 mod log_lines;
 mod peers;
+mod peers_setting;
 #[path = "../processes/mod.rs"]
 mod processes;
 mod site;

@@ -1,4 +1,4 @@
-//! Definitions and events of other programs, as they come from `redis-cli`: no line of ours writes them.
+//! Definitions and events of other programs. `redis-cli` writes them, so no code of ours is involved.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use crate::processes::eventually;
 use crate::site::{Node, Site};
 
-/// A definition that runs nothing by itself.
+/// A definition that is never due.
 pub(crate) const NEVER: &str =
     r#"{"cron_args": {"cronstring": "@never"}, "job_args": {"cmd": "echo ran", "lock": true, "ttl": 10}}"#;
 
-/// Events that were sent so far.
+/// Number of events that were sent.
 static SENT: AtomicU64 = AtomicU64::new(0);
 
 impl Site {
@@ -20,7 +20,7 @@ impl Site {
         self.server.cli(&["hset", "{cronken}:jobs", name, text]);
     }
 
-    /// A definition as it stands there.
+    /// The stored definition of a job.
     pub(crate) fn defined(&self, name: &str) -> Option<Value> {
         let text = self.server.cli(&["hget", "{cronken}:jobs", name]);
         serde_json::from_str(&text).ok()
@@ -28,7 +28,7 @@ impl Site {
 
     /// Sends an event, as another program does.
     pub(crate) fn event(&self, action: &str, args: &Value) {
-        // What is sent twice within half a second counts once, so that each is another text.
+        // Nodes ignore an event that repeats within half a second, so each one has its own number.
         let number = SENT.fetch_add(1, Ordering::Relaxed);
         let text = json!({"action": action, "args": args, "number": number}).to_string();
         self.server.cli(&["publish", "{cronken}:__events__", &text]);
@@ -52,11 +52,11 @@ fn two_nodes(site: &Site) -> [Node; 2] {
 }
 
 #[test]
-fn definitions_become_jobs_and_back() {
+fn definitions_and_jobs_are_reconciled() {
     let site = Site::new("peers-definitions");
     site.define("there", NEVER);
     let [one, two] = two_nodes(&site);
-    assert!(site.has_job("there"), "it is there when the node is ready: {}", one.said());
+    assert!(site.has_job("there"), "definitions are adopted before the node is ready: {}", one.log_text());
     site.define("late", NEVER);
     site.define("wrong", r#"{"cron_args": {}}"#);
     site.event("reload", &json!({}));
@@ -73,7 +73,7 @@ fn definitions_become_jobs_and_back() {
     assert_eq!(
         site.defined("ours").expect("there")["cron_args"]["cronstring"],
         "@never",
-        "arguments are not Cronken's"
+        "Cronken cannot express an argument list"
     );
     site.done(&["add", "--shell", "simple", "0 3 * * 1", "echo hi"]);
     let simple = site.defined("simple").expect("the verb writes it");
@@ -84,10 +84,10 @@ fn definitions_become_jobs_and_back() {
         site.defined("there").is_some_and(|form| form["job_state"]["paused"] == true)
     });
     site.done(&["del", "simple"]);
-    eventually("the definition goes with its job", || site.defined("simple").is_none());
+    eventually("the definition is removed with its job", || site.defined("simple").is_none());
     site.server.cli(&["hdel", "{cronken}:jobs", "late"]);
     site.event("reload", &json!({}));
-    eventually("the job goes with its definition", || !site.has_job("late"));
+    eventually("the job is removed with its definition", || !site.has_job("late"));
 }
 
 #[test]
@@ -101,8 +101,8 @@ fn events_take_effect_once() {
     site.event("pause", &json!("a"));
     eventually("it is paused", || site.is_paused("a"));
     site.event("resume", &json!("a"));
-    eventually("it goes on", || !site.is_paused("a"));
-    assert_eq!(site.run_count("a"), 1, "both nodes have heard it");
+    eventually("it is resumed", || !site.is_paused("a"));
+    assert_eq!(site.run_count("a"), 1, "both nodes received the event, and one run was created");
 
     site.define("sleep", &NEVER.replace("echo ran", "exec sleep 1000"));
     site.event("reload", &json!({}));
@@ -124,15 +124,15 @@ fn events_take_effect_once() {
     site.define("wrong", r#"{"cron_args": {}}"#);
     site.event("validate", &json!([]));
     let is_noted = |form: Value| form["job_state"]["validation_errors"].is_string();
-    eventually("what is wrong is noted", || site.defined("wrong").is_some_and(is_noted));
+    eventually("the validation errors are written", || site.defined("wrong").is_some_and(is_noted));
     site.event("drain_nodes", &json!(["two"]));
     let drains = |node: &Value| node["name"] == "two" && node["draining"] == true;
     eventually("one drains", || site.json(&["nodes"]).as_array().expect("a list").iter().any(drains));
 }
 
-/// A pause that was sent as an event is there after a restart, and one of everything covers later jobs.
+/// A pause that was sent as an event survives a restart, and a global pause applies to jobs that are added later.
 #[test]
-fn pauses_survive() {
+fn pauses_survive_a_restart() {
     let site = Site::new("peers-pauses");
     let mut node = site.up("one", &[]);
     site.define("a", NEVER);
@@ -150,6 +150,6 @@ fn pauses_survive() {
     });
     assert!(site.is_paused("a") && site.is_paused("b"));
     site.event("resume", &json!("all"));
-    eventually("all go on", || !site.is_paused("a") && !site.is_paused("b"));
+    eventually("all are resumed", || !site.is_paused("a") && !site.is_paused("b"));
     node.wait_until_ready();
 }

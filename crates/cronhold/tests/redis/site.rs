@@ -1,4 +1,4 @@
-//! A Redis server with nodes on it, each with a data directory of its own, and whoever gives commands there.
+//! A Redis server, nodes on it with their own data directories, and commands that use it.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -12,14 +12,14 @@ use serde_json::Value;
 use crate::log_lines::find_event;
 use crate::processes::{end_keeper_of, eventually};
 
-/// A directory with a Redis server. What runs in it is ended with it.
+/// A temporary directory with a Redis server.
 pub(crate) struct Site {
     dir: PathBuf,
     pub(crate) server: RedisServer,
 }
 
 impl Site {
-    /// With a server as servers are by default.
+    /// Starts a server with default options.
     pub(crate) fn new(name: &str) -> Self {
         Self::with(name, ServerOptions::default())
     }
@@ -42,31 +42,31 @@ impl Site {
         fs::write(file, text).expect("written");
     }
 
-    /// The binary with arguments. What somebody's shell sets must not matter, and no daemon is known.
+    /// The binary with arguments. It does not inherit the environment of the test, and finds no daemon.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         bare(&self.dir, args)
     }
 
-    /// Gives a command as it stands.
-    pub(crate) fn give(&self, args: &[&str]) -> Told {
-        Told::new(args, &self.command(args).output().expect("the binary starts"))
+    /// Runs a command.
+    pub(crate) fn run_command(&self, args: &[&str]) -> CommandOutput {
+        CommandOutput::new(args, &self.command(args).output().expect("the binary starts"))
     }
 
-    /// Gives a command on the store, without a daemon.
-    pub(crate) fn at_store(&self, args: &[&str]) -> Told {
-        self.give(&[&["--store", &self.server.url()], args].concat())
+    /// Runs a command on the store, without a daemon.
+    pub(crate) fn at_store(&self, args: &[&str]) -> CommandOutput {
+        self.run_command(&[&["--store", &self.server.url()], args].concat())
     }
 
-    /// The same for a command that must succeed.
+    /// Runs a command on the store that must succeed, and returns its standard output.
     #[track_caller]
     pub(crate) fn done(&self, args: &[&str]) -> String {
         self.at_store(args).exits(0).out
     }
 
-    /// What a command on the store answers to programs.
+    /// Runs a command on the store with `-o json`, and returns the parsed output.
     #[track_caller]
     pub(crate) fn json(&self, args: &[&str]) -> Value {
-        // What stands behind the command of `add` belongs to that.
+        // Arguments after the schedule of `add` belong to the program, so the option goes first.
         let text = self.done(&[&args[..1], &["-o", "json"], &args[1..]].concat());
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{args:?}: {error}: {text}"))
     }
@@ -88,88 +88,88 @@ impl Site {
         self.start_at(&self.server.url(), name, options)
     }
 
-    /// The same with another URL.
+    /// Starts a node on a store with this URL.
     pub(crate) fn start_at(&self, url: &str, name: &str, options: &[&str]) -> Node {
         let up = ["up", "--name", name, "--data", name, "--listen", "127.0.0.1:0", "--log-format", "json"];
-        let words: Vec<String> = up.iter().chain(options).map(|word| (*word).to_owned()).collect();
+        let arguments: Vec<String> = up.iter().chain(options).map(|argument| (*argument).to_owned()).collect();
         let log = self.path(&format!("{name}.log"));
         let (dir, url, home) = (self.dir.clone(), url.to_owned(), self.path(name));
-        let child = begin(&dir, &words, &url, &log);
-        Node { child, dir, words, url, home, log }
+        let child = begin(&dir, &arguments, &url, &log);
+        Node { child, dir, arguments, url, home, log }
     }
 }
 
 impl Drop for Site {
     fn drop(&mut self) {
-        // What went wrong stays to be looked at.
+        // The directory of a failed test is kept for inspection.
         if !std::thread::panicking() {
             let _ = fs::remove_dir_all(&self.dir);
         }
     }
 }
 
-/// What a command said.
-pub(crate) struct Told {
+/// The output and the exit code of a command.
+pub(crate) struct CommandOutput {
     args: String,
     pub(crate) out: String,
     pub(crate) err: String,
     pub(crate) code: Option<i32>,
 }
 
-impl Told {
+impl CommandOutput {
     fn new(args: &[&str], output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (out, err) = (text(&output.stdout), text(&output.stderr));
         Self { args: args.join(" "), out, err, code: output.status.code() }
     }
 
-    /// It must have ended so.
+    /// Asserts the exit code.
     #[track_caller]
     pub(crate) fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{self:?}");
         self
     }
 
-    /// It must have said this.
+    /// Asserts that the output contains a text.
     #[track_caller]
-    pub(crate) fn says(self, text: &str) -> Self {
+    pub(crate) fn prints(self, text: &str) -> Self {
         assert!(self.out.contains(text) || self.err.contains(text), "`{text}` is missing: {self:?}");
         self
     }
 
-    /// It must not have said this.
+    /// Asserts that the output does not contain a text.
     #[track_caller]
-    pub(crate) fn hides(self, text: &str) -> Self {
+    pub(crate) fn omits(self, text: &str) -> Self {
         assert!(!self.out.contains(text) && !self.err.contains(text), "`{text}` is there: {self:?}");
         self
     }
 }
 
-impl fmt::Debug for Told {
+impl fmt::Debug for CommandOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "$ cronhold {}\n{}{}exit {:?}", self.args, self.out, self.err, self.code)
     }
 }
 
-/// A node. It is killed when the test is done with it, with what its keeper keeps.
+/// A running node. It is killed on drop, with its keeper and programs.
 pub(crate) struct Node {
     child: Child,
-    /// How it was started.
+    /// Directory and arguments of the daemon, for a restart.
     dir: PathBuf,
-    words: Vec<String>,
+    arguments: Vec<String>,
     url: String,
     home: PathBuf,
     log: PathBuf,
 }
 
 impl Node {
-    /// Starts it again after it was killed.
+    /// Starts the daemon again after it was killed.
     pub(crate) fn start_again(&mut self) {
-        self.child = begin(&self.dir, &self.words, &self.url, &self.log);
+        self.child = begin(&self.dir, &self.arguments, &self.url, &self.log);
     }
 
-    /// All that it has said, in all of its lives.
-    pub(crate) fn said(&self) -> String {
+    /// Its log, including all earlier processes.
+    pub(crate) fn log_text(&self) -> String {
         fs::read_to_string(&self.log).expect("a log")
     }
 
@@ -182,10 +182,10 @@ impl Node {
     #[track_caller]
     pub(crate) fn wait_until_logged(&self, event: &str, fields: &[(&str, &str)]) {
         let what = format!("{event} {fields:?} is in {}", self.log.display());
-        eventually(&what, || self.said().lines().any(|line| find_event(line, event, fields).is_some()));
+        eventually(&what, || self.log_text().lines().any(|line| find_event(line, event, fields).is_some()));
     }
 
-    /// Waits until the message of such an event has a part.
+    /// Waits until an event with this text in its message is in the log.
     #[track_caller]
     pub(crate) fn wait_until_message(&self, event: &str, part: &str) {
         let has_part = |line: &Value| line["message"].as_str().is_some_and(|message| message.contains(part));
@@ -193,33 +193,33 @@ impl Node {
         eventually(&what, || self.logged(event).iter().any(has_part));
     }
 
-    /// All events with a name that it has logged, in all of its lives.
+    /// All logged events with a name, including those of earlier processes.
     pub(crate) fn logged(&self, event: &str) -> Vec<Value> {
-        self.said().lines().filter_map(|line| find_event(line, event, &[])).collect()
+        self.log_text().lines().filter_map(|line| find_event(line, event, &[])).collect()
     }
 
-    /// Sends a signal to the daemon. Its keeper goes on.
+    /// Sends a signal to the daemon. Its keeper keeps running.
     pub(crate) fn send(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("it runs");
     }
 
-    /// Whether the daemon has ended, and with what.
+    /// The exit code of the daemon; `None` if it runs, -1 if a signal killed it.
     pub(crate) fn ended(&mut self) -> Option<i32> {
         self.child.try_wait().expect("it is ours").map(|status| status.code().unwrap_or(-1))
     }
 
-    /// Kills the daemon on the spot. Its keeper goes on.
+    /// Kills the daemon with SIGKILL. Its keeper keeps running.
     pub(crate) fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Stops it in good order.
+    /// Sends SIGTERM, and waits until the daemon has exited with code 0.
     #[track_caller]
     pub(crate) fn stop(mut self) {
         self.send(Signal::TERM);
         let status = self.child.wait().expect("it ends");
-        assert!(status.success(), "{status}: {}", self.said());
+        assert!(status.success(), "{status}: {}", self.log_text());
     }
 }
 
@@ -230,13 +230,13 @@ impl Drop for Node {
     }
 }
 
-/// Starts a daemon. A later life goes on with the log of the one before.
-fn begin(dir: &Path, words: &[String], url: &str, log: &Path) -> Child {
+/// Starts a daemon, which appends to the log.
+fn begin(dir: &Path, arguments: &[String], url: &str, log: &Path) -> Child {
     let file = File::options().create(true).append(true).open(log).expect("a file");
-    bare(dir, &[]).args(words).env("CRONHOLD_STORE", url).stderr(file).spawn().expect("the binary starts")
+    bare(dir, &[]).args(arguments).env("CRONHOLD_STORE", url).stderr(file).spawn().expect("the binary starts")
 }
 
-/// The binary, without what somebody's shell sets.
+/// The binary, without the environment of the test.
 fn bare(dir: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cronhold"));
     command.env_clear().env("PATH", "/usr/bin:/bin").env("USER", "ada").env("CRONHOLD_DATA", "nobody");

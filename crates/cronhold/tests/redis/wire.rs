@@ -1,21 +1,21 @@
-//! A line between a node and its Redis that can be blocked: nothing is lost and nobody is told. What was sent arrives late,
-//! as it does when a network comes back.
+//! A proxy between a node and its Redis that can be blocked. Blocked data is neither lost nor reported; it arrives
+//! late, as after a network failure.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
-/// What does not pass.
+/// The direction that is blocked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Block {
-    /// What the node asks, and so what is answered.
-    Asked,
-    /// What is answered: it has happened, and nobody knows.
-    Answered,
+    /// Requests of the node, and so also the replies.
+    Requests,
+    /// Replies of Redis: the request takes effect, and the node does not know it.
+    Replies,
 }
 
-/// The line. Connections end with either side of them.
+/// The proxy. When one side closes a connection, the proxy closes the other side.
 pub(crate) struct Wire {
     port: u16,
     gate: Arc<Gate>,
@@ -28,13 +28,13 @@ struct Gate {
 }
 
 impl Wire {
-    /// A line to a port of this machine.
+    /// A proxy to a port of this machine.
     pub(crate) fn to(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("it has one").port();
         let gate = Arc::new(Gate::default());
         let of_all = Arc::clone(&gate);
-        // It ends with the test's process.
+        // The thread ends with the process.
         thread::spawn(move || {
             for node in listener.incoming().map_while(Result::ok) {
                 let _ = connect(node, server, &of_all);
@@ -47,7 +47,7 @@ impl Wire {
         self.port
     }
 
-    /// Blocks it, or lets everything pass.
+    /// Blocks a direction, or unblocks all.
     pub(crate) fn set(&self, block: Option<Block>) {
         *self.gate.block.lock().unwrap_or_else(PoisonError::into_inner) = block;
         self.gate.opened.notify_all();
@@ -55,7 +55,7 @@ impl Wire {
 }
 
 impl Gate {
-    /// Waits until what is on its way may pass.
+    /// Waits until this direction is not blocked.
     fn pass(&self, way: Block) {
         let block = self.block.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.opened.wait_while(block, |block| *block == Some(way)).unwrap_or_else(PoisonError::into_inner));
@@ -66,12 +66,12 @@ fn connect(node: TcpStream, server: u16, gate: &Arc<Gate>) -> std::io::Result<()
     let server = TcpStream::connect(("127.0.0.1", server))?;
     node.set_nodelay(true)?;
     server.set_nodelay(true)?;
-    carry(node.try_clone()?, server.try_clone()?, Block::Asked, Arc::clone(gate));
-    carry(server, node, Block::Answered, Arc::clone(gate));
+    carry(node.try_clone()?, server.try_clone()?, Block::Requests, Arc::clone(gate));
+    carry(server, node, Block::Replies, Arc::clone(gate));
     Ok(())
 }
 
-/// Carries what comes from one side to the other, until one of them ends.
+/// Forwards data from one side to the other until either is closed.
 fn carry(mut from: TcpStream, mut to: TcpStream, way: Block, gate: Arc<Gate>) {
     thread::spawn(move || {
         let mut some = [0; 16 * 1024];
@@ -81,7 +81,7 @@ fn carry(mut from: TcpStream, mut to: TcpStream, way: Block, gate: Arc<Gate>) {
                 break;
             }
         }
-        // The end of a connection does not pass a blocked line either.
+        // The end of a connection is blocked too.
         gate.pass(way);
         let _ = to.shutdown(Shutdown::Both);
         let _ = from.shutdown(Shutdown::Both);

@@ -3,7 +3,7 @@
 use super::{Folder, transcript};
 
 #[test]
-fn directories() {
+fn check_reports_mistakes_in_directories() {
     let text = transcript(&[
         &["check", "examples/jobs"],
         &["check", "crates/cronhold/tests/verbs/bad"],
@@ -14,7 +14,7 @@ fn directories() {
 }
 
 #[test]
-fn files_without_a_job() {
+fn check_reports_files_without_a_job() {
     let folder = Folder::new("check").put("empty/README.md", "Nothing yet.\n");
     let folder = folder.put("bad/bytes.yaml", b"program: echo\ndescription: caf\xe9\n").put("bad/empty.yaml", "");
     let folder = folder.put("bad/large.yaml", "#".repeat((1 << 20) + 1)).put("one.yaml", "program: echo\n");
@@ -24,7 +24,7 @@ fn files_without_a_job() {
 }
 
 #[test]
-fn unsupported_keys_are_refused_with_their_place() {
+fn unsupported_keys_are_refused_with_line_and_column() {
     let folder = Folder::new("check-unsupported").put("http.yaml", "program: {http: https://example.org}\n");
     let folder = folder.put("mail.yaml", "program: x\non:\n  failure: [{email: {to: ops@example.org}}]\n");
     let text = folder.transcript(&[&["check", "."]]);

@@ -3,7 +3,7 @@
 use super::{Folder, transcript};
 
 #[test]
-fn words() {
+fn explain_describes_schedules() {
     let text = transcript(&[
         &["explain", "0 18 * * Mon-Fri", "--after", "2026-01-01"],
         &["explain", "0 */2 * * *", "--timezone", "Europe/Berlin", "--after", "2026-01-01"],
@@ -16,7 +16,7 @@ fn words() {
 }
 
 #[test]
-fn all_that_a_job_file_says() {
+fn explain_describes_all_schedules_of_a_job_file() {
     let folder = Folder::new("explain").put(
         "feeds/prices.yaml",
         "program: echo\nparams: [region]\nschedule:\n\

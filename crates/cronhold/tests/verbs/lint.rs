@@ -3,7 +3,7 @@
 use super::{Folder, transcript};
 
 #[test]
-fn warnings() {
+fn lint_warns_about_schedules() {
     let text = transcript(&[
         &["lint", "30 2 * * *", "--timezone", "Europe/Berlin", "--after", "2026-01-01"],
         &["lint", "0 0 13 * Fri", "--after", "2026-01-01", "--strict"],
@@ -16,9 +16,9 @@ fn warnings() {
     insta::assert_snapshot!(text);
 }
 
-/// One bad file harms no other.
+/// An invalid file does not affect the others.
 #[test]
-fn directories_with_mistakes() {
+fn lint_continues_after_an_invalid_file() {
     let folder = Folder::new("lint")
         .put("jobs/good.yaml", "program: echo\nschedule: 0 0 13 * Fri\n")
         .put("jobs/off.yaml", "program: echo\nschedule: {cron: 0 0 13 * Fri, enabled: false}\n")

@@ -1,4 +1,5 @@
-//! Every verb of the real binary: what it prints, where, and with which exit code. One snapshot file per verb's case.
+//! Verbs of the real binary that need no daemon: standard output, standard error and exit code. There is one snapshot
+//! per case.
 
 mod check;
 mod explain;
@@ -11,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A directory on disk that vanishes at the end of its test.
+/// A temporary directory that is removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -28,7 +29,7 @@ impl Folder {
         self
     }
 
-    /// The transcript of several commands that are given in it.
+    /// The transcript of several commands that are run in this directory.
     fn transcript(&self, commands: &[&[&str]]) -> String {
         commands.iter().map(|args| cronhold_in(&self.0, args)).collect::<Vec<_>>().join("\n")
     }
@@ -40,7 +41,7 @@ impl Drop for Folder {
     }
 }
 
-/// Runs the binary in the repository and tells all that a shell would show.
+/// Runs the binary in the repository. Returns the command line, both outputs and the exit code.
 fn cronhold(args: &[&str]) -> String {
     cronhold_in(&repository(), args)
 }
@@ -49,7 +50,7 @@ fn cronhold_in(dir: &Path, args: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_cronhold"))
         .args(args)
         .current_dir(dir)
-        // What somebody's shell sets must not show in the snapshots.
+        // The snapshots must not depend on the environment of the test.
         .env_clear()
         .stdin(Stdio::null())
         .output()

@@ -3,7 +3,7 @@
 use super::{Folder, cronhold, transcript};
 
 #[test]
-fn tables() {
+fn next_prints_tables() {
     let text = transcript(&[
         &["next", "30 2 * * *", "--timezone", "Europe/Berlin", "--after", "2026-03-27T12:00:00Z", "-n", "3"],
         &["next", "{hour: 14, day: last}", "--after", "2026-01-31T14:00:00Z", "-n", "2"],
@@ -36,7 +36,7 @@ fn tables() {
 }
 
 #[test]
-fn json() {
+fn next_prints_json() {
     let text = transcript(&[
         &["next", "CRON_TZ=Europe/Berlin 30 2 * * *", "--after", "2026-03-28T01:30:00Z", "-n", "2", "-o", "json"],
         &["next", "triggered", "-o", "json"],
@@ -46,7 +46,7 @@ fn json() {
 }
 
 #[test]
-fn mistakes() {
+fn next_reports_invalid_schedules() {
     let text = transcript(&[
         &["next", "0 25 * * *"],
         &["next", "0 0 * * Mno"],
@@ -66,7 +66,7 @@ fn mistakes() {
 }
 
 #[test]
-fn input_of_any_length_gets_a_short_answer() {
+fn next_answers_long_input_with_a_short_error() {
     for text in ["*".repeat(100_000), "1,".repeat(60_000), "{".repeat(100_000), "ä ".repeat(30_000)] {
         let shown = cronhold(&["next", &text]);
         assert!(shown.ends_with("exit 2\n"), "{}", &shown[..shown.len().min(500)]);
@@ -74,9 +74,9 @@ fn input_of_any_length_gets_a_short_answer() {
     }
 }
 
-/// `H` and jitter depend on the job's id, and a file alone does not say what its id is.
+/// `H` and jitter depend on the id of the job, which does not follow from a file alone.
 #[test]
-fn ids_of_jobs() {
+fn next_needs_the_job_id_for_hashed_schedules() {
     let folder = Folder::new("ids")
         .put("jobs/reports/prices.yaml", "program: echo\nschedule: H H * * *\n")
         .put("jobs/reports/plain.yaml", "program: echo\nschedule: 0 18 * * *\n")
@@ -101,7 +101,7 @@ fn ids_of_jobs() {
 }
 
 #[test]
-fn calendars_with_mistakes() {
+fn next_reports_invalid_calendars() {
     let folder = Folder::new("calendars")
         .put("jobs/needs.yaml", "program: echo\nschedule: {daily: '10:00', calendar: first}\n")
         .put("jobs/needs-none.yaml", "program: echo\nschedule: {daily: '10:00', calendar: good}\n")

@@ -1,12 +1,12 @@
-//! Where answers go: a reader that leaves early, and a disk that is full.
+//! Output that cannot be written: the reader closes the pipe, or the disk is full.
 
 use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
 
 use super::repository;
 
-/// The exit code and the complaints of a command whose answer goes there.
-fn answered_to(stdout: Stdio, args: &[&str]) -> (i32, String) {
+/// The exit code and the standard error of a command with this standard output.
+fn run_with_stdout(stdout: Stdio, args: &[&str]) -> (i32, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_cronhold"))
         .args(args)
         .current_dir(repository())
@@ -14,32 +14,32 @@ fn answered_to(stdout: Stdio, args: &[&str]) -> (i32, String) {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the binary starts");
-    // A pipe that nobody reads.
+    // Closes the reading end of the pipe.
     drop(child.stdout.take());
     let output = child.wait_with_output().expect("it ends");
     (output.status.code().expect("no signal"), String::from_utf8(output.stderr).expect("UTF-8"))
 }
 
 #[test]
-fn a_reader_that_has_read_enough_changes_nothing() {
+fn closed_pipe_does_not_change_the_exit_code() {
     let next = ["next", "* * * * * * *", "-n", "10000", "-o", "json"];
-    assert_eq!(answered_to(Stdio::piped(), &next), (0, String::new()));
+    assert_eq!(run_with_stdout(Stdio::piped(), &next), (0, String::new()));
     let check = ["check", "crates/cronhold/tests/verbs/bad"];
-    assert_eq!(answered_to(Stdio::piped(), &check), (1, String::new()));
+    assert_eq!(run_with_stdout(Stdio::piped(), &check), (1, String::new()));
     let lint = ["lint", "0 0 13 * Fri", "--strict"];
-    assert_eq!(answered_to(Stdio::piped(), &lint), (1, String::new()));
+    assert_eq!(run_with_stdout(Stdio::piped(), &lint), (1, String::new()));
 }
 
 #[test]
-fn an_answer_that_cannot_be_written_is_an_error() {
+fn unwritable_output_is_an_error() {
     let full = OpenOptions::new().write(true).open("/dev/full").expect("a device that is always full");
-    let (code, complaint) = answered_to(full.into(), &["next", "@daily"]);
+    let (code, error) = run_with_stdout(full.into(), &["next", "@daily"]);
     assert_eq!(code, 1);
-    assert!(complaint.starts_with("error: cannot write the output: "), "{complaint}");
+    assert!(error.starts_with("error: cannot write the output: "), "{error}");
 }
 
 #[test]
-fn a_keeper_whose_last_words_cannot_be_written_fails_and_does_not_panic() {
+fn keeper_with_unwritable_stderr_fails_without_panic() {
     let full = OpenOptions::new().write(true).open("/dev/full").expect("a device that is always full");
     let mut command = Command::new(env!("CARGO_BIN_EXE_cronhold"));
     command.args(["keeper", "--data", "/no/such/place"]).stdout(Stdio::null()).stderr(full);

@@ -1,4 +1,4 @@
-//! Command lines with which `cronhold up` does not start. The tests of the daemon show what it does when it starts.
+//! Command lines that `cronhold up` refuses. The tests in `daemon` cover a daemon that starts.
 
 use super::Folder;
 
@@ -9,7 +9,7 @@ fn many_labels() -> Vec<&'static str> {
 }
 
 #[test]
-fn refusals() {
+fn up_refuses_invalid_options() {
     let folder = Folder::new("up").put("home/node-id", "nobody\n").put("foreign/cronhold.db", "not a database\n");
     let folder = folder.put("file", "").put("foreign/node-id", "0199a3c45e7870008f3b6d2a91c4e507\n");
     let text = folder.transcript(&[
@@ -29,5 +29,5 @@ fn refusals() {
         &["up", "--data", "foreign"],
     ]);
     insta::assert_snapshot!(text);
-    assert!(!folder.0.join("new").exists(), "nothing is made before the command line is known to be right");
+    assert!(!folder.0.join("new").exists(), "an invalid command line creates nothing");
 }

@@ -1,6 +1,6 @@
-//! Chance that comes from a number, so that a round can be had again. (The generator is SplitMix64.)
+//! A random number generator with a seed, so that a round can be repeated (SplitMix64).
 
-/// A sequence of numbers that looks random.
+/// A sequence of pseudorandom numbers.
 pub(super) struct Chance(u64);
 
 impl Chance {
@@ -16,7 +16,7 @@ impl Chance {
         bits ^ (bits >> 31)
     }
 
-    /// A number below another.
+    /// A number below `most`.
     pub(super) fn below(&mut self, most: u64) -> u64 {
         self.next() % most
     }

@@ -1,4 +1,4 @@
-//! What must hold at the end of a round, whatever was killed at which moment.
+//! The checks at the end of a round, which must hold after any kill at any moment.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,20 +12,20 @@ use super::scene::Scene;
 use super::writer::Script;
 use super::{Blow, PROGRAMS, TICK};
 
-/// What became of the programs of a round, or of several.
+/// The outcomes of the programs of one or several rounds.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    /// How often somebody was killed.
+    /// Number of kills.
     pub(super) blows: u64,
-    /// Rounds in which all programs had begun when somebody was killed for the first time.
+    /// Rounds in which all programs had started before the first kill.
     pub(super) all_running: u64,
-    /// Programs that ran to their end, whose code and output are right.
+    /// Programs that ran to their end with the right exit code and output.
     pub(super) ended: u64,
-    /// Those of them that did while no daemon was there.
+    /// Programs among them that ended while no daemon ran.
     pub(super) ended_alone: u64,
-    /// Runs that the daemon was about to start when it was killed: they were not started.
+    /// Runs that were starting when the daemon was killed. Their programs were not started.
     pub(super) unknown: u64,
-    /// Runs whose keeper was lost: nothing of them lives.
+    /// Runs whose keeper was killed. None of their processes is left.
     pub(super) lost: u64,
     pub(super) violations: Vec<String>,
 }
@@ -42,11 +42,11 @@ impl Tally {
     }
 }
 
-/// Judges all runs of a round. All of them have ended.
+/// Checks all runs of a round, after all of them have ended.
 pub(super) async fn judge(scene: &Scene<'_>, seed: u64, blow: Blow, runs: &[Arc<Run>], tally: &mut Tally) {
     tally.ended_alone = scene.ended_alone();
     if scene.has_programs() {
-        tally.violations.push("all runs have ended, and a program lives".to_owned());
+        tally.violations.push("all runs have ended, and a program is still running".to_owned());
     }
     let text = fs::read_to_string(scene.dir.join("starts")).unwrap_or_default();
     let mut starts: BTreeMap<&str, usize> = BTreeMap::new();
@@ -74,7 +74,7 @@ pub(super) async fn judge(scene: &Scene<'_>, seed: u64, blow: Blow, runs: &[Arc<
         }
     }
     if !starts.is_empty() {
-        tally.violations.push(format!("programs of no run were started: {starts:?}"));
+        tally.violations.push(format!("programs without a run were started: {starts:?}"));
     }
 }
 
@@ -110,9 +110,9 @@ fn judge_run(
             if (run.state == State::Success) != (script.code == 0) {
                 return Err("its state does not follow from its code".to_owned());
             }
-            let told = run.written.as_ref().map(|written| written.bytes);
-            if output != expected.as_bytes() || told != Some(expected.len() as u64) {
-                return Err(format!("{} bytes of {}, told {told:?}", output.len(), expected.len()));
+            let counted = run.written.as_ref().map(|written| written.bytes);
+            if output != expected.as_bytes() || counted != Some(expected.len() as u64) {
+                return Err(format!("{} bytes of {}, counted {counted:?}", output.len(), expected.len()));
             }
             tally.ended += 1;
         }

@@ -1,8 +1,8 @@
-//! Rounds at random moments: the real daemon has many programs running, and it or its keeper is killed, once or several
-//! times, whatever they are just doing. Afterwards every run has to have its outcome, to the code and to the byte.
+//! Kills at random moments: while the real daemon runs many programs, it or its keeper is killed, once or several
+//! times. Afterwards every run must have the right exit code and the right output, byte for byte.
 //!
-//! `rounds` does all; `rounds=COUNT` so many of each kind at most, and `seed=NUMBER` those of an earlier go. The seed of
-//! a round is the first seed and its position, so `rounds=1 seed=NUMBER` does one again.
+//! `rounds` runs all rounds, `rounds=COUNT` at most that many of each kind, and `seed=NUMBER` repeats earlier rounds.
+//! The seed of a round is the first seed plus its position, so `rounds=1 seed=NUMBER` repeats one round.
 
 mod chance;
 mod judge;
@@ -30,44 +30,44 @@ pub(crate) use self::writer::{VERB, write};
 const PROGRAMS: usize = 500;
 /// Rounds in which the daemon is killed.
 const DAEMON_ROUNDS: u64 = 100;
-/// Rounds in which the keeper is.
+/// Rounds in which the keeper is killed.
 const KEEPER_ROUNDS: u64 = 10;
-/// A job that runs every second, besides.
+/// An additional job that runs every second.
 const TICK: &str = "tick";
-/// How long after all programs have begun the first blow falls, at most. By then the first ones have ended.
+/// The longest time between the start of all programs and the first kill. By then the first programs have ended.
 const FIRST_MILLIS: u64 = 2_500;
-/// In one round of so many it falls before, while they are being started.
+/// In one of this many rounds, the first kill happens while programs are being started.
 const EARLY_ONE_IN: u64 = 4;
-/// So long after they are due, at most.
+/// The longest time between the due time and such an early kill.
 const EARLY_MILLIS: u64 = 1_000;
-/// How long after the one before it another blow falls, at most.
+/// The longest time between two kills.
 const NEXT_MILLIS: u64 = 1_500;
-/// How many there are, at most.
+/// The largest number of kills in a round.
 const BLOWS_MAX: u64 = 4;
-/// How long no daemon is there, at most, unless all programs are to end meanwhile.
+/// The longest time without a daemon, unless the round waits until all programs have ended.
 const AWAY_MILLIS: u64 = 1_000;
-/// In one round of so many all programs end while no daemon is there.
+/// In one of this many rounds, all programs end while no daemon runs.
 const ALL_END_ONE_IN: u64 = 5;
-/// In one round of so many the keeper has then ended as well, because it had nothing more to do.
+/// In one of this many rounds, the idle keeper has then exited as well.
 const KEEPER_ENDS_ONE_IN: u64 = 25;
-/// In one round of so many in which the keeper is killed, the daemon is too.
+/// In one of this many rounds in which the keeper is killed, the daemon is killed too.
 const BOTH_ONE_IN: u64 = 3;
-/// Time for the daemon to read the job files before they are due; if it is not enough, twice that.
+/// Time for the daemon to read the job files before they are due. It is doubled if that is not enough.
 const PREPARE_SECONDS: i64 = 1;
 const PREPARATIONS_MAX: u32 = 5;
-/// A seed that somebody chooses at random is short enough to be typed.
+/// A random seed is short enough to be typed.
 const SEED_BITS: u128 = 0xFFFF_FFFF;
-/// Violations that are shown of one round.
+/// Violations of one round that are printed.
 const SHOWN_MAX: usize = 5;
 
-/// Who is killed.
+/// The process that is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Blow {
     Daemon,
     Keeper,
 }
 
-/// Does the rounds that the words ask for.
+/// Runs the rounds that the command line selects.
 pub(crate) fn measure(report: &mut Report, words: &[String]) {
     let value = |name: &str| words.iter().find_map(|word| word.strip_prefix(name)?.parse::<u64>().ok());
     let most = value("rounds=").unwrap_or(u64::MAX);
@@ -86,26 +86,26 @@ pub(crate) fn measure(report: &mut Report, words: &[String]) {
                 all.add(round(&base, seed.wrapping_add(position), blow, &clock).await);
             }
             let took = seconds(clock.uptime().minus(begin));
-            tell(report, name, many.min(most), took, &all);
+            add_rows(report, name, many.min(most), took, &all);
         }
     });
-    // What went wrong stays to be looked at.
+    // The directories of failed rounds are kept for inspection, and then this fails.
     let _ = fs::remove_dir(base);
 }
 
-fn tell(report: &mut Report, name: &str, rounds: u64, took: f64, all: &Tally) {
+fn add_rows(report: &mut Report, name: &str, rounds: u64, took: f64, all: &Tally) {
     report.note(format!("rounds: {name}"), number(rounds), "");
     report.note("  seconds", took, "s");
     report.note("  with all programs running at the first kill", number(all.all_running), "");
     report.note("  kills", number(all.blows), "");
     report.note("  programs that ran to their end, each checked", number(all.ended), "");
-    report.note("  ended while no daemon was there", number(all.ended_alone), "");
+    report.note("  ended while no daemon ran", number(all.ended_alone), "");
     report.note("  start unknown, and never started", number(all.unknown), "");
-    report.note("  keeper lost, and gone", number(all.lost), "");
+    report.note("  keeper lost, and no process left", number(all.lost), "");
     report.compare("  violations", number(all.violations.len() as u64), "", Target::AtMost(0.0));
 }
 
-/// One round, in a directory that stays if something is wrong.
+/// Runs one round, in a directory that is kept if there are violations.
 async fn round(base: &Path, seed: u64, blow: Blow, clock: &dyn MachineClock) -> Tally {
     let dir = base.join(format!("{blow:?}-{seed}"));
     let mut scene = Scene::new(dir.clone(), clock);
@@ -150,7 +150,7 @@ async fn act(scene: &mut Scene<'_>, seed: u64, blow: Blow) -> Result<Tally, Stri
     }
     let after = scene.now();
     let runs = scene.wait_for_ends().await?;
-    // They may all have ended in an earlier life.
+    // All runs may have ended before the last start.
     if !scene.eventually(|| scene.is_ready()).await {
         return Err("the daemon does not become ready".to_owned());
     }
@@ -159,13 +159,13 @@ async fn act(scene: &mut Scene<'_>, seed: u64, blow: Blow) -> Result<Tally, Stri
         tally.violations.push("the new keeper starts nothing".to_owned());
     }
     if !scene.eventually(|| scene.kept_outputs() == 0 && !scene.has_children()).await {
-        tally.violations.push("the keeper keeps outputs that are stored, or children that are dead".to_owned());
+        tally.violations.push("the keeper keeps outputs that are stored, or zombie children".to_owned());
     }
     tally.violations.extend(scene.stop().await);
     Ok(tally)
 }
 
-/// Brings a daemon to the instant at which all programs are due.
+/// Starts a daemon, and waits until all programs are due.
 async fn prepare(scene: &mut Scene<'_>, seed: u64) -> Result<(), String> {
     for doubling in 0..PREPARATIONS_MAX {
         let due = Instant::from_secs(scene.now().secs_up() + (PREPARE_SECONDS << doubling));

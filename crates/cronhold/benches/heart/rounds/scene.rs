@@ -1,4 +1,5 @@
-//! The place of one round: a data directory, job files, the real daemon in one life after another, and its keeper.
+//! The environment of one round: a data directory, job files, the daemon, which is restarted several times, and its
+//! keeper.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,13 +17,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::writer::VERB;
 use super::{PROGRAMS, TICK};
 
-/// What has not come to be so after this time never does.
+/// After this long, a round stops waiting and fails.
 const NEVER: Span = Span::from_secs(120);
-const LOOK_EVERY: Span = Span::from_millis(50);
+const POLL_INTERVAL: Span = Span::from_millis(50);
 /// More runs than a round has.
 const RUNS_MAX: usize = 60_000;
 
-/// A place, and the daemon that lives in it, if one does.
+/// A directory, and the daemon that runs in it, if any.
 pub(super) struct Scene<'a> {
     pub(super) dir: PathBuf,
     clock: &'a dyn MachineClock,
@@ -31,13 +32,13 @@ pub(super) struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    /// A place without jobs.
+    /// A directory without jobs.
     pub(super) fn new(dir: PathBuf, clock: &'a dyn MachineClock) -> Self {
         fs::create_dir_all(dir.join("jobs/many")).expect("a folder");
         Self { dir, clock, daemon: None, lives: 0 }
     }
 
-    /// Writes the job files of a round whose programs are due at one instant. Another job goes on for ever.
+    /// Writes the job files of a round. All programs are due at one instant, and one more job runs every second.
     pub(super) fn put_jobs(&self, seed: u64, due: Instant) {
         let program = std::env::current_exe().expect("this program has a file");
         let (program, starts) = (program.display(), self.dir.join("starts"));
@@ -53,7 +54,7 @@ impl<'a> Scene<'a> {
         fs::write(self.dir.join(format!("jobs/{TICK}.yaml")), tick).expect("a file");
     }
 
-    /// Starts a daemon. Its log is a file of its own.
+    /// Starts a daemon with its own log file.
     pub(super) fn start(&mut self) {
         self.lives += 1;
         let log = fs::File::create(self.log()).expect("a file");
@@ -63,7 +64,7 @@ impl<'a> Scene<'a> {
         self.daemon = Some(command.spawn().expect("the daemon starts"));
     }
 
-    /// Whether the daemon has taken up everything.
+    /// Whether the daemon has logged that it is ready.
     pub(super) fn is_ready(&self) -> bool {
         fs::read_to_string(self.log()).is_ok_and(|log| log.lines().any(|line| line.ends_with(" ready")))
     }
@@ -76,7 +77,7 @@ impl<'a> Scene<'a> {
         self.dir.join(format!("daemon-{life}.log"))
     }
 
-    /// Kills the daemon, as a power cut would.
+    /// Kills the daemon with SIGKILL.
     pub(super) fn kill(&mut self) {
         if let Some(mut daemon) = self.daemon.take() {
             daemon.kill().expect("it is ours");
@@ -84,7 +85,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Stops the daemon in good order, and its keeper. Answers what was not in order.
+    /// Stops the daemon and its keeper with SIGTERM. Returns a violation if that fails.
     pub(super) async fn stop(&mut self) -> Option<String> {
         let mut daemon = self.daemon.take()?;
         signal(Pid::from_child(&daemon), Signal::TERM);
@@ -105,13 +106,13 @@ impl<'a> Scene<'a> {
         (!is_gone).then(|| "a process of the round is left".to_owned())
     }
 
-    /// The keeper, if there is one.
+    /// The pid of the keeper, if it runs.
     pub(super) fn keeper(&self) -> Option<Pid> {
-        let words = format!("\0keeper\0--data\0{}\0", self.dir.join("home").display());
-        processes().find(|pid| command_line(*pid).contains(&words)).and_then(Pid::from_raw)
+        let arguments = format!("\0keeper\0--data\0{}\0", self.dir.join("home").display());
+        processes().find(|pid| command_line(*pid).contains(&arguments)).and_then(Pid::from_raw)
     }
 
-    /// Whether the keeper has a child, dead or alive.
+    /// Whether the keeper has a child process or a zombie.
     pub(super) fn has_children(&self) -> bool {
         let Some(pid) = self.keeper() else { return false };
         let pid = pid.as_raw_nonzero();
@@ -124,31 +125,31 @@ impl<'a> Scene<'a> {
         keeper.is_some_and(|keeper| kill_process(keeper, Signal::KILL).is_ok())
     }
 
-    /// Whether one of the programs lives.
+    /// Whether one of the programs is running.
     pub(super) fn has_programs(&self) -> bool {
         let starts = self.dir.join("starts").display().to_string();
         processes().any(|pid| command_line(pid).contains(&starts))
     }
 
-    /// How many programs have begun.
+    /// The number of started programs.
     pub(super) fn starts(&self) -> usize {
         fs::read_to_string(self.dir.join("starts")).map_or(0, |text| text.lines().count())
     }
 
-    /// Files that the keeper keeps for the store. It also has empty ones for runs to come.
+    /// The number of outputs that the keeper keeps. Its empty files for future runs do not count.
     pub(super) fn kept_outputs(&self) -> usize {
         let files = fs::read_dir(self.dir.join("home/keeper/outputs")).into_iter().flatten().flatten();
         files.filter(|entry| !entry.file_name().to_string_lossy().starts_with("spare-")).count()
     }
 
-    /// The store, as a reader beside the daemon sees it.
+    /// The store, opened for reading while the daemon uses it.
     pub(super) fn store(&self) -> Option<SqliteStore> {
         let zones = Arc::new(ZoneRegistry::bundled());
         let options = Options { clock: Arc::new(|| Instant::EPOCH), zones, size_max: None };
         SqliteStore::open_reader(self.dir.join("home/cronhold.db"), options).ok()
     }
 
-    /// All runs.
+    /// All stored runs.
     pub(super) async fn runs(&self) -> Vec<Arc<Run>> {
         let Some(store) = self.store() else { return Vec::new() };
         let page = store.page(&Query::Runs(RunQuery::default()), RUNS_MAX).await.expect("a page");
@@ -159,19 +160,19 @@ impl<'a> Scene<'a> {
         runs.collect()
     }
 
-    /// Waits for some time.
+    /// Sleeps.
     pub(super) async fn rest(&self, millis: u64) {
         self.clock.sleep(Span::from_millis(millis)).await;
     }
 
-    /// Waits until something is so, which nobody tells. Answers whether it came to be so.
-    pub(super) async fn eventually(&self, mut is_so: impl FnMut() -> bool) -> bool {
+    /// Polls until a condition holds. Returns false after a timeout.
+    pub(super) async fn eventually(&self, mut holds: impl FnMut() -> bool) -> bool {
         let begin = self.clock.uptime();
-        while !is_so() {
+        while !holds() {
             if self.clock.uptime().minus(begin) > NEVER {
                 return false;
             }
-            self.clock.sleep(LOOK_EVERY).await;
+            self.clock.sleep(POLL_INTERVAL).await;
         }
         true
     }
@@ -180,13 +181,13 @@ impl<'a> Scene<'a> {
         self.clock.now()
     }
 
-    /// Removes what a daemon that is gone has left.
+    /// Removes the files of a stopped daemon.
     pub(super) fn clear(&self) {
         let _ = fs::remove_dir_all(self.dir.join("home"));
         let _ = fs::remove_file(self.dir.join("starts"));
     }
 
-    /// Ends all that is left of the round. Answers whether that was possible.
+    /// Kills all remaining processes of the round. Returns whether that succeeded.
     pub(super) async fn end_all(&self) -> bool {
         for pid in there(&self.dir) {
             signal(pid, Signal::KILL);
@@ -194,7 +195,7 @@ impl<'a> Scene<'a> {
         self.eventually(|| there(&self.dir).next().is_none()).await
     }
 
-    /// How many programs ended while no daemon was there, as daemons have told.
+    /// The number of programs that ended while no daemon ran, according to the logs of the daemons.
     pub(super) fn ended_alone(&self) -> u64 {
         let logs = (1..=self.lives).filter_map(|life| fs::read_to_string(self.log_of(life)).ok());
         let counts = logs.filter_map(|log| {
@@ -204,7 +205,7 @@ impl<'a> Scene<'a> {
         counts.sum()
     }
 
-    /// Whether the job that runs every second runs well again, some time after an instant.
+    /// Waits until the job that runs every second succeeds after an instant. Returns false after a timeout.
     pub(super) async fn ticks_after(&self, after: Instant) -> bool {
         let begin = self.clock.uptime();
         while self.clock.uptime().minus(begin) < NEVER {
@@ -213,7 +214,7 @@ impl<'a> Scene<'a> {
             if self.runs().await.iter().any(is_well) {
                 return true;
             }
-            self.clock.sleep(LOOK_EVERY).await;
+            self.clock.sleep(POLL_INTERVAL).await;
         }
         false
     }
@@ -238,17 +239,17 @@ impl<'a> Scene<'a> {
             if self.clock.uptime().minus(begin) > NEVER {
                 return Err(format!("only {over} runs have ended after {NEVER}"));
             }
-            self.clock.sleep(LOOK_EVERY).await;
+            self.clock.sleep(POLL_INTERVAL).await;
         }
     }
 }
 
 fn signal(pid: Pid, signal: Signal) {
-    // Whoever is gone needs none.
+    // The process may have exited already.
     let _ = kill_process(pid, signal);
 }
 
-/// The processes that name the place in their command line, and live.
+/// The live processes whose command line contains the directory.
 fn there(dir: &Path) -> impl Iterator<Item = Pid> {
     let dir = dir.display().to_string();
     processes().filter(move |pid| command_line(*pid).contains(&dir)).filter_map(Pid::from_raw)
@@ -259,7 +260,7 @@ fn processes() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// The words of a process, each with a zero byte at its end; none when it is dead.
+/// The arguments of a process, each with a zero byte at its end; empty if the process is dead.
 fn command_line(pid: i32) -> String {
     String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()).into_owned()
 }

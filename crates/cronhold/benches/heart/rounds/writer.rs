@@ -1,5 +1,5 @@
-//! The program of the rounds: this benchmark itself, called with another first word. What it writes, when, and how it
-//! ends follow from a seed, so that whoever judges a run knows every byte of it.
+//! The program of the rounds: this benchmark itself, with another first argument. Its output, its timing and its exit
+//! code follow from a seed, so that the checks know every byte.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -10,24 +10,24 @@ use std::time::Duration;
 
 use super::chance::Chance;
 
-/// The first word of its command line.
+/// The first argument of its command line.
 pub(crate) const VERB: &str = "write-lines";
-/// It writes so many lines, at least and at most.
+/// The least and the largest number of lines.
 const LINES: (u64, u64) = (5, 30);
-/// It rests so long before each of them, at most.
+/// The longest pause before a line.
 const REST_MILLIS: u64 = 100;
-/// And so long after the first, at least and at most, so that all of them run at once for some time.
+/// The shortest and the longest pause after the first line. It makes all programs run at once for some time.
 const PAUSE_MILLIS: (u64, u64) = (1_500, 3_000);
-/// One in so many writes long lines, so that its output comes to the store in several parts.
+/// One in this many programs writes long lines, so that its output is stored in several chunks.
 const LONG_ONE_IN: u64 = 20;
 const LONG: usize = 8 * 1024;
 const SHORT: usize = 24;
-/// One in so many ends well.
+/// One in this many programs exits with 0.
 const WELL_ONE_IN: u64 = 2;
 
-/// What one program does.
+/// The behaviour of one program.
 pub(super) struct Script {
-    /// Pauses in milliseconds, and the lines that come after them.
+    /// Pauses in milliseconds, each with the line that follows it.
     lines: Vec<(u64, String)>,
     pub(super) code: u8,
 }
@@ -45,24 +45,24 @@ impl Script {
         Self { lines, code: u8::try_from(code).expect("below 256") }
     }
 
-    /// All that it writes.
+    /// The whole output of the program.
     pub(super) fn output(&self) -> String {
         self.lines.iter().map(|(_, line)| line.as_str()).collect()
     }
 }
 
-/// Does what the script of a seed and a number says, after a line in a file that tells that it was started.
-pub(crate) fn write(words: &[String]) -> ExitCode {
-    let [seed, number, starts, run] = words else { return ExitCode::FAILURE };
+/// Records the start in a file, and then performs the script of a seed and a number.
+pub(crate) fn write(arguments: &[String]) -> ExitCode {
+    let [seed, number, starts, run] = arguments else { return ExitCode::FAILURE };
     let (Ok(seed), Ok(number)) = (seed.parse(), number.parse()) else { return ExitCode::FAILURE };
     if note_start(Path::new(starts), run).is_err() {
         return ExitCode::FAILURE;
     }
     let script = Script::new(seed, number);
-    let (_nobody, never) = channel::<()>();
+    let (_sender, receiver) = channel::<()>();
     for (at, (rest, line)) in script.lines.iter().enumerate() {
-        let _ = never.recv_timeout(Duration::from_millis(*rest));
-        // Both streams go to one place, in the order in which they are written.
+        let _ = receiver.recv_timeout(Duration::from_millis(*rest));
+        // Both streams share one output file, which keeps the order of the writes.
         let written = match at % 2 {
             0 => io::stdout().write_all(line.as_bytes()).and_then(|()| io::stdout().flush()),
             _ => io::stderr().write_all(line.as_bytes()),
@@ -74,7 +74,7 @@ pub(crate) fn write(words: &[String]) -> ExitCode {
     ExitCode::from(script.code)
 }
 
-/// One write is one line, however many programs write into the file.
+/// Appends one line with a single write, because many programs write to the file at once.
 fn note_start(starts: &Path, run: &str) -> io::Result<()> {
     OpenOptions::new().create(true).append(true).open(starts)?.write_all(format!("{run}\n").as_bytes())
 }

@@ -1,5 +1,5 @@
-//! A daemon finds a keeper of another version, as after an upgrade. Versions that do not exist yet are played by a build
-//! with debug assertions.
+//! A daemon that finds a keeper of another version, as after an upgrade. A build with debug assertions can simulate
+//! versions that do not exist yet.
 
 use std::fs;
 
@@ -12,10 +12,10 @@ use rustix::process::Pid;
 use super::super::daemon::{Daemon, Place};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// What comes up in the life of the next daemon.
+/// A job that is added for the next daemon.
 const TICK: &str = "program: 'true'\noverlap: allow\nschedule: {every: 1s}\n";
 
-/// A place in which the keeper of another version has a program, and no daemon is there. Whoever comes starts others.
+/// A place in which a keeper of another version runs a program, and no daemon runs. Also returns the keeper's pid.
 fn left_behind(name: &str, role: &str) -> (Place, Pid) {
     let place = Place::new(name);
     let program =
@@ -25,15 +25,15 @@ fn left_behind(name: &str, role: &str) -> (Place, Pid) {
     daemon.wait_until_run("old#1", "running");
     daemon.kill();
     place.put_job("tick", TICK);
-    let keeper = place.keeper().expect("it goes on");
+    let keeper = place.keeper().expect("it keeps running");
     (place, keeper)
 }
 
-fn let_go(place: &Place) {
+fn release_program(place: &Place) {
     fs::write(place.path("go"), "").expect("written");
 }
 
-/// Asserts that nothing of the program is lost that the other keeper had.
+/// Asserts that exit code and output of the old keeper's program are complete.
 fn assert_whole(place: &Place) {
     let stored = place.stored();
     let run = stored.run("old", 1);
@@ -41,42 +41,42 @@ fn assert_whole(place: &Place) {
     assert_eq!(String::from_utf8(place.output(run)).expect("text"), "begins\nends\n");
 }
 
-/// The two have no protocol in common: the daemon says so, starts nothing meanwhile, and takes over when the programs of
-/// the other keeper have ended.
+/// The daemon and the keeper have no common protocol version. The daemon logs that, starts no programs, and replaces
+/// the keeper when the keeper's programs have ended.
 #[test]
-fn no_protocol_in_common() {
+fn incompatible_keeper_is_replaced_after_its_programs_end() {
     let (place, keeper) = left_behind("protocol", NEXT_PROTOCOL);
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
     let line = daemon.wait_for("keeper_unavailable");
     let message = line["message"].as_str().expect("text");
     let (pid, next) = (format!("pid {}", keeper.as_raw_nonzero()), format!("protocol {}", PROTOCOL + 1));
     assert!(message.contains(&pid) && message.contains(&next), "{message}");
-    // The run says the same.
+    // The reason of the run says the same.
     let line = daemon.wait_for_run("tick#1", "error");
     let reason = line["reason"].as_str().expect("text");
     assert!(reason.contains(&pid) && reason.contains(&next), "{reason}");
-    assert_eq!(place.keeper(), Some(keeper), "it goes on");
+    assert_eq!(place.keeper(), Some(keeper), "it keeps running");
     assert_eq!(place.stored().run("old", 1).state, State::Running);
-    let_go(&place);
+    release_program(&place);
     daemon.wait_until_run("old#1", "failure");
-    assert_ne!(place.keeper(), Some(keeper), "it had nothing more to do, and made room");
+    assert_ne!(place.keeper(), Some(keeper), "an idle keeper is replaced");
     assert_whole(&place);
     daemon.wait_for_event("run_state", &[("state", "success")]);
     assert_eq!(daemon.stop().0.code(), Some(0));
 }
 
-/// The two understand each other: the daemon takes up what runs, goes on starting, and the other keeper makes room when
-/// nothing runs.
+/// The daemon and the keeper have a common protocol version. The daemon adopts the running program and starts others,
+/// and the old keeper is replaced when it has no programs.
 #[test]
-fn another_version() {
+fn compatible_keeper_of_another_version_is_replaced_when_idle() {
     let (place, keeper) = left_behind("version", OTHER_VERSION);
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
     let pid = keeper.as_raw_nonzero();
     let (version, pid) = (format!("{VERSION}-other"), pid.to_string());
     daemon.wait_for_event("keeper_connected", &[("version", &version), ("pid", &pid)]);
     daemon.wait_for_run("tick#1", "success");
-    assert_eq!(place.keeper(), Some(keeper), "it starts programs while it has some");
-    let_go(&place);
+    assert_eq!(place.keeper(), Some(keeper), "it starts programs while it has running ones");
+    release_program(&place);
     daemon.wait_until_run("old#1", "failure");
     assert_whole(&place);
     let line = daemon.wait_for_event("keeper_connected", &[("version", VERSION)]);

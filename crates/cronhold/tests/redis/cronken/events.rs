@@ -1,4 +1,4 @@
-//! Events that Cronken's own code sends, and what our nodes make of them; and what Python's nodes make of ours.
+//! Events that Cronken's own code sends and our nodes handle, and events of ours that Python nodes handle.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::scene::{Node, RARELY, Scene};
 use crate::processes::eventually;
 
-/// A job that runs when it is asked to, until somebody ends it.
+/// A job that runs on request until it is killed.
 fn nap() -> Value {
     never("exec sleep 300")
 }
@@ -20,34 +20,34 @@ fn is_paused(node: &Node, job: &str) -> bool {
 }
 
 #[test]
-fn pauses_are_obeyed_and_outlive_the_node() {
+fn pause_events_apply_and_survive_a_restart() {
     let mut scene = Scene::new("pauses");
-    scene.client.ask("set_jobs", json!({"jobs": {"one": nap(), "two": nap()}}));
+    scene.client.call("set_jobs", json!({"jobs": {"one": nap(), "two": nap()}}));
     let ours = scene.ours("ours", "");
     scene.send("pause", &json!("one"));
     eventually("one is paused", || is_paused(&ours, "one"));
     assert!(!is_paused(&ours, "two"));
     eventually("Cronken would load it paused", || {
-        scene.client.ask("jobs", json!({}))["one"]["job_state"]["paused"] == true
+        scene.client.call("jobs", json!({}))["one"]["job_state"]["paused"] == true
     });
     ours.stop();
     let ours = scene.ours("ours", "");
     assert!(is_paused(&ours, "one"), "a pause is kept");
     scene.send("resume", &json!("one"));
-    eventually("one goes on", || !is_paused(&ours, "one"));
+    eventually("one is resumed", || !is_paused(&ours, "one"));
     scene.send("pause", &json!("all"));
     eventually("all are paused", || is_paused(&ours, "one") && is_paused(&ours, "two"));
     scene.send("resume", &json!("all"));
-    eventually("all go on", || !is_paused(&ours, "one") && !is_paused(&ours, "two"));
+    eventually("all are resumed", || !is_paused(&ours, "one") && !is_paused(&ours, "two"));
 }
 
 #[test]
-fn runs_are_triggered_once_and_ended() {
+fn trigger_and_kill_events_apply_once() {
     let mut scene = Scene::new("runs");
     let free = json!({"cron_args": {"cronstring": "@never"}, "job_args": {"cmd": "true", "lock": false, "ttl": 10}});
-    // The same event within half a second is the same, so each job is triggered once.
+    // Nodes ignore an event that repeats within half a second, so each job is triggered once.
     let jobs = json!({"terminated": nap(), "killed": nap(), "free": free, "last": nap()});
-    scene.client.ask("set_jobs", json!({"jobs": jobs}));
+    scene.client.call("set_jobs", json!({"jobs": jobs}));
     let nodes = [scene.ours("first", ""), scene.ours("second", "")];
     let ours = &nodes[0];
     for (job, action, signal) in [("terminated", "terminate_run", "SIGTERM"), ("killed", "kill_run", "SIGKILL")] {
@@ -59,56 +59,57 @@ fn runs_are_triggered_once_and_ended() {
         let found = &ours.runs(job)[0];
         assert_eq!((&found["id"], &found["signal"]), (&run, &json!(signal)), "{found:#}");
     }
-    // Nobody is kept out by a lock here; only the event itself counts once.
+    // This job has no lock, so only deduplication of the event prevents a second run.
     scene.send("trigger", &json!("free"));
     scene.send("trigger", &json!("last"));
     let is_begun = |job: &str| !ours.runs(job).is_empty();
-    eventually("what was sent later has begun", || is_begun("free") && is_begun("last"));
+    eventually("both jobs have started", || is_begun("free") && is_begun("last"));
     for job in ["terminated", "killed", "free", "last"] {
-        assert_eq!(ours.runs(job).len(), 1, "{job}: an event counts once, though both nodes hear it");
+        assert_eq!(ours.runs(job).len(), 1, "{job}: an event applies once, although both nodes receive it");
     }
 }
 
 #[test]
-fn jobs_are_added_removed_and_loaded() {
+fn add_remove_and_reload_events_change_jobs() {
     let mut scene = Scene::new("jobs");
     let ours = scene.ours("ours", "");
     scene.send("add", &json!({"job_name": "new", "job_def": never("echo new")}));
     eventually("it is there", || ours.job("new").is_some());
-    eventually("Cronken knows it", || scene.client.ask("names", json!({})) == json!(["new"]));
+    eventually("Cronken knows it", || scene.client.call("names", json!({})) == json!(["new"]));
     scene.send("remove", &json!("new"));
     eventually("it is gone", || ours.job("new").is_none());
-    assert_eq!(scene.client.ask("names", json!({})), json!(["new"]), "Cronken leaves it where it is");
+    assert_eq!(scene.client.call("names", json!({})), json!(["new"]), "the definition stays");
     scene.send("reload", &json!({}));
     eventually("it is there again", || ours.job("new").is_some());
 }
 
 #[test]
-fn what_is_wrong_is_told_where_cronken_tells_it() {
+fn validate_event_writes_validation_errors() {
     let mut scene = Scene::new("validate");
     let broken = r#"{"cron_args": {"cronstring": "0 3 * * *"}, "job_args": {"cmd": "", "lock": true, "ttl": 9}}"#;
-    scene.client.ask("put_raw", json!({"name": "broken", "text": broken}));
-    scene.client.ask("put_raw", json!({"name": "nonsense", "text": "{"}));
-    scene.client.ask("update_jobs", json!({"jobs": {"fine": never("true")}}));
+    scene.client.call("put_raw", json!({"name": "broken", "text": broken}));
+    scene.client.call("put_raw", json!({"name": "nonsense", "text": "{"}));
+    scene.client.call("update_jobs", json!({"jobs": {"fine": never("true")}}));
     let ours = scene.ours("ours", "");
-    let told = |scene: &mut Scene, name: &str| {
-        let text = scene.client.ask("raw_job", json!({"name": name}));
+    let validation_errors = |scene: &mut Scene, name: &str| {
+        let text = scene.client.call("raw_job", json!({"name": name}));
         let form: Option<Value> = serde_json::from_str(text.as_str().expect("there")).ok();
         form.and_then(|form| form["job_state"]["validation_errors"].as_str().map(str::to_owned))
     };
-    // One of Cronken's nodes is about to do it.
-    assert_eq!(scene.client.ask("hold", json!({"key": "__validation__", "ttl": 60})), true);
+    // A node of Cronken holds the lock for validation.
+    assert_eq!(scene.client.call("hold", json!({"key": "__validation__", "ttl": 60})), true);
     scene.send("validate", &json!([]));
     eventually("it is left to them", || ours.has_logged("foreign_jobs_unvalidated"));
-    assert_eq!(told(&mut scene, "broken"), None);
-    scene.client.ask("free", json!({"key": "__validation__"}));
+    assert_eq!(validation_errors(&mut scene, "broken"), None);
+    scene.client.call("free", json!({"key": "__validation__"}));
     scene.send("validate", &json!(["broken", "fine", "nonsense", "absent"]));
-    eventually("it is told what is wrong", || told(&mut scene, "broken").is_some());
-    assert_eq!((told(&mut scene, "fine"), told(&mut scene, "nonsense")), (None, None));
+    eventually("the errors are written", || validation_errors(&mut scene, "broken").is_some());
+    let others = (validation_errors(&mut scene, "fine"), validation_errors(&mut scene, "nonsense"));
+    assert_eq!(others, (None, None));
 }
 
 #[test]
-fn a_node_is_drained_by_its_name_and_nonsense_is_ignored() {
+fn drain_event_drains_only_the_named_node() {
     let mut scene = Scene::new("drain");
     let ours = scene.ours("ours", "");
     let is_draining = |ours: &Node| ours.json(&["nodes"])[0]["draining"] == true;
@@ -121,30 +122,30 @@ fn a_node_is_drained_by_its_name_and_nonsense_is_ignored() {
 }
 
 #[test]
-fn python_nodes_obey_what_our_users_ask_for() {
+fn python_nodes_follow_our_events() {
     let mut scene = Scene::new("obeyed");
-    // Cronken forgets a job that is never due when it is resumed, and can load nothing after that.
+    // When a job that is never due is resumed, Cronken drops it and cannot reload jobs afterwards.
     let rare =
         json!({"cron_args": {"cronstring": "0 3 1 1 *"}, "job_args": {"cmd": "sleep 300", "lock": true, "ttl": 10}});
-    scene.client.ask("set_jobs", json!({"jobs": {"one": rare}}));
+    scene.client.call("set_jobs", json!({"jobs": {"one": rare}}));
     let theirs = scene.python("theirs", RARELY);
     let ours = scene.ours("ours", "");
-    let heard = |words: &str| theirs.said().contains(words);
+    let has_logged = |text: &str| theirs.log_text().contains(text);
     ours.done(&["pause", "one"]);
-    eventually("theirs pauses it", || heard("EVENT: Paused job one"));
+    eventually("theirs pauses it", || has_logged("EVENT: Paused job one"));
     ours.done(&["resume", "one"]);
-    eventually("theirs resumes it", || heard("EVENT: Resumed job one"));
+    eventually("theirs resumes it", || has_logged("EVENT: Resumed job one"));
     ours.done(&["add", "two", "0 3 * * *", "--", "echo", "hi"]);
-    // It says so when it is done with all of them, and has to be before the next change is counted.
+    // Cronken logs this after it has loaded all jobs. The next change must come after that.
     const LOADED: &str = "EVENT: reloaded jobs";
     eventually("theirs loads it", || {
-        theirs.said().split_once("loading job two").is_some_and(|(_, after)| after.contains(LOADED))
+        theirs.log_text().split_once("loading job two").is_some_and(|(_, after)| after.contains(LOADED))
     });
-    let loads = || theirs.said().matches(LOADED).count();
+    let loads = || theirs.log_text().matches(LOADED).count();
     let before = loads();
     ours.done(&["del", "two"]);
-    eventually("theirs forgets it", || loads() > before && scene.client.ask("names", json!({})) == json!(["one"]));
-    // Both run it when they are told to, and the lock lets one of them in.
+    eventually("theirs forgets it", || loads() > before && scene.client.call("names", json!({})) == json!(["one"]));
+    // Both nodes receive the event, and the lock admits one of them. Ours is suspended, so theirs wins.
     ours.send(Signal::STOP);
     scene.send("trigger", &json!("one"));
     eventually("theirs runs it", || active(&mut scene).iter().any(|run| run["host"] == "theirs"));
@@ -152,10 +153,10 @@ fn python_nodes_obey_what_our_users_ask_for() {
     let id = active(&mut scene)[0]["id"].clone();
     scene.send("kill_run", &id);
     eventually("theirs kills it", || active(&mut scene).is_empty());
-    let page = scene.client.ask("job_page", json!({"name": "one"}));
+    let page = scene.client.call("job_page", json!({"name": "one"}));
     assert_eq!((&page["fail"][0]["id"], &page["fail"][0]["retcode"]), (&id, &json!(-9)), "{page}");
 }
 
 fn active(scene: &mut Scene) -> Vec<Value> {
-    scene.client.ask("dashboard", json!({}))["active"].as_array().expect("runs").clone()
+    scene.client.call("dashboard", json!({}))["active"].as_array().expect("runs").clone()
 }

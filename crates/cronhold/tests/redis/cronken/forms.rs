@@ -1,4 +1,4 @@
-//! Jobs that Cronken's own code has written are ours as well, and ours are jobs to Cronken.
+//! Our nodes adopt definitions that Cronken's own code has written, and Cronken can read ours.
 
 use serde_json::json;
 
@@ -6,27 +6,27 @@ use super::scene::Scene;
 use crate::processes::eventually;
 
 #[test]
-fn jobs_that_cronken_writes_are_ours_as_well() {
+fn jobs_written_by_cronken_are_adopted() {
     let mut scene = Scene::new("forms");
     let job =
         |cmd: &str| json!({"cron_args": {"cronstring": "0 3 * * *"}, "job_args": {"cmd": cmd, "lock": true, "ttl": 9}});
-    scene.client.ask("set_jobs", json!({"jobs": {"kept": job("echo 1"), "gone": job("echo 2")}}));
+    scene.client.call("set_jobs", json!({"jobs": {"kept": job("echo 1"), "gone": job("echo 2")}}));
     let ours = scene.ours("ours", "");
     eventually("both are there", || ours.job("kept").is_some() && ours.job("gone").is_some());
     assert_eq!(ours.job("kept").expect("there")["source"], "foreign");
-    scene.client.ask("update_jobs", json!({"jobs": {"kept": job("echo changed"), "late": job("echo 3")}}));
-    scene.client.ask("drop_job", json!({"name": "gone"}));
+    scene.client.call("update_jobs", json!({"jobs": {"kept": job("echo changed"), "late": job("echo 3")}}));
+    scene.client.call("drop_job", json!({"name": "gone"}));
     scene.send("reload", &json!({}));
-    eventually("they are as they are there", || ours.job("late").is_some() && ours.job("gone").is_none());
+    eventually("the changes are adopted", || ours.job("late").is_some() && ours.job("gone").is_none());
     let shown = ours.json(&["show", "kept"]);
     assert_eq!(shown["definition"]["program"], "echo changed", "{shown:#}");
-    let mut jobs = scene.client.ask("jobs", json!({}));
+    let mut jobs = scene.client.call("jobs", json!({}));
     let names: Vec<&String> = jobs.as_object_mut().expect("jobs").keys().collect();
     assert_eq!(names, ["kept", "late"]);
 }
 
 #[test]
-fn what_cronken_cannot_express_is_never_due_there() {
+fn job_that_cronken_cannot_express_is_never_due_there() {
     let mut scene = Scene::new("never");
     let ours = scene.ours("ours", "");
     ours.done(&["add", "plain", "*/5 3 * * 1-5", "--", "echo", "hi"]);
@@ -34,9 +34,9 @@ fn what_cronken_cannot_express_is_never_due_there() {
     let rich = "program: echo rich\nschedule: [{cron: '0 3 * * *'}, {every: 90m}]\nretry: {attempts: 3}\n";
     std::fs::write(&file, rich).expect("written");
     ours.done(&["add", "rich", "--file", &file.display().to_string()]);
-    eventually("both are there", || scene.client.ask("names", json!({})) == json!(["plain", "rich"]));
-    let jobs = scene.client.ask("jobs", json!({}));
+    eventually("both are there", || scene.client.call("names", json!({})) == json!(["plain", "rich"]));
+    let jobs = scene.client.call("jobs", json!({}));
     assert_eq!(jobs["rich"]["cron_args"], json!({"cronstring": "@never"}), "{jobs:#}");
     ours.done(&["del", "rich"]);
-    eventually("it is gone", || scene.client.ask("names", json!({})) == json!(["plain"]));
+    eventually("it is gone", || scene.client.call("names", json!({})) == json!(["plain"]));
 }

@@ -1,5 +1,5 @@
-//! A locked job starts once per occurrence, whichever side is first, while either side is frozen, stopped or killed at
-//! the worst moment.
+//! A locked job starts once per occurrence on either side, also when either side is suspended, stopped or killed at the
+//! worst moment.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -12,51 +12,51 @@ use serde_json::{Map, Value, json};
 use super::scene::{RARELY, Scene, signal};
 use crate::processes::eventually;
 
-/// Jobs, each with how long it takes. What is over before the other side looks is the hardest.
+/// Jobs with their commands. A job that ends before the other side checks the lock is the hardest case.
 const JOBS: [(&str, &str); 3] = [("quick", "true"), ("brief", "sleep 0.3"), ("slow", "sleep 1.5")];
 /// Seconds between two occurrences.
 const PERIOD: u64 = 4;
 
 #[test]
-fn a_locked_job_starts_once_per_occurrence_whichever_side_wins() {
+fn locked_job_starts_once_per_occurrence_on_either_side() {
     let mut scene = Scene::new("once");
     let jobs: Map<String, Value> =
         JOBS.iter().map(|(name, work)| ((*name).to_owned(), locked(&scene, name, work))).collect();
-    scene.client.ask("set_jobs", json!({"jobs": jobs}));
+    scene.client.call("set_jobs", json!({"jobs": jobs}));
     let ours = scene.ours("ours", "");
     let theirs = scene.python("theirs", RARELY);
     let mut alone = BTreeSet::new();
     watch(&scene, 2);
-    calm(&mut scene);
-    // Ours comes late, when theirs has run and has let go of the lock.
+    wait_until_idle(&mut scene);
+    // Ours is late: theirs has run and released the lock.
     ours.send(Signal::STOP);
     alone.extend(watch(&scene, 1));
     ours.send(Signal::CONT);
     watch(&scene, 1);
-    calm(&mut scene);
-    // Theirs comes late, when ours has run.
+    wait_until_idle(&mut scene);
+    // Theirs is late: ours has run.
     signal(&theirs, Signal::STOP);
     watch(&scene, 1);
     signal(&theirs, Signal::CONT);
     watch(&scene, 1);
-    calm(&mut scene);
-    // Ours is away for a while, and finds at its start what was due meanwhile.
+    wait_until_idle(&mut scene);
+    // Ours is stopped for a while. At its start it finds occurrences that were due in the meantime.
     ours.stop();
     alone.extend(watch(&scene, 1));
     let ours = scene.ours("ours", "");
     watch(&scene, 1);
-    calm(&mut scene);
+    wait_until_idle(&mut scene);
     drop(theirs);
     watch(&scene, 1);
     let theirs = scene.python("theirs", RARELY);
     watch(&scene, 1);
     drop(theirs);
-    judge(&scene, &alone);
+    assert_one_start_per_period(&scene, &alone);
     let runs = ours.runs("quick");
-    assert!(runs.iter().any(is_theirs), "our node says which occurrences ran on theirs: {runs:#?}");
+    assert!(runs.iter().any(is_theirs), "our node records which occurrences ran on theirs: {runs:#?}");
 }
 
-/// A job of Cronken that writes when it starts, and who started it.
+/// A job of Cronken that writes its start time and the side that started it.
 fn locked(scene: &Scene, name: &str, work: &str) -> Value {
     let file = scene.path(name).display().to_string();
     let cmd = format!("echo \"$EPOCHREALTIME ${{CRONHOLD_RUN_ID:+ours}}\" >> {file}; {work}");
@@ -67,7 +67,7 @@ fn is_theirs(run: &Value) -> bool {
     run["state"] == "skipped" && run["reason"].as_str().is_some_and(|reason| reason == "ran on Cronken theirs")
 }
 
-/// Waits until every job has started in so many periods more, and tells which periods have begun meanwhile.
+/// Waits until every job has started in `more` further periods. Returns the periods that have begun in the meantime.
 fn watch(scene: &Scene, more: usize) -> RangeInclusive<u64> {
     let period = || now().secs().unsigned_abs() / PERIOD;
     let count = |name: &str| scene.periods(name, PERIOD).len();
@@ -76,14 +76,14 @@ fn watch(scene: &Scene, more: usize) -> RangeInclusive<u64> {
     begin + 1..=period()
 }
 
-/// Waits until nothing runs: who dies with a lock keeps it from everybody until its ttl has passed.
-fn calm(scene: &mut Scene) {
-    eventually("nothing runs", || scene.client.ask("dashboard", json!({}))["active"] == json!([]));
+/// Waits until nothing runs. A node that is killed with a lock blocks the job until the lock expires.
+fn wait_until_idle(scene: &mut Scene) {
+    eventually("nothing runs", || scene.client.call("dashboard", json!({}))["active"] == json!([]));
 }
 
-/// Each period between the first and the last has one start of each job, and both sides had some. Where Python was alone
-/// there may be none: it drops what it comes to more than a second late.
-fn judge(scene: &Scene, alone: &BTreeSet<u64>) {
+/// Asserts that each period has one start of each job, and that both sides had some. In periods in which Python was
+/// alone there may be none, because Python drops occurrences that are more than a second late.
+fn assert_one_start_per_period(scene: &Scene, alone: &BTreeSet<u64>) {
     let mut wrong = String::new();
     let (mut ours, mut theirs) = (0, 0);
     for (name, _) in JOBS {
@@ -94,11 +94,11 @@ fn judge(scene: &Scene, alone: &BTreeSet<u64>) {
                 [who] if who == "ours" => ours += 1,
                 [_] => theirs += 1,
                 [] if alone.contains(&period) => {}
-                all => writeln!(wrong, "{name} at {}: {all:?}", period * PERIOD).expect("memory takes everything"),
+                all => writeln!(wrong, "{name} at {}: {all:?}", period * PERIOD).expect("a String accepts all text"),
             }
         }
     }
-    assert!(wrong.is_empty(), "not one start at these times; `ours` is by us, nothing is by Python:\n{wrong}");
+    assert!(wrong.is_empty(), "not exactly one start; `ours` is our node, an empty name is Python:\n{wrong}");
     println!("{ours} starts were ours, {theirs} were Python's");
-    assert!(ours > 0 && theirs > 0, "one side never won: {ours} starts were ours, {theirs} were Python's");
+    assert!(ours > 0 && theirs > 0, "one side never started a job: {ours} starts were ours, {theirs} were Python's");
 }

@@ -1,5 +1,5 @@
-//! Python Cronken as its makers wrote it: nodes of it, and a client that asks by its own code. Both end with whoever
-//! started them. Benchmarks take this file in as a module of their own.
+//! The original Python Cronken: its nodes, and a client that uses its code. Both end with the process that started
+//! them. Benchmarks include this file as a module.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -19,33 +19,33 @@ pub(crate) struct PythonNode {
 }
 
 impl PythonNode {
-    /// Starts a node on the server at a port, with options of its driver, and waits until it has loaded its jobs and
-    /// listens. What it says goes to the log.
+    /// Starts a node on the server at a port, with options of its driver. Waits until it has loaded its jobs and
+    /// receives events. Its output goes to the log.
     pub(crate) fn start(port: u16, options: &[&str], log: &Path) -> Self {
         let file = File::create(log).expect("a file");
         let mut command = python("node.py", port);
         command.args(options);
         command.stdin(Stdio::piped()).stdout(file.try_clone().expect("a file")).stderr(file);
-        // What it starts belongs to it, and dies with it.
+        // A process group, so that its programs are killed with it.
         command.process_group(0);
         let node = Self { child: command.spawn().expect("Python starts"), log: log.to_owned() };
-        eventually("Python Cronken is ready", || node.said().lines().any(|line| line == "ready"));
+        eventually("Python Cronken is ready", || node.log_text().lines().any(|line| line == "ready"));
         node
     }
 
-    /// All that it has said.
-    pub(crate) fn said(&self) -> String {
+    /// The text of its log.
+    pub(crate) fn log_text(&self) -> String {
         fs::read_to_string(&self.log).expect("a log")
     }
 
-    /// Its process, which is also the group of what it has started.
+    /// Its pid, which is also the process group of its programs.
     pub(crate) fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
 }
 
 impl Drop for PythonNode {
-    /// It ends without a word, as in a power cut.
+    /// Kills the node and its programs with SIGKILL.
     fn drop(&mut self) {
         let _ = kill_process_group(self.pid(), Signal::KILL);
         let _ = self.child.wait();
@@ -69,9 +69,9 @@ impl PythonClient {
         Self { child, questions, answers }
     }
 
-    /// Calls a function of the client with arguments by name. It must not fail.
+    /// Calls a function of the client with named arguments. Panics if it fails.
     #[track_caller]
-    pub(crate) fn ask(&mut self, function: &str, arguments: Value) -> Value {
+    pub(crate) fn call(&mut self, function: &str, arguments: Value) -> Value {
         let mut question = arguments;
         question["ask"] = json!(function);
         let questions = self.questions.as_mut().expect("open until it ends");
@@ -91,7 +91,7 @@ impl Drop for PythonClient {
     }
 }
 
-/// One of our drivers, by the Python that Cronken is installed for.
+/// One of our drivers, run by the Python in which Cronken is installed.
 fn python(driver: &str, port: u16) -> Command {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../cronken/bin/python3");
     assert!(program.exists(), "Python Cronken is not installed; `./dev test` does that");

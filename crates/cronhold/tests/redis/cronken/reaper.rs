@@ -1,4 +1,4 @@
-//! Each side clears away what the other side has left for dead, and nothing that lives.
+//! Each side finishes dead runs of the other side, and leaves live runs alone.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -6,49 +6,49 @@ use serde_json::{Value, json};
 use super::scene::{RARELY, Scene, signal};
 use crate::processes::eventually;
 
-/// A Python node with this heartbeat takes a run for dead after 3 seconds without one.
+/// A Python node with this heartbeat interval treats a run as dead after 3 seconds without a heartbeat.
 const OFTEN: u32 = 2;
 
 #[test]
-fn their_reaper_leaves_our_long_run_alone() {
+fn python_reaper_keeps_our_long_run() {
     let mut scene = Scene::new("long");
     let job =
         |cmd: &str| json!({"cron_args": {"cronstring": "@never"}, "job_args": {"cmd": cmd, "lock": true, "ttl": 3}});
     let gate = scene.path("gate");
     let wait = format!("until [ -e {} ]; do sleep 0.05; done", gate.display());
-    scene.client.ask("set_jobs", json!({"jobs": {"long": job(&wait)}}));
+    scene.client.call("set_jobs", json!({"jobs": {"long": job(&wait)}}));
     let ours = scene.ours("ours", "&heartbeat=1s&stale=3s");
     let theirs = scene.python("theirs", OFTEN);
     ours.done(&["run", "long"]);
-    // By then the run would have been reaped twice over, had nobody said that it lives.
+    // By then the run would have been reaped twice if our node did not send heartbeats for it.
     let reaps = |scene: &str| scene.matches("Expiring runs: {}").count();
-    let before = reaps(&theirs.said());
-    eventually("their reaper has looked", || reaps(&theirs.said()) >= before + 4);
-    let page = scene.client.ask("dashboard", json!({}));
+    let before = reaps(&theirs.log_text());
+    eventually("their reaper has run four times", || reaps(&theirs.log_text()) >= before + 4);
+    let page = scene.client.call("dashboard", json!({}));
     assert_eq!((page["active"][0]["job"].clone(), page["fail"].clone()), (json!("long"), json!([])), "{page}");
     std::fs::write(gate, "").expect("written");
     eventually("it has ended well", || ours.runs("long")[0]["state"] == "success");
-    let page = scene.client.ask("dashboard", json!({}));
+    let page = scene.client.call("dashboard", json!({}));
     assert_eq!((page["success"][0]["status"].clone(), page["fail"].clone()), (json!("success"), json!([])), "{page}");
 }
 
 #[test]
-fn our_reaper_finishes_the_runs_of_a_python_node_that_was_killed() {
+fn our_reaper_finishes_runs_of_a_killed_python_node() {
     let mut scene = Scene::new("frozen");
     let nap = json!({"cron_args": {"cronstring": "@never"}, "job_args": {"cmd": "echo begun; sleep 300", "lock": true, "ttl": 2}});
-    scene.client.ask("set_jobs", json!({"jobs": {"nap": nap}}));
+    scene.client.call("set_jobs", json!({"jobs": {"nap": nap}}));
     let theirs = scene.python("theirs", RARELY);
     scene.send("trigger", &json!("nap"));
     let active =
-        |scene: &mut Scene| scene.client.ask("dashboard", json!({}))["active"].as_array().expect("runs").clone();
+        |scene: &mut Scene| scene.client.call("dashboard", json!({}))["active"].as_array().expect("runs").clone();
     eventually("it runs", || active(&mut scene).len() == 1);
     let run: Value = active(&mut scene)[0].clone();
-    eventually("it has written", || scene.client.ask("output", json!({"run": run["id"]})) == json!(["begun\n"]));
+    eventually("it has written", || scene.client.call("output", json!({"run": run["id"]})) == json!(["begun\n"]));
     signal(&theirs, Signal::KILL);
     drop(theirs);
     let ours = scene.ours("ours", "&heartbeat=1s&stale=3s");
     eventually("it runs no more", || active(&mut scene).is_empty());
-    let page = scene.client.ask("job_page", json!({"name": "nap"}));
+    let page = scene.client.call("job_page", json!({"name": "nap"}));
     let found = &page["fail"][0];
     assert_eq!(
         (&found["id"], &found["host"], &found["status"]),
@@ -56,7 +56,7 @@ fn our_reaper_finishes_the_runs_of_a_python_node_that_was_killed() {
         "{page}"
     );
     assert_eq!((&found["retcode"], &found["output"]), (&Value::Null, &json!("begun\n")), "{page}");
-    // Its lock has run out, and the job goes on with us.
+    // Its lock has expired, and our node can run the job.
     ours.done(&["run", "nap"]);
     eventually("it runs again", || ours.runs("nap")[0]["state"] == "running");
 }

@@ -1,4 +1,4 @@
-//! One Redis with our nodes, Python's and a client of Cronken on it, in a directory of its own.
+//! One Redis with our nodes, Python nodes and a client of Cronken, in its own directory.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -13,10 +13,10 @@ use super::python::{PythonClient, PythonNode};
 use crate::log_lines::find_event;
 use crate::processes::{end_keeper_of, eventually};
 
-/// Seconds between two heartbeats of a Python node that nobody reaps within a test.
+/// Seconds between two heartbeats of a Python node whose runs are not reaped within a test.
 pub(super) const RARELY: u32 = 30;
 
-/// The place.
+/// A Redis server, a client of Cronken, and a directory for nodes.
 pub(super) struct Scene {
     pub(super) client: PythonClient,
     dir: PathBuf,
@@ -44,12 +44,12 @@ impl Scene {
         PythonNode::start(self.server.port(), &options, &self.path(&format!("{name}.log")))
     }
 
-    /// The store, for those who know of Cronken's nodes.
+    /// The URL of the store with `peers=cronken`.
     pub(super) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}?peers=cronken", self.server.port())
     }
 
-    /// Starts a node of ours that knows of Cronken's, and waits until it is ready. `more` are parameters of its store.
+    /// Starts a node of ours with `peers=cronken`, and waits until it is ready. `more` extends the query of the URL.
     pub(super) fn ours(&self, name: &str, more: &str) -> Node {
         let url = format!("{}{more}", self.url());
         let (home, log) = (self.path(name), self.path(&format!("{name}.log")));
@@ -61,14 +61,14 @@ impl Scene {
         node
     }
 
-    /// Sends an event by Cronken's own code.
+    /// Sends an event with Cronken's own code.
     #[track_caller]
     pub(super) fn send(&mut self, action: &str, args: &Value) {
-        self.client.ask("send", json!({"event": {"action": action, "args": args}}));
+        self.client.call("send", json!({"event": {"action": action, "args": args}}));
     }
 
-    /// Whom the lines of a file name, by the period in which each was written: the first word of a line is a time in
-    /// seconds, the second is who wrote it.
+    /// The names in a file, grouped by the period in which each was written. Each line has a time in seconds and a
+    /// name.
     pub(super) fn periods(&self, file: &str, seconds: u64) -> BTreeMap<u64, Vec<String>> {
         let text = fs::read_to_string(self.path(file)).unwrap_or_default();
         let mut periods: BTreeMap<u64, Vec<String>> = BTreeMap::new();
@@ -83,14 +83,14 @@ impl Scene {
 
 impl Drop for Scene {
     fn drop(&mut self) {
-        // What went wrong stays to be looked at.
+        // The directory of a failed test is kept for inspection.
         if !std::thread::panicking() {
             let _ = fs::remove_dir_all(&self.dir);
         }
     }
 }
 
-/// A node of ours. It is killed when the test is done with it, with what its keeper keeps.
+/// A node of ours. It is killed on drop, with its keeper and programs.
 pub(super) struct Node {
     child: Child,
     home: PathBuf,
@@ -98,29 +98,29 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// All that it has said.
-    fn said(&self) -> String {
+    /// The text of its log.
+    fn log_text(&self) -> String {
         fs::read_to_string(&self.log).expect("a log")
     }
 
     /// Whether an event is in its log.
     pub(super) fn has_logged(&self, event: &str) -> bool {
-        self.said().lines().any(|line| find_event(line, event, &[]).is_some())
+        self.log_text().lines().any(|line| find_event(line, event, &[]).is_some())
     }
 
-    /// Sends a signal to it.
+    /// Sends a signal to the daemon.
     pub(super) fn send(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("it runs");
     }
 
-    /// Stops it in good order.
+    /// Sends SIGTERM, and waits until the daemon has exited with code 0.
     pub(super) fn stop(mut self) {
         self.send(Signal::TERM);
         let status = self.child.wait().expect("it ends");
-        assert!(status.success(), "{status}: {}", self.said());
+        assert!(status.success(), "{status}: {}", self.log_text());
     }
 
-    /// Gives it a command, which must succeed.
+    /// Runs a command, which must succeed, and returns its standard output.
     #[track_caller]
     pub(super) fn done(&self, args: &[&str]) -> String {
         let output = bare(&self.home).args(args).output().expect("the binary starts");
@@ -128,7 +128,7 @@ impl Node {
         String::from_utf8(output.stdout).expect("UTF-8")
     }
 
-    /// Gives it a command, which must not be done.
+    /// Runs a command, which must exit with 1, and returns its standard output.
     #[track_caller]
     pub(super) fn refused(&self, args: &[&str]) -> String {
         let output = bare(&self.home).args(args).output().expect("the binary starts");
@@ -137,20 +137,20 @@ impl Node {
         text
     }
 
-    /// What a command answers to programs.
+    /// Runs a command with `-o json`, and returns the parsed output.
     #[track_caller]
     pub(super) fn json(&self, args: &[&str]) -> Value {
         let text = self.done(&[args, &["-o", "json"]].concat());
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{args:?}: {error}: {text}"))
     }
 
-    /// A job as a list has it, if it is there.
+    /// A job as `list` shows it; `None` if there is none.
     pub(super) fn job(&self, id: &str) -> Option<Value> {
         let list = self.json(&["list"]);
         list.as_array().expect("jobs").iter().find(|job| job["id"] == id).cloned()
     }
 
-    /// All runs of a job that are remembered, the latest first.
+    /// All stored runs of a job, the latest first.
     pub(super) fn runs(&self, job: &str) -> Vec<Value> {
         self.json(&["runs", job]).as_array().expect("runs").clone()
     }
@@ -164,12 +164,12 @@ impl Drop for Node {
     }
 }
 
-/// Sends a signal to a Python node and to what it has started.
+/// Sends a signal to a Python node and its programs.
 pub(super) fn signal(node: &PythonNode, signal: Signal) {
-    kill_process_group(node.pid(), signal).expect("it is there");
+    kill_process_group(node.pid(), signal).expect("it runs");
 }
 
-/// The binary, without what somebody's shell sets.
+/// The binary, without the environment of the test.
 fn bare(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cronhold"));
     command.env_clear().env("PATH", "/usr/bin:/bin").env("USER", "ada").env("CRONHOLD_DATA", home);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::scene::{Node, RARELY, Scene};
 use crate::processes::eventually;
 
-/// What stands above them when they come after ours.
+/// The heading of the table of their runs, which follows ours.
 const HEADING: &str = "Runs on Cronken nodes:";
 
 #[test]
@@ -13,7 +13,7 @@ fn our_verbs_show_runs_of_python_nodes() {
     let mut scene = Scene::new("theirs");
     let gate = scene.path("gate");
     let wait = format!("echo begun; until [ -e {} ]; do sleep 0.05; done; echo end", gate.display());
-    scene.client.ask(
+    scene.client.call(
         "set_jobs",
         json!({"jobs": {
             "slow": {"cron_args": {"cronstring": "@never"}, "job_args": {"cmd": wait, "lock": true, "ttl": 10}},
@@ -21,24 +21,24 @@ fn our_verbs_show_runs_of_python_nodes() {
             "mine": {"cron_args": {"cronstring": "@never"}, "job_args": {"cmd": "echo hi", "lock": false, "ttl": 10}},
         }}),
     );
-    // As long as nobody else is there, Python runs what is triggered.
+    // While no node of ours runs, Python runs the triggered jobs.
     let python = scene.python("draco", RARELY);
     scene.send("trigger", &json!("bad"));
     eventually("Python has run it", || {
-        !scene.client.ask("dashboard", json!({}))["fail"].as_array().expect("runs").is_empty()
+        !scene.client.call("dashboard", json!({}))["fail"].as_array().expect("runs").is_empty()
     });
     scene.send("trigger", &json!("slow"));
     eventually("Python runs it", || {
-        !scene.client.ask("dashboard", json!({}))["active"].as_array().expect("runs").is_empty()
+        !scene.client.call("dashboard", json!({}))["active"].as_array().expect("runs").is_empty()
     });
 
     let ours = scene.ours("ours", "");
     eventually("its line is shown", || theirs(&ours, &["slow"])[0]["tail"] == json!(["begun"]));
-    let shown: Vec<Value> = theirs(&ours, &[]).iter().map(told).collect();
+    let shown: Vec<Value> = theirs(&ours, &[]).iter().map(shown_fields).collect();
     assert_eq!(shown, [json!(["slow", "running", "draco", null]), json!(["bad", "failure", "draco", 3])]);
     assert_eq!(theirs(&ours, &["bad"]).len(), 1);
 
-    // Python holds the lock, so that ours cannot start it, and says so without an id that nobody knows.
+    // Python holds the lock, so our node cannot start the job. `why` says so without an id, which no verb would accept.
     assert_eq!(ours.refused(&["run", "slow"]), "slow#1 skipped: lock\n");
     let why = ours.done(&["why", "slow"]);
     assert!(why.contains("on a foreign node"), "{why}");
@@ -49,7 +49,7 @@ fn our_verbs_show_runs_of_python_nodes() {
     assert_eq!(slow["tail"], json!(["begun", "end"]));
     assert!(slow["took_ms"].as_u64().is_some_and(|millis| millis > 0), "{slow}");
 
-    // Ours are not theirs, although both are in the same keys.
+    // Our runs are not listed as theirs, although both are in the same keys.
     ours.done(&["run", "mine", "--wait"]);
     assert_eq!(theirs(&ours, &["mine"]), [] as [Value; 0]);
     let url = scene.url();
@@ -72,12 +72,12 @@ fn our_verbs_show_runs_of_python_nodes() {
     drop(python);
 }
 
-/// What our node tells of runs of others.
+/// The runs of Python nodes that our node shows.
 fn theirs(ours: &Node, args: &[&str]) -> Vec<Value> {
     ours.json(&[&["runs", "--peers"], args].concat()).as_array().expect("runs").clone()
 }
 
-/// What is told of a run, without ids and times.
-fn told(run: &Value) -> Value {
+/// The shown fields of a run, without ids and times.
+fn shown_fields(run: &Value) -> Value {
     json!([run["job"], run["state"], run["host"], run["exit_code"]])
 }

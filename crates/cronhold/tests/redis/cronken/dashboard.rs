@@ -1,4 +1,4 @@
-//! Runs of ours as Cronken's own code and a page on Cronken's keys see them, at each moment of their life.
+//! Runs of ours as Cronken's own code and a dashboard on Cronken's keys show them, in each state.
 
 use serde_json::{Value, json};
 
@@ -6,11 +6,11 @@ use super::scene::Scene;
 use crate::processes::eventually;
 
 #[test]
-fn a_page_on_cronkens_keys_shows_our_runs() {
+fn cronken_dashboard_shows_our_runs() {
     let mut scene = Scene::new("sight");
     let gate = scene.path("gate");
     let wait = format!("echo one; echo one; echo two; until [ -e {} ]; do sleep 0.05; done; echo end", gate.display());
-    scene.client.ask(
+    scene.client.call(
         "set_jobs",
         json!({"jobs": {
             "good": {"cron_args": {"cronstring": "@never"}, "job_args": {"cmd": wait, "lock": true, "ttl": 10}},
@@ -24,9 +24,9 @@ fn a_page_on_cronkens_keys_shows_our_runs() {
     let shown = active(&mut scene);
     assert_eq!(shown.len(), 1);
     let run = shown[0]["id"].as_str().expect("an id").to_owned();
-    assert_eq!(told(&shown[0]), json!(["good", "ours", "running", null, null]));
+    assert_eq!(shown_fields(&shown[0]), json!(["good", "ours", "running", null, null]));
     eventually("its lines are there", || {
-        scene.client.ask("output", json!({"run": run})) == json!(["one\n", "one\n", "two\n"])
+        scene.client.call("output", json!({"run": run})) == json!(["one\n", "one\n", "two\n"])
     });
     eventually("our node is shown", || hosts(&mut scene) == ["ours"]);
 
@@ -37,24 +37,24 @@ fn a_page_on_cronkens_keys_shows_our_runs() {
     eventually("they are over", || results(&mut scene, "fail").len() == 2);
     let success = results(&mut scene, "success");
     assert_eq!(
-        success.iter().map(told).collect::<Vec<_>>(),
+        success.iter().map(shown_fields).collect::<Vec<_>>(),
         [json!(["good", "ours", "success", 0, "one\none\ntwo\nend\n"])]
     );
     assert_eq!(success[0]["id"], run.as_str());
-    let mut fail: Vec<String> = results(&mut scene, "fail").iter().map(|run| told(run).to_string()).collect();
+    let mut fail: Vec<String> = results(&mut scene, "fail").iter().map(|run| shown_fields(run).to_string()).collect();
     fail.sort();
     assert_eq!(fail, [r#"["bad","ours","fail",3,"no\n"]"#, r#"["shot","ours","fail",-9,""]"#]);
     for run in success {
         let (ended, score) = (run["ended"].as_f64().expect("a time"), run["score"].as_f64().expect("a time"));
-        assert!((ended - score).abs() < 0.001, "a result stands where it ended: {run}");
+        assert!((ended - score).abs() < 0.001, "a result is sorted by its end: {run}");
     }
-    let page = scene.client.ask("job_page", json!({"name": "bad"}));
-    assert_eq!(told(&page["fail"][0]), json!(["bad", "ours", "fail", 3, "no\n"]));
+    let page = scene.client.call("job_page", json!({"name": "bad"}));
+    assert_eq!(shown_fields(&page["fail"][0]), json!(["bad", "ours", "fail", 3, "no\n"]));
     assert_eq!(page["success"], json!([]));
 }
 
-/// What is told of a run, without ids and times.
-fn told(run: &Value) -> Value {
+/// The shown fields of a run, without ids and times.
+fn shown_fields(run: &Value) -> Value {
     json!([run["job"], run["host"], run["status"], run["retcode"], run["output"]])
 }
 
@@ -63,11 +63,11 @@ fn active(scene: &mut Scene) -> Vec<Value> {
 }
 
 fn results(scene: &mut Scene, part: &str) -> Vec<Value> {
-    scene.client.ask("dashboard", json!({}))[part].as_array().expect("runs").clone()
+    scene.client.call("dashboard", json!({}))[part].as_array().expect("runs").clone()
 }
 
 fn hosts(scene: &mut Scene) -> Vec<String> {
-    let instances = scene.client.ask("instances", json!({}));
+    let instances = scene.client.call("instances", json!({}));
     let hosts = instances.as_array().expect("instances").iter().filter_map(|one| one["host"].as_str());
     hosts.map(str::to_owned).collect()
 }

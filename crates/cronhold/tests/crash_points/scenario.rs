@@ -1,5 +1,5 @@
-//! What happens in a test: somebody dies at the point, once under each kind of work and three times under all of it,
-//! and is started again; then it is let come to rest, and looked at.
+//! The steps of a test: a process is killed at the point, once under each workload and three times under the mixed one,
+//! and restarted. Then the test waits until nothing runs, and checks all outcomes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,16 +15,16 @@ use super::points::Point;
 use super::processes::eventually;
 use super::workload::Workload;
 
-/// Plays all of it for one point. Most of that is waiting, so the kinds of work wait side by side.
-pub(crate) fn play(point: &Point) {
+/// Runs the test of a point under all workloads. They run in parallel, because most of the time is spent waiting.
+pub(crate) fn run(point: &Point) {
     thread::scope(|scope| {
         for workload in Workload::ALL {
-            scope.spawn(move || play_one(point, workload));
+            scope.spawn(move || run_workload(point, workload));
         }
     });
 }
 
-fn play_one(point: &Point, workload: Workload) {
+fn run_workload(point: &Point, workload: Workload) {
     let place = Place::new(&format!("{}-{workload:?}", point.name));
     for (id, yaml) in workload.jobs(place.dir(), point.name.starts_with("stage-")) {
         place.put_job(id, &yaml);
@@ -37,51 +37,51 @@ fn play_one(point: &Point, workload: Workload) {
     } else {
         lose_others(&place, point, workload)
     };
-    // Whoever got no answer asks again, and whoever got one may.
-    for death in asked_deaths(workload) {
+    // A client that got no reply repeats its request, and one that got a reply may.
+    for death in requested_deaths(workload) {
         let mut request = Request::new(workload, death);
-        eventually("what was asked for is answered", || {
+        eventually("the request is answered", || {
             request.make(&place);
             request.is_answered
         });
     }
-    come_to_rest(&place, workload);
+    wait_until_idle(&place, workload);
     outcome::assert_right(point.name, point.loses_under(workload), workload, &place);
     place.done(&["holes"]);
     daemon.stop();
 }
 
-/// A daemon after the other dies.
+/// Starts one daemon after the other and waits until each is killed at the point.
 fn lose_daemons(place: &Place, point: &Point, workload: Workload) {
     for death in 0..workload.deaths() {
         let _ = fs::remove_file(place.died());
         let mut daemon = place.start(Some(point.name));
         let mut request = Request::new(workload, death);
-        eventually("the daemon is dead", || {
+        eventually("the daemon was killed", || {
             request.make(place);
             daemon.is_dead()
         });
-        assert!(place.died().exists(), "it died where it should");
+        assert!(place.died().exists(), "it was killed at the point");
     }
 }
 
-/// Keepers die, or what they make programs of, and the daemon goes on by itself.
+/// Waits until keepers or launch stages are killed at the point. The daemon keeps running.
 fn lose_others(place: &Place, point: &Point, workload: Workload) -> Daemon {
     let mut daemon = place.start(Some(point.name));
     for death in 0..workload.deaths() {
-        // The one that comes next dies, too.
+        // Without the file, the next process is killed too.
         let _ = fs::remove_file(place.died());
         let mut request = Request::new(workload, death);
-        eventually("somebody has died", || {
+        eventually("a process was killed", || {
             request.make(place);
             place.died().exists()
         });
-        assert!(!daemon.is_dead(), "the daemon goes on");
+        assert!(!daemon.is_dead(), "the daemon keeps running");
     }
     daemon
 }
 
-fn asked_deaths(workload: Workload) -> std::ops::Range<usize> {
+fn requested_deaths(workload: Workload) -> std::ops::Range<usize> {
     0..if workload.is_asked() { workload.deaths() } else { 0 }
 }
 
@@ -89,7 +89,7 @@ fn key(death: usize) -> String {
     format!("death-{death}")
 }
 
-/// Somebody who wants a run, and asks until there is an answer.
+/// A client that requests a run until it gets a reply.
 struct Request {
     key: String,
     is_answered: bool,
@@ -102,20 +102,21 @@ impl Request {
 
     fn make(&mut self, place: &Place) {
         if !self.is_answered {
-            self.is_answered = place.give(&["run", "asked", "--key", &self.key]).status.success();
+            self.is_answered = place.run_command(&["run", "asked", "--key", &self.key]).status.success();
         }
     }
 }
 
-/// Waits until all that was due is over and each job has run once more, and lets nothing begin then.
-pub(crate) fn come_to_rest(place: &Place, workload: Workload) {
+/// Waits until all runs that were due are finished and each job has run once more. Then pauses all jobs and waits until
+/// nothing runs.
+pub(crate) fn wait_until_idle(place: &Place, workload: Workload) {
     let stored = place.stored();
     let cursors = stored.cursors();
     let last = cursors.iter().map(|cursor| (cursor.job.to_string(), cursor.last.unwrap_or(cursor.since)));
     let reached: BTreeMap<String, Instant> = last.collect();
-    assert_eq!(reached.len(), workload.scheduled().len(), "each has one schedule");
+    assert_eq!(reached.len(), workload.scheduled().len(), "each job has one schedule");
     let is_early = |run: &Run| reached.get(run.job.as_str()).is_none_or(|reached| run.nominal <= *reached);
-    eventually("all that was due is over, and it goes on", || {
+    eventually("all due runs are finished, and each job runs again", || {
         let runs = stored.runs();
         let has_gone_on = |job: &&str| {
             let is_next = |run: &Run| run.job.as_str() == *job && !is_early(run) && run.state == State::Success;
@@ -125,7 +126,7 @@ pub(crate) fn come_to_rest(place: &Place, workload: Workload) {
             && workload.scheduled().iter().all(has_gone_on)
     });
     place.done(&["pause", "all"]);
-    // What waits for its lock now waits for the end of the pause.
+    // A run that waits for its lock stays waiting until the pause ends.
     let rests = |run: &Run| run.state.is_finished() || run.state == State::Waiting;
     eventually("nothing runs", || stored.runs().iter().all(|run| rests(run)));
 }

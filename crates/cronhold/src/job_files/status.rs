@@ -1,5 +1,5 @@
-//! What others know of the job files: what is wrong with them now, and the calendars that they hold. Whoever wants them to
-//! be looked at rings here.
+//! The status of the job files that other parts of the daemon see: current mistakes and calendars. They also send their
+//! requests to read the files here.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,30 +18,29 @@ use tokio::sync::oneshot;
 
 use crate::log::{Log, Weight};
 
-/// Requests that may wait.
+/// Requests that may be queued.
 const REQUESTS_MAX: usize = 64;
 
-/// What others know of the job files.
+/// The current mistakes, zones and calendars of the job files, and the queue of requests to read them.
 #[derive(Debug)]
 pub struct JobFileStatus {
-    /// The directories.
     roots: Vec<JobsRoot>,
     mistakes: Mutex<Arc<Vec<MistakeAt>>>,
-    /// What is wrong with definitions that other programs share with us.
+    /// Mistakes in definitions that are shared with other programs.
     shared_mistakes: Mutex<Vec<MistakeAt>>,
     has_mistakes: AtomicBool,
     world: Mutex<DecisionContext>,
-    /// Jobs that come from elsewhere than the directories.
+    /// Stored jobs that do not come from these directories.
     elsewhere: Mutex<BTreeSet<JobId>>,
     pub(super) requests: BoundedQueue<JobFileRequest>,
 }
 
-/// What is wanted.
+/// A request to the thread that reads the files.
 #[derive(Debug)]
 pub(super) enum JobFileRequest {
-    /// Something may be other than it was.
-    Look,
-    /// Somebody wants all of it to be read, and waits for the answer.
+    /// Check whether something has changed.
+    Check,
+    /// Read everything again, and send a report.
     Reload(oneshot::Sender<ReloadReport>),
 }
 
@@ -72,7 +71,7 @@ impl JobFileStatus {
         *lock(&self.mistakes) = Arc::new(mistakes);
     }
 
-    /// What is wrong with definitions that other programs share with us is shown where mistakes of files are.
+    /// Replaces the mistakes in definitions that are shared with other programs. They are listed with those of files.
     pub(crate) fn set_shared_mistakes(&self, mistakes: Vec<MistakeAt>) {
         *lock(&self.shared_mistakes) = mistakes;
     }
@@ -85,31 +84,31 @@ impl JobFileStatus {
         lock(&self.elsewhere).clone()
     }
 
-    /// Asks for a look. When many wait there will be one anyway.
-    pub(super) fn ring(&self) {
-        let _ = self.requests.try_send(JobFileRequest::Look);
+    /// Requests a check of the directories. If the queue is full, one is pending already.
+    pub(super) fn request_check(&self) {
+        let _ = self.requests.try_send(JobFileRequest::Check);
     }
 
-    /// Has all files read again, because a signal asked for it.
+    /// Reads all files again after a signal. Does not wait for the result.
     pub fn reload_for_signal(&self, log: &Log) {
         if self.roots.is_empty() {
-            let words = "received SIGHUP; there is no directory of job files to reload";
-            return log.emit(Weight::Usual, "reload_ignored", words);
+            let message = "received SIGHUP; there is no directory of job files to reload";
+            return log.emit(Weight::Usual, "reload_ignored", message);
         }
         log.emit(Weight::Usual, "reload_requested", "received SIGHUP; reloading job files");
-        // What comes of it is told as always; nobody waits for the answer.
+        // The thread logs the result, so the report is not needed.
         let _ = self.requests.try_send(JobFileRequest::Reload(oneshot::channel().0));
     }
 
-    fn note(&self, change: &RecordChange) {
-        let is_news = match change {
+    fn track_change(&self, change: &RecordChange) {
+        let has_changed = match change {
             RecordChange::Put(Record::Job(job)) => lock(&self.elsewhere).insert(job.id.clone()),
             RecordChange::Delete(RecordKey::Job(job)) => lock(&self.elsewhere).remove(job),
             _ => false,
         };
-        // A job that comes or goes can be what a file with a mistake waits for.
-        if is_news && self.has_mistakes.load(Ordering::Relaxed) {
-            self.ring();
+        // A job that was added or removed can fix the mistake of a file.
+        if has_changed && self.has_mistakes.load(Ordering::Relaxed) {
+            self.request_check();
         }
     }
 }
@@ -120,7 +119,7 @@ impl EngineObserver for JobFileStatus {
             && !self.roots.is_empty()
             && stamp.actor != Actor::JobFiles
         {
-            done.changes.iter().for_each(|change| self.note(change));
+            done.changes.iter().for_each(|change| self.track_change(change));
         }
     }
 }
@@ -150,6 +149,6 @@ impl JobFilesPort for JobFileStatus {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing in here can panic half way.
+    // No code panics while it holds one of these locks.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

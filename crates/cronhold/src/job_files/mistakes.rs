@@ -1,5 +1,5 @@
-//! Mistakes that were told: each is told once, and again only after it was gone. Somebody may be in the middle of writing
-//! a file, so a mistake is told when it has stood for a while.
+//! Reports mistakes in job files. Each is reported once, and again only after it was fixed. A mistake must persist for
+//! a moment before it is reported, because an editor may be in the middle of writing the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,12 +11,12 @@ use cronhold_server::MistakeAt;
 
 use super::JobDirectories;
 
-/// Mistakes that were told: their lines, with the files that they are in.
+/// Mistakes that were reported: their log messages, with the files that they are in.
 #[derive(Debug, Default)]
 pub(super) struct ReportedMistakes(BTreeMap<String, String>);
 
 impl JobDirectories {
-    /// Every mistake that there is now, as a line, with what others are shown of it.
+    /// All current mistakes: the log message, and the form that the API shows.
     fn all_mistakes(&self) -> Vec<(String, MistakeAt)> {
         let directory = &self.directory;
         let of_files = directory
@@ -31,37 +31,37 @@ impl JobDirectories {
             .collect()
     }
 
-    /// Lines of mistakes that were not told yet.
-    pub(super) fn untold(&self) -> BTreeSet<String> {
+    /// Log messages of mistakes that were not reported yet.
+    pub(super) fn unreported(&self) -> BTreeSet<String> {
         let lines = self.all_mistakes().into_iter().map(|(line, _)| line);
-        lines.filter(|line| !self.told.0.contains_key(line)).collect()
+        lines.filter(|line| !self.reported.0.contains_key(line)).collect()
     }
 
-    /// Tells of mistakes that are new and of those that are gone. Of the new ones only these, if any are given.
-    pub(super) fn tell(&mut self, only: Option<&BTreeSet<String>>) {
+    /// Reports new mistakes and fixed files. With `only`, new mistakes are reported only if they are listed there.
+    pub(super) fn report_mistakes(&mut self, only: Option<&BTreeSet<String>>) {
         let mut mistakes = self.all_mistakes();
-        mistakes.retain(|(line, _)| self.told.0.contains_key(line) || only.is_none_or(|only| only.contains(line)));
-        let is_new = |(line, _): &&(String, MistakeAt)| !self.told.0.contains_key(line);
+        mistakes.retain(|(line, _)| self.reported.0.contains_key(line) || only.is_none_or(|only| only.contains(line)));
+        let is_new = |(line, _): &&(String, MistakeAt)| !self.reported.0.contains_key(line);
         let new: BTreeMap<String, FileMistake> =
             mistakes.iter().filter(is_new).map(|(line, at)| (line.clone(), at.mistake.clone())).collect();
         let lines: BTreeMap<String, String> =
             mistakes.iter().map(|(line, at)| (line.clone(), at.mistake.file.clone())).collect();
-        // Whoever reads the line may ask for it at once.
-        self.shelf.set_mistakes(mistakes.into_iter().map(|(_, at)| at).collect());
+        // Before the log, because a reader of the log may request the mistakes at once.
+        self.status.set_mistakes(mistakes.into_iter().map(|(_, at)| at).collect());
         for (shown, FileMistake { file, line, column, .. }) in &new {
             self.log.scope(|| tracing::warn!(event = "job_file_invalid", file, line, column, "{shown}"));
         }
         let wrong: BTreeSet<&String> = lines.values().collect();
-        let mended: BTreeSet<&String> = self.told.0.values().filter(|file| !wrong.contains(file)).collect();
-        for file in mended.into_iter().filter(|file| Path::new(file).exists()) {
+        let fixed: BTreeSet<&String> = self.reported.0.values().filter(|file| !wrong.contains(file)).collect();
+        for file in fixed.into_iter().filter(|file| Path::new(file).exists()) {
             self.log.scope(|| tracing::info!(event = "job_file_valid", file, "{file} is valid again"));
         }
-        self.told.0 = lines;
+        self.reported.0 = lines;
     }
 
-    /// How many mistakes there are.
+    /// The number of mistakes that were reported and are not fixed.
     pub(super) fn mistakes(&self) -> usize {
-        self.told.0.len()
+        self.reported.0.len()
     }
 }
 

@@ -1,5 +1,5 @@
-//! A disk that takes nothing any more. A limit on the size of files stands for it, which works for every user and can
-//! be lifted while the daemon runs.
+//! A disk that cannot be written. A limit on the size of files simulates it, because that works without privileges and
+//! can be lifted while the daemon runs.
 
 use std::fs;
 use std::process::Command;
@@ -13,8 +13,8 @@ use super::processes::eventually;
 
 const JOBS: usize = 20;
 
-/// Nothing starts while nothing can be written, nothing is lost, and it goes on by itself.
-fn without_room(name: &str, limit: impl FnOnce(&Place) -> u64) {
+/// While the disk cannot be written, nothing starts and nothing is lost. Afterwards the daemon continues by itself.
+fn assert_continues_after_limit(name: &str, limit: impl FnOnce(&Place) -> u64) {
     let place = Place::new(name);
     for number in 0..JOBS {
         let yaml =
@@ -27,10 +27,10 @@ fn without_room(name: &str, limit: impl FnOnce(&Place) -> u64) {
     set_limit(&daemon, Some(limit(&place)));
     daemon.wait_for("store_unavailable");
     let before = place.stored();
-    // Longer than the time between two tries, and many occurrences.
+    // Longer than the time between two retries; many occurrences are due in that time.
     let silence = daemon.is_silent_for(Duration::from_secs(4));
     assert_eq!(silence, Ok(()), "something happened without a record");
-    assert_eq!(place.stored().runs.len(), before.runs.len(), "the disk took something after all");
+    assert_eq!(place.stored().runs.len(), before.runs.len(), "the store has changed despite the limit");
 
     set_limit(&daemon, None);
     daemon.wait_for("store_available");
@@ -42,8 +42,8 @@ fn without_room(name: &str, limit: impl FnOnce(&Place) -> u64) {
 }
 
 #[test]
-fn a_full_disk() {
-    without_room("full", |place| {
+fn full_disk_stops_starts_until_space_is_free() {
+    assert_continues_after_limit("full", |place| {
         let log = fs::metadata(place.path("home/cronhold.db-wal")).expect("there").len();
         let file = fs::metadata(place.path("home/cronhold.db")).expect("there").len();
         log.max(file)
@@ -51,13 +51,13 @@ fn a_full_disk() {
 }
 
 #[test]
-fn a_disk_that_cannot_be_written() {
-    without_room("read-only", |_| 0);
+fn unwritable_disk_stops_starts_until_it_is_writable() {
+    assert_continues_after_limit("read-only", |_| 0);
 }
 
-/// A daemon that waits for its disk can be stopped.
+/// A daemon that waits for free space can be stopped.
 #[test]
-fn stops_without_room() {
+fn daemon_stops_while_disk_is_full() {
     let place = Place::new("stop-full");
     place.put_job("busy", "program: {noop: true}\nschedule: {every: 1s}\n");
     let mut daemon = Daemon::start(&mut without_signal(&place.command(&["--jobs", "jobs"])));
@@ -69,9 +69,9 @@ fn stops_without_room() {
     assert_eq!(status.code(), Some(0), "{log}");
 }
 
-/// What a program writes, and how it ends, is stored when there is room again.
+/// The output and the exit code of a program are stored when there is space again.
 #[test]
-fn output_without_room() {
+fn output_is_stored_when_disk_has_space_again() {
     let place = Place::new("output-full");
     let (go, done) = (place.path("go"), place.path("done"));
     let program = "echo before; until [ -e go ]; do sleep 0.02; done; seq 1 50000; touch done; exit 3";
@@ -97,7 +97,7 @@ fn output_without_room() {
     daemon.kill();
 }
 
-/// The same command, where a file that grows too large is an error and not a signal that ends the process.
+/// The same command with SIGXFSZ ignored, so that a write beyond the limit fails and does not kill the process.
 fn without_signal(command: &Command) -> Command {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(command.get_program()).args(command.get_args());
@@ -107,5 +107,5 @@ fn without_signal(command: &Command) -> Command {
 
 fn set_limit(daemon: &Daemon, bytes: Option<u64>) {
     let limit = Rlimit { current: bytes, maximum: None };
-    prlimit(Some(daemon.pid()), Resource::Fsize, limit).expect("one's own child");
+    prlimit(Some(daemon.pid()), Resource::Fsize, limit).expect("a child of this test");
 }

@@ -1,4 +1,4 @@
-//! Nodes and commands in a namespace that is said to be shared with Cronken's nodes, by somebody else.
+//! Nodes and commands in a namespace for which another node or command has set `peers=cronken`.
 
 use cronhold_daemon::clock::now;
 use serde_json::{Value, json};
@@ -7,27 +7,27 @@ use crate::processes::eventually;
 use crate::site::Site;
 
 #[test]
-fn whoever_does_not_say_peers_takes_them_over_and_says_so() {
+fn peers_setting_of_namespace_applies_without_url_option() {
     let site = Site::new("company");
     let first = site.start_at(&site.server.url_with("peers=cronken"), "one", &[]);
     first.wait_until_ready();
-    assert_eq!(first.logged("foreign_nodes_changed").len(), 0, "{}", first.said());
+    assert_eq!(first.logged("foreign_nodes_changed").len(), 0, "{}", first.log_text());
     let second = site.up("two", &[]);
     second.wait_until_message("store_warning", "peers=cronken");
-    let told = site.at_store(&["add", "hello", "triggered", "true"]).exits(0);
-    assert!(told.err.contains("note: nodes of Cronken run the same jobs"), "{told:?}");
-    // Who only looks is not bothered, and who says it knows it.
-    site.at_store(&["list"]).exits(0).hides("Cronken");
+    let result = site.at_store(&["add", "hello", "triggered", "true"]).exits(0);
+    assert!(result.err.contains("note: nodes of Cronken run the same jobs"), "{result:?}");
+    // Commands that only read print no note, and neither do commands whose URL has the option.
+    site.at_store(&["list"]).exits(0).omits("Cronken");
     let url = site.server.url_with("peers=cronken");
-    site.give(&["--store", &url, "pause", "hello"]).exits(0).hides("Cronken");
+    site.run_command(&["--store", &url, "pause", "hello"]).exits(0).omits("Cronken");
     first.stop();
     second.stop();
 }
 
-/// A node of Cronken claims to have run a job for a long time to come. That is nothing to a node that knows of none, and
-/// something from the moment on in which somebody else says that there are some.
+/// The store contains a result of a Cronken node for a time in the future. Our node ignores it until a command sets
+/// `peers=cronken`, and skips the occurrences from then on.
 #[test]
-fn a_node_that_runs_takes_them_over_without_a_restart() {
+fn running_node_applies_changed_peers_setting() {
     let site = Site::new("company-later");
     let node = site.up("one", &[]);
     site.done(&["add", "often", "--lock", "often", "@every 3s", "true"]);
@@ -42,24 +42,24 @@ fn a_node_that_runs_takes_them_over_without_a_restart() {
     assert_eq!(count(&|run| run["state"] == "skipped"), 0);
 
     let url = site.server.url_with("peers=cronken");
-    site.give(&["--store", &url, "add", "hello", "triggered", "true"]).exits(0).hides("note:");
-    eventually("what ran there is skipped here", || {
+    site.run_command(&["--store", &url, "add", "hello", "triggered", "true"]).exits(0).omits("note:");
+    eventually("occurrences that ran on Cronken are skipped", || {
         count(&|run| run["state"] == "skipped" && run["reason"] == "ran on Cronken draco") > 1
     });
     node.wait_until_logged("foreign_nodes_changed", &[]);
-    assert_eq!(node.logged("foreign_nodes_changed").len(), 1, "{}", node.said());
+    assert_eq!(node.logged("foreign_nodes_changed").len(), 1, "{}", node.log_text());
 
     let url = site.server.url_with("peers=none");
-    site.give(&["--store", &url, "del", "hello"]).exits(0);
+    site.run_command(&["--store", &url, "del", "hello"]).exits(0);
     let before = count(&|run| run["state"] == "success");
     eventually("it runs here again", || count(&|run| run["state"] == "success") > before);
     node.stop();
 }
 
-/// Python nodes run what stands there: whoever comes and goes, definitions of others stay as they wrote them, and our jobs
-/// follow.
+/// Python nodes run the shared definitions, so our nodes never rewrite definitions of other programs. Our jobs follow
+/// the definitions and the `peers` setting.
 #[test]
-fn definitions_of_others_keep_their_text_and_are_read_as_python_nodes_do() {
+fn foreign_definitions_keep_their_text_and_follow_peers_setting() {
     let site = Site::new("company-dialect");
     let args = r#""job_args": {"cmd": "true", "lock": true, "ttl": 10}"#;
     let texts = [("wk", "0 0 * * 0"), ("both", "0 0 13 * 5"), ("daily", "@daily")]
@@ -75,7 +75,7 @@ fn definitions_of_others_keep_their_text_and_are_read_as_python_nodes_do() {
     site.done(&["add", "--shell", "ours", "0 3 * * 1", "true"]);
 
     let [with, without] = ["peers=cronken", "peers=none"].map(|peers| site.server.url_with(peers));
-    site.give(&["--store", &with, "add", "hello", "triggered", "true"]).exits(0);
+    site.run_command(&["--store", &with, "add", "hello", "triggered", "true"]).exits(0);
     assert_kept();
     for name in ["wk", "both"] {
         node.wait_until_message(
@@ -85,7 +85,7 @@ fn definitions_of_others_keep_their_text_and_are_read_as_python_nodes_do() {
     }
     node.wait_until_message("foreign_job_reconciled", "means another time: At 00:00 on Monday");
     assert_kept();
-    site.give(&["--store", &without, "del", "hello"]).exits(0);
+    site.run_command(&["--store", &without, "del", "hello"]).exits(0);
     for name in ["wk", "both"] {
         node.wait_until_message(
             "foreign_job_reconciled",
@@ -93,10 +93,10 @@ fn definitions_of_others_keep_their_text_and_are_read_as_python_nodes_do() {
         );
     }
     assert_kept();
-    assert_eq!(node.said().matches("is read as").count(), 4, "{}", node.said());
+    assert_eq!(node.log_text().matches("is read as").count(), 4, "{}", node.log_text());
     node.stop();
 
-    // The same for one that was not there when it changed.
+    // A node that was not running during the change does the same.
     let later = site.start_at(&with, "two", &[]);
     later.wait_until_ready();
     for name in ["wk", "both"] {
@@ -110,9 +110,9 @@ fn definitions_of_others_keep_their_text_and_are_read_as_python_nodes_do() {
     later.stop();
 }
 
-/// Cronken has no pause of everything: each job is shown as paused, and those that were so before stay so.
+/// Cronken has no global pause. Each definition shows the pause, and jobs that were paused before stay paused.
 #[test]
-fn a_pause_of_everything_is_shown_in_each_definition() {
+fn global_pause_is_written_to_each_definition() {
     let site = Site::new("company-pause");
     let node = site.up("one", &[]);
     for job in ["alone", "both"] {
@@ -129,20 +129,20 @@ fn a_pause_of_everything_is_shown_in_each_definition() {
     };
     eventually("one is paused", || shows(false, true));
     for by_daemon in [false, true] {
-        let give = |verb: &str| {
+        let run = |verb: &str| {
             if by_daemon {
-                site.give(&["--data", "one", verb, "all"]).exits(0)
+                site.run_command(&["--data", "one", verb, "all"]).exits(0)
             } else {
                 site.at_store(&[verb, "all"]).exits(0)
             }
         };
-        give("pause");
+        run("pause");
         eventually("both are paused", || shows(true, true));
         let mut set: Vec<String> =
             site.server.cli(&["SMEMBERS", "{cronken}:jobs:paused"]).lines().map(str::to_owned).collect();
         set.sort();
         assert_eq!(set, ["alone", "both"]);
-        // Another program changes something else of a job, and leaves its pause as it found it.
+        // Another program changes the command of a job and leaves its pause unchanged.
         let mut changed = definition("alone");
         changed["job_args"]["cmd"] = format!("echo {by_daemon}").into();
         site.server.cli(&["HSET", "{cronken}:jobs", "alone", &changed.to_string()]);
@@ -151,10 +151,10 @@ fn a_pause_of_everything_is_shown_in_each_definition() {
             "{cronken}:__events__",
             &format!(r#"{{"action":"reload","args":{{}},"n":{by_daemon}}}"#),
         ]);
-        let words = format!("echo {by_daemon}");
-        eventually("it is taken up", || site.done(&["show", "alone", "-o", "json"]).contains(&words));
-        give("resume");
-        eventually("one goes on", || shows(false, true));
+        let command = format!("echo {by_daemon}");
+        eventually("the change is adopted", || site.done(&["show", "alone", "-o", "json"]).contains(&command));
+        run("resume");
+        eventually("one is resumed", || shows(false, true));
         assert_eq!(site.server.cli(&["SMEMBERS", "{cronken}:jobs:paused"]), "both");
     }
     node.stop();
