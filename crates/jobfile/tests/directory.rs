@@ -157,6 +157,6 @@ fn mistakes_of_many_files_have_a_fixed_order() {
         first[0].starts_with("DIR/f0/j000.yaml:2:22: these jobs wait for each other: f0/j000 → f1/j001 → "),
         "{first:?}"
     );
-    assert!(first[0].contains(" → 288 more → f0/j000 (take out one"), "{first:?}");
+    assert!(first[0].contains(" → 288 more → f0/j000 (remove one"), "{first:?}");
     assert_eq!(loaded(&folder.0).jobs.len(), 299);
 }

@@ -174,7 +174,7 @@ mod tests {
             ("START\n", vec![(0..5, "expected a date after `START`")]),
             ("START # x", vec![(0..5, "expected a date after `START`")]),
             ("STOP soon", vec![(5..9, "`soon` is not a date")]),
-            ("START 2026-01-01\nSTART 2026-01-02", vec![(17..22, "twice")]),
+            ("START 2026-01-01\nSTART 2026-01-02", vec![(17..22, "duplicate `START`")]),
             ("START 2026-01-01\nSTOP 2026-01-01", vec![(22..32, "is not after START")]),
             ("1969-12-31\n2101-01-01", vec![(0..10, "outside the days"), (11..21, "outside the days")]),
             (

@@ -136,7 +136,7 @@ mod tests {
         migrate(&mut connection, path, &["SELECT 1; CREATE TABLE a (x)", "CREATE TABLE b (x)"]).expect("two steps");
         let error = migrate(&mut connection, path, &["CREATE TABLE a (x)"]).expect_err("newer");
         let text = error.to_string();
-        assert!(text.contains("schema version 2") && text.contains("knows 1"), "{text}");
+        assert!(text.contains("schema version 2") && text.contains("supports 1"), "{text}");
 
         let mut foreign = Connection::open_in_memory().expect("memory");
         foreign.execute_batch("CREATE TABLE songs (title)").expect("a table");
