@@ -80,12 +80,10 @@ fn quiet_and_verbose_choose_the_log_level() {
     place.put_job("fetch", "program: [/does/not/exist]\nschedule: '@reboot'\n");
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs", "--verbose"]));
     daemon.wait_for_event("job_put", &[("job", "tick"), ("revision", "1")]);
-    daemon.wait_for("ready");
-    daemon.kill();
-    let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs", "--verbose"]));
     for state in ["waiting", "starting", "success"] {
         daemon.wait_for_run("tick#1", state);
     }
+    daemon.wait_until_run("fetch#1", "error");
     let (_, log) = daemon.stop();
     let is_refused = |line| find_event(line, "run_state", &[("job", "fetch"), ("number", "1"), ("state", "error")]);
     assert!(log.lines().any(|line| is_refused(line).is_some()), "{log}");
