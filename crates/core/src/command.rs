@@ -192,12 +192,14 @@ pub enum Command {
         /// The command of the event.
         command: Box<Command>,
     },
-    /// Delete finished runs that are not kept any longer.
+    /// Delete finished runs and spans of skips that are not kept any longer.
     Prune {
         /// The job.
         job: JobId,
         /// The runs. Those that must not be deleted yet stay.
         runs: Vec<RunId>,
+        /// The spans of skips. One that may still be extended stays.
+        spans: Vec<RunId>,
     },
 }
 

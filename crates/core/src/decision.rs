@@ -268,9 +268,6 @@ pub enum Rejection {
     /// It is not paused.
     #[error("{} is not paused", what(.0.as_ref()))]
     NotPaused(Option<JobId>),
-    /// The run stands for many occurrences that were skipped.
-    #[error("run {0} stands for occurrences that were skipped, and is not one run")]
-    Span(RunId),
 }
 
 impl Rejection {
@@ -307,7 +304,6 @@ impl Rejection {
             Self::Lock { .. } => Some("give it a short name"),
             Self::ReservedLock { .. } => Some("give it another name"),
             Self::SameSchedule { .. } => Some("give one of them a `name`"),
-            Self::Span(_) => Some("`cronhold backfill` runs a stretch of occurrences"),
             Self::Args(_) | Self::Schedule { .. } | Self::Paused(_) | Self::NotPaused(_) => None,
         }
     }

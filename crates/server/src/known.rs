@@ -40,9 +40,9 @@ pub(crate) struct JobHistoryRecords {
 }
 
 impl JobHistoryRecords {
-    /// How many runs were looked at.
+    /// How many runs and spans of skips were looked at.
     pub(crate) fn runs(&self) -> usize {
-        self.known.runs.len()
+        self.known.runs.len() + self.known.spans.len()
     }
 }
 
@@ -91,7 +91,7 @@ async fn present(store: &dyn Store, job: &JobId) -> Result<Vec<Record>, Fault> {
     let mut runs = page(store, query(open), OPEN_MAX).await?;
     let latest = page(store, query(Vec::new()), LATEST).await?;
     // Whatever has not ended is there already; of a planned run in the future nobody needs more.
-    runs.extend(latest.into_iter().filter(|record| run(record).is_some_and(|run| run.state.is_finished())));
+    runs.extend(latest.into_iter().filter(|record| run(record).is_none_or(|run| run.state.is_finished())));
     Ok(runs)
 }
 
@@ -103,7 +103,7 @@ async fn all(store: &dyn Store, job: &JobId) -> Result<(Vec<Record>, Option<Inst
         let page = store.page(&Query::Runs(query.clone()), PAGE).await?;
         let next = page.next(PAGE);
         runs.extend(page.records.into_iter().map(|stored| stored.record));
-        let Some(RecordKey::Run(last)) = next else { return Ok((runs, None)) };
+        let Some(last) = next.and_then(|key| key.run_list_id()) else { return Ok((runs, None)) };
         if runs.len() >= RUNS_MAX {
             // Ids are in the order of nominal times, but for those of runs that someone wanted again.
             return Ok((runs, Some(last.time())));

@@ -176,7 +176,8 @@ impl SimContext {
     /// How much has happened.
     pub(crate) fn tally(&self) -> SimTally {
         let told = self.told();
-        SimTally { units: told.units, runs: told.model.runs.len() as u64, launches: told.launches }
+        let runs = told.model.runs.len() + told.model.spans.len();
+        SimTally { units: told.units, runs: runs as u64, launches: told.launches }
     }
 
     /// Whether a film is made.

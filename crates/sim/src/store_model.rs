@@ -7,6 +7,7 @@ use std::sync::Arc;
 use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{
     Backlog, Cursor, JobRecord, JobState, LockName, NodeRecord, PauseState, Record, RecordKey, Run, ScheduleId,
+    SkipSpan,
 };
 use cronhold_core::{JobId, NodeId, RunId};
 use cronhold_schedule::{Instant, Span};
@@ -27,11 +28,13 @@ pub(crate) struct StoreModel {
     pub(crate) pauses: Arc<PauseState>,
     /// All runs that ever were, each as it was last.
     pub(crate) runs: BTreeMap<RunId, Arc<Run>>,
-    /// Which of them are of which job.
+    /// All spans of skips that ever were, each as it was last.
+    pub(crate) spans: BTreeMap<RunId, Arc<SkipSpan>>,
+    /// Which runs are of which job.
     pub(crate) of_job: BTreeMap<JobId, BTreeSet<RunId>>,
     /// Runs that are not finished, by job.
     pub(crate) unfinished: BTreeMap<JobId, BTreeSet<RunId>>,
-    /// Runs that retention has let go.
+    /// Runs and spans that retention has let go.
     pub(crate) gone: BTreeSet<RunId>,
     /// Who took which lock and has not freed it.
     pub(crate) locks: BTreeMap<LockName, ModelLock>,
@@ -98,6 +101,11 @@ impl StoreModel {
         self.of_job.get(job).into_iter().flatten().filter_map(|run| self.runs.get(run))
     }
 
+    /// All spans of skips of a job that ever were.
+    pub(crate) fn spans_of(&self, job: &JobId) -> impl Iterator<Item = &Arc<SkipSpan>> {
+        self.spans.values().filter(move |span| span.job == *job)
+    }
+
     /// The runs of a job that are not finished.
     pub(crate) fn unfinished(&self, job: &JobId) -> impl Iterator<Item = &Arc<Run>> {
         self.unfinished.get(job).into_iter().flatten().filter_map(|run| self.runs.get(run))
@@ -147,6 +155,7 @@ impl StoreModel {
                 self.backlogs.insert((backlog.job.clone(), backlog.schedule.clone()), Arc::clone(backlog));
             }
             Record::Run(run) => self.put_run(run),
+            Record::SkipSpan(span) => drop(self.spans.insert(span.id, Arc::clone(span))),
             Record::Identity(_) | Record::Lock(_) | Record::Foreign(_) => {}
         }
     }
@@ -172,7 +181,7 @@ impl StoreModel {
                 self.ahead.remove(&key);
             }
             RecordKey::Backlog(job, schedule) => drop(self.backlogs.remove(&(job.clone(), schedule.clone()))),
-            RecordKey::Run(run) => drop(self.gone.insert(*run)),
+            RecordKey::Run(run) | RecordKey::SkipSpan(run) => drop(self.gone.insert(*run)),
             RecordKey::Pause => self.pauses = Arc::default(),
             RecordKey::Node(node) => drop(self.nodes.remove(node)),
             RecordKey::Identity(..) | RecordKey::Lock(_) | RecordKey::Foreign(_) => {}
@@ -192,6 +201,11 @@ impl StoreModel {
 /// What people call a run.
 pub(crate) fn name(run: &Run) -> String {
     format!("{}#{}", run.job, run.number)
+}
+
+/// What people call a span of skips.
+pub(crate) fn span_name(span: &SkipSpan) -> String {
+    format!("{}#{}", span.job, span.number)
 }
 
 /// What people call a run of which maybe no more is known than its id.

@@ -2,12 +2,13 @@
 //! somebody wants to see them, because most seeds are run without.
 
 use cronhold_core::decision::RecordChange;
-use cronhold_core::record::{Cursor, Record, RecordKey, Run};
+use cronhold_core::policy::catch_up::CountedRange;
+use cronhold_core::record::{Cursor, Record, RecordKey, Run, SkipSpan};
 use cronhold_engine::EngineEvent;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::Unit;
 
-use crate::store_model::{StoreModel, name};
+use crate::store_model::{StoreModel, name, span_name};
 
 /// The lines of one simulation.
 #[derive(Debug, Default)]
@@ -78,6 +79,7 @@ pub(crate) fn of_news(news: &EngineEvent<'_>) -> Option<String> {
 fn of_change(change: &RecordChange, before: &StoreModel) -> Option<String> {
     match change {
         RecordChange::Put(Record::Run(run)) => Some(of_run(run, before)),
+        RecordChange::Put(Record::SkipSpan(span)) => Some(of_span(span, before)),
         RecordChange::Put(Record::Job(job)) => Some(format!("job {} revision {}", job.id, job.revision)),
         RecordChange::Put(Record::Cursor(cursor)) => Some(of_cursor(cursor)),
         RecordChange::Put(Record::Backlog(backlog)) => {
@@ -97,6 +99,9 @@ fn of_change(change: &RecordChange, before: &StoreModel) -> Option<String> {
         }
         RecordChange::Put(_) => None,
         RecordChange::Delete(RecordKey::Run(run)) => before.runs.get(run).map(|run| format!("{} forgotten", name(run))),
+        RecordChange::Delete(RecordKey::SkipSpan(span)) => {
+            before.spans.get(span).map(|span| format!("{} forgotten", span_name(span)))
+        }
         RecordChange::Delete(key) => Some(format!("no {} any more", of_key(key))),
     }
 }
@@ -122,10 +127,18 @@ fn of_run(run: &Run, before: &StoreModel) -> String {
     if let Some(reason) = run.reason.as_ref().filter(|_| old.is_none_or(|old| old.reason != run.reason)) {
         text += &format!(" ({reason})");
     }
-    if let Some(span) = run.span {
-        text += &format!(" {} from {} to {}", span.count, clock(span.from), clock(span.to));
-    }
     text
+}
+
+fn of_span(span: &SkipSpan, before: &StoreModel) -> String {
+    let CountedRange { from, to, count } = span.range;
+    let mut text = span_name(span);
+    if before.spans.contains_key(&span.id) {
+        text += " extended to";
+    } else {
+        text += &format!(" skipped ({}):", span.reason);
+    }
+    text + &format!(" {count} from {} to {}", clock(from), clock(to))
 }
 
 fn of_cursor(cursor: &Cursor) -> String {

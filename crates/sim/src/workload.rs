@@ -138,8 +138,11 @@ impl OperatorWorkload {
     fn a_run(&self, chance: &SimRandom, is_wanted: fn(&Run) -> bool) -> Option<RunId> {
         let is_any = chance.one_in(12);
         self.context.ask(|model: &StoreModel| {
-            let stored = model.runs.values().filter(|run| !model.gone.contains(&run.id));
-            let fitting: Vec<RunId> = stored.filter(|run| is_any || is_wanted(run)).map(|run| run.id).collect();
+            let runs = model.runs.values().filter(|run| is_any || is_wanted(run)).map(|run| run.id);
+            // People see spans among the runs and name them too.
+            let spans = model.spans.values().filter(|span| is_any || is_wanted(&span.to_listed_run()));
+            let stored = runs.chain(spans.map(|span| span.id)).filter(|id| !model.gone.contains(id));
+            let fitting: Vec<RunId> = stored.collect::<BTreeSet<_>>().into_iter().collect();
             (!fitting.is_empty()).then(|| *chance.pick(&fitting))
         })
     }

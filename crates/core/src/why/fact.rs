@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cronhold_schedule::{CompileError, Instant};
 
 use crate::ids::{NodeId, RunId};
-use crate::record::{ActivePause, Backlog, ForeignRun, LockName, NodeRecord, Run, ScheduleId};
+use crate::record::{ActivePause, Backlog, ForeignRun, LockName, NodeRecord, Run, ScheduleId, SkipSpan};
 
 /// One thing that is so.
 #[derive(Debug, Clone, PartialEq)]
@@ -137,7 +137,7 @@ pub enum OccurrenceOutcome {
     /// It became a run: all its attempts in their order, at least one; node by node, for a job that runs on each.
     Runs(Vec<Arc<Run>>),
     /// It was skipped together with others.
-    Span(Arc<Run>),
+    Span(Arc<SkipSpan>),
     /// It was missed and is still to be caught up.
     Backlog {
         /// What it is in.

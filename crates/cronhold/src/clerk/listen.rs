@@ -35,7 +35,7 @@ pub(super) async fn listen(store: Arc<dyn Store>, feed: Arc<FeedBuffer>, since: 
 
 /// Whether there is something to say of a record.
 fn is_shown(key: &RecordKey) -> bool {
-    matches!(key, RecordKey::Run(_) | RecordKey::Job(_) | RecordKey::JobState(_) | RecordKey::Pause)
+    key.run_list_id().is_some() || matches!(key, RecordKey::Job(_) | RecordKey::JobState(_) | RecordKey::Pause)
 }
 
 /// Tells of records.
@@ -60,7 +60,7 @@ impl RecordNotifier {
                     let at = self.new_pause(None, &pauses);
                     self.tell_at(at, RecordChange::Put(Record::Pause(pauses)));
                 }
-                (RecordKey::Job(_) | RecordKey::Run(_), Some(record)) => {
+                (RecordKey::Job(_) | RecordKey::Run(_) | RecordKey::SkipSpan(_), Some(record)) => {
                     self.tell(self.since, RecordChange::Put(record))
                 }
                 (RecordKey::Job(_), None) => self.tell(self.since, RecordChange::Delete(key.clone())),

@@ -19,7 +19,7 @@ use super::runs::{ask_for_run, key};
 use crate::AppState;
 use crate::caller::RequestIdentity;
 use crate::extract::{JsonBody, PathSegment};
-use crate::find_run::{find_run, load_run};
+use crate::find_run::{ListedRun, find_run, load_run};
 use crate::keys::{IdempotencyKeys, KeyedRequest};
 use crate::node_names;
 use crate::problem::ApiError;
@@ -46,7 +46,7 @@ async fn operate(
     let id = find_run(&*app.store, name).await?.id;
     app.ask(actor, command(id)).await?;
     let run = load_run(&*app.store, id).await?.ok_or(Rejection::NoRun(id))?;
-    Ok(Json(node_names::tell(&*app.store, &run).await?))
+    Ok(Json(node_names::tell(&*app.store, &ListedRun::Run(run)).await?))
 }
 
 /// Starts a run that waits: first for its time, then for whatever else it waits for.

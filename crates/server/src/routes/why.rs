@@ -47,7 +47,8 @@ pub(crate) async fn ask(
     let runs = if at.is_some() { RunSelection::All } else { RunSelection::Present };
     let loaded = known::load(&*app.store, &job, runs).await?;
     // A job that is gone can still have runs to speak of.
-    if loaded.known.job.is_none() && !loaded.known.runs.iter().any(|run| run.job == job) {
+    let has_runs = loaded.known.runs.iter().any(|run| run.job == job) || !loaded.known.spans.is_empty();
+    if loaded.known.job.is_none() && !has_runs {
         return Err(Rejection::NoJob(job).into());
     }
     // Nodes that share a store go by its time, and so does what they have written.

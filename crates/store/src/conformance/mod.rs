@@ -95,6 +95,7 @@ macro_rules! conformance_cases {
             round_trips::records_come_back_as_they_were
             round_trips::jobs_come_back_as_they_were
             round_trips::nodes_come_back_as_they_were
+            round_trips::runs_and_spans_are_different_records
             round_trips::a_change_leaves_nothing_behind
             round_trips::similar_keys_are_different_records
             round_trips::a_record_can_be_large

@@ -47,6 +47,11 @@ fn runs_move_along_the_table() {
     says([unit([put(&leap)])], "the state table is obeyed: j#1 went from waiting to running");
     let (ended, again) = (run(1, &[Waiting, Starting, Success]), run(1, &[Waiting, Starting, Success, Failure]));
     says([unit([put(&ended)]), unit([put(&again)])], "j#1 was success and went on by itself");
+    let skipped = run(1, &[Skipped]);
+    let stretch = |count| CountedRange { from: skipped.nominal, to: skipped.nominal, count };
+    says([unit([span(&skipped, stretch(3))]), unit([span(&skipped, stretch(4))])], "");
+    let shrunk = [unit([span(&skipped, stretch(3))]), unit([span(&skipped, stretch(2))])];
+    says(shrunk, "j#1 was changed otherwise than extended");
     let waiting = run(1, &[Waiting]);
     let forget = Unit { changes: vec![RecordChange::Delete(RecordKey::Run(waiting.id))], ..unit([]) };
     says([unit([put(&waiting), state(&[&waiting])]), forget], "j#1 was forgotten while it was waiting");
@@ -136,10 +141,10 @@ fn everything_comes_to_rest_with_one_outcome() {
     let ended =
         Run { retried_by: Some(RunId::from_key(Instant::EPOCH, "none")), ..run(1, &[Waiting, Starting, Failure]) };
     says([unit([put(&ended)])], "j#1 is to be tried again by a run that never was");
-    let stretch = |from, to| cronhold_core::policy::catch_up::CountedRange { from, to, count: 3 };
+    let stretch = |from, to| CountedRange { from, to, count: 3 };
     let (one, two) = (run(1, &[Skipped]), run(2, &[Waiting, Starting, Success]));
-    let span = Run { span: Some(stretch(one.nominal, two.nominal)), ..one };
-    says([unit([put(&span), put(&two)])], "j#1 and j#2 both stand for 1970-01-01T00:16:42Z");
+    let span = span(&one, stretch(one.nominal, two.nominal));
+    says([unit([span, put(&two)])], "j#1 and j#2 both stand for 1970-01-01T00:16:42Z");
 }
 
 #[test]
