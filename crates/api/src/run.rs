@@ -149,10 +149,17 @@ impl From<&record::Run> for RunSummary {
             times: RunTimes::from(run),
             output_bytes: run.written.as_ref().map_or(0, |written| written.bytes),
             tail: run.written.as_ref().map(|written| written.tail.clone()).unwrap_or_default(),
-            from: run.span.map(|span| span.from),
-            to: run.span.map(|span| span.to),
-            count: run.span.map(|span| span.count),
+            from: None,
+            to: None,
+            count: None,
         }
+    }
+}
+
+impl From<&record::SkipSpan> for RunSummary {
+    fn from(span: &record::SkipSpan) -> Self {
+        let (from, to, count) = (Some(span.range.from), Some(span.range.to), Some(span.range.count));
+        Self { from, to, count, ..Self::from(&span.to_listed_run()) }
     }
 }
 

@@ -192,12 +192,14 @@ pub enum Command {
         /// The command of the event.
         command: Box<Command>,
     },
-    /// Delete finished runs that the job no longer retains.
+    /// Delete finished runs and spans of skips that the job no longer retains.
     Prune {
         /// The job.
         job: JobId,
         /// The runs to delete. Those that must not be deleted yet are kept.
         runs: Vec<RunId>,
+        /// The spans of skips to delete. One that may still be extended is kept.
+        spans: Vec<RunId>,
     },
 }
 

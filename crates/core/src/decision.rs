@@ -268,9 +268,6 @@ pub enum Rejection {
     /// The job, or all jobs for `None`, are not paused.
     #[error("{} is not paused", pause_target(.0.as_ref()))]
     NotPaused(Option<JobId>),
-    /// The run stands for many occurrences that were skipped.
-    #[error("run {0} stands for occurrences that were skipped, and is not one run")]
-    Span(RunId),
 }
 
 impl Rejection {
@@ -306,7 +303,6 @@ impl Rejection {
             Self::OtherSource { .. } => Some("change it where it was created, or choose another name"),
             Self::Lock { .. } | Self::ReservedLock { .. } => Some("choose another name for the lock"),
             Self::SameSchedule { .. } => Some("give one of them a different `name`"),
-            Self::Span(_) => Some("`cronhold backfill` runs a stretch of occurrences"),
             Self::Args(_) | Self::Schedule { .. } | Self::Paused(_) | Self::NotPaused(_) => None,
         }
     }

@@ -31,6 +31,7 @@ pub fn owed(record: &Record, me: RunOwner) -> Vec<Effect> {
             heads.map(|head| Effect::Wake { run: head.run, at: When::Now }).collect()
         }
         Record::Pause(_)
+        | Record::SkipSpan(_)
         | Record::Job(_)
         | Record::Identity(_)
         | Record::Lock(_)

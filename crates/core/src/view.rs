@@ -15,7 +15,7 @@ use crate::decision::Rejection;
 use crate::ids::{JobId, NodeId, RunId};
 use crate::record::{
     Backlog, Cursor, ForeignRun, Identity, JobRecord, JobState, LockName, LockState, NodeRecord, PauseState, Record,
-    RecordKey, Run, ScheduleId, StoredRecord,
+    RecordKey, Run, ScheduleId, SkipSpan, StoredRecord,
 };
 use crate::world::DecisionContext;
 
@@ -139,6 +139,10 @@ impl<'a> DecisionView<'a> {
     typed! {
         /// A run.
         run(id: RunId) -> Run, RecordKey::Run(id), Run
+    }
+    typed! {
+        /// A span of skipped occurrences.
+        skip_span(id: RunId) -> SkipSpan, RecordKey::SkipSpan(id), SkipSpan
     }
     typed! {
         /// A lock and its holder; `None` if the lock is free.

@@ -46,10 +46,14 @@ impl CommitContent {
     fn of<'a>(changes: impl Iterator<Item = &'a RecordChange>) -> Self {
         let mut content = Self::default();
         for change in changes {
-            let RecordChange::Put(Record::Run(run)) = change else { continue };
-            content.claim |= run.state == State::Starting;
-            content.start |= run.state == State::Running;
-            content.end |= run.state.is_finished();
+            let state = match change {
+                RecordChange::Put(Record::Run(run)) => run.state,
+                RecordChange::Put(Record::SkipSpan(_)) => State::Skipped,
+                _ => continue,
+            };
+            content.claim |= state == State::Starting;
+            content.start |= state == State::Running;
+            content.end |= state.is_finished();
         }
         content
     }

@@ -53,13 +53,16 @@ pub(crate) async fn surplus_runs(store: &dyn Store, job: &JobId) -> Result<Vec<C
         }
         let query = Query::Oldest { job: job.clone(), state, after: None };
         let page = store.page(&query, surplus).await?;
-        let runs = page.records.iter().filter_map(|stored| match &stored.record {
-            Record::Run(run) => Some(run.id),
-            _ => None,
-        });
-        let runs: Vec<_> = runs.collect();
-        if !runs.is_empty() {
-            commands.push(Command::Prune { job: job.clone(), runs });
+        let (mut runs, mut spans) = (Vec::new(), Vec::new());
+        for stored in &page.records {
+            match &stored.record {
+                Record::Run(run) => runs.push(run.id),
+                Record::SkipSpan(span) => spans.push(span.id),
+                _ => {}
+            }
+        }
+        if !runs.is_empty() || !spans.is_empty() {
+            commands.push(Command::Prune { job: job.clone(), runs, spans });
         }
     }
     Ok(commands)

@@ -13,7 +13,7 @@ use cronhold_store::Fault;
 use crate::AppState;
 use crate::find_run::latest_run;
 use crate::load_readable::load_readable;
-use crate::node_names::NodeNames;
+use crate::node_names;
 
 /// Current mistakes in job files.
 #[derive(Debug, Default)]
@@ -196,8 +196,7 @@ pub(crate) fn etag(record: &JobRecord) -> String {
 
 async fn latest(app: &AppState, job: &JobId) -> Result<Option<RunSummary>, Fault> {
     let Some(run) = latest_run(&*app.store, job).await? else { return Ok(None) };
-    let names = NodeNames::of(&*app.store, std::iter::once(&*run)).await?;
-    Ok(Some(names.summary(&run)))
+    Ok(Some(node_names::summary(&*app.store, &run).await?))
 }
 
 fn pause_summary(pauses: &PauseState, everything: bool) -> Option<PauseSummary> {

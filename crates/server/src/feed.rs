@@ -8,11 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cronhold_core::command::CommandStamp;
 use cronhold_core::decision::{DecidedUnit, RecordChange};
-use cronhold_core::record::{ActivePause, PauseState, Record, RecordKey, Run};
+use cronhold_core::record::{ActivePause, PauseState, Record, RecordKey};
 use cronhold_core::{JobId, RunId};
 use cronhold_engine::EngineEvent;
 use tokio::sync::watch;
 use tracing::info;
+
+use crate::find_run::ListedRun;
 
 /// Number of events that are kept for readers that reconnect.
 const KEPT_MAX: usize = 4_096;
@@ -45,8 +47,8 @@ struct FeedRing {
 /// An event. Cheap to clone.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum FeedEntry {
-    /// A run was created or changed.
-    Run(Arc<Run>),
+    /// A run was created or changed, or a span of skips was created or extended.
+    Run(ListedRun),
     /// A job has a new revision; `None` if it was removed.
     Job(JobId, Option<u32>),
     /// A job, or everything for `None`, was paused or resumed.
@@ -233,7 +235,10 @@ impl FeedReader {
             match self.next().await {
                 FeedRead::Gap(_) => return,
                 FeedRead::Events(events) => {
-                    if events.iter().any(|(_, event)| matches!(event, FeedEntry::Run(run) if run.id == wanted)) {
+                    if events
+                        .iter()
+                        .any(|(_, event)| matches!(event, FeedEntry::Run(ListedRun::Run(run)) if run.id == wanted))
+                    {
                         return;
                     }
                 }
@@ -251,7 +256,8 @@ fn events(stamp: &CommandStamp, done: &DecidedUnit) -> Vec<FeedEntry> {
         (began || ended).then(|| FeedEntry::Pause(job.cloned(), pauses.current.clone()))
     };
     let event = |change: &RecordChange| match change {
-        RecordChange::Put(Record::Run(run)) => Some(FeedEntry::Run(Arc::clone(run))),
+        RecordChange::Put(Record::Run(run)) => Some(FeedEntry::Run(ListedRun::Run(Arc::clone(run)))),
+        RecordChange::Put(Record::SkipSpan(span)) => Some(FeedEntry::Run(ListedRun::SkipSpan(Arc::clone(span)))),
         RecordChange::Put(Record::Job(job)) => Some(FeedEntry::Job(job.id.clone(), Some(job.revision))),
         RecordChange::Delete(RecordKey::Job(job)) => Some(FeedEntry::Job(job.clone(), None)),
         RecordChange::Put(Record::JobState(state)) => paused(Some(&state.job), &state.pauses),
@@ -265,7 +271,8 @@ impl FeedEntry {
     /// The job of the event; `None` if it concerns everything.
     pub(crate) fn job(&self) -> Option<&JobId> {
         match self {
-            Self::Run(run) => Some(&run.job),
+            Self::Run(ListedRun::Run(run)) => Some(&run.job),
+            Self::Run(ListedRun::SkipSpan(span)) => Some(&span.job),
             Self::Job(job, _) => Some(job),
             Self::Pause(job, _) => job.as_ref(),
             Self::Node(_) | Self::Store(_) => None,

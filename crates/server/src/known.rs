@@ -41,9 +41,9 @@ pub(crate) struct JobHistoryRecords {
 }
 
 impl JobHistoryRecords {
-    /// Number of loaded runs.
+    /// Number of loaded runs and spans of skips.
     pub(crate) fn runs(&self) -> usize {
-        self.known.runs.len()
+        self.known.runs.len() + self.known.spans.len()
     }
 }
 
@@ -92,7 +92,7 @@ async fn present(store: &dyn Store, job: &JobId) -> Result<Vec<Record>, Fault> {
     let mut runs = page(store, query(open), OPEN_MAX).await?;
     let latest = page(store, query(Vec::new()), LATEST).await?;
     // `runs` already has the unfinished ones.
-    runs.extend(latest.into_iter().filter(|record| run(record).is_some_and(|run| run.state.is_finished())));
+    runs.extend(latest.into_iter().filter(|record| run(record).is_none_or(|run| run.state.is_finished())));
     Ok(runs)
 }
 
@@ -104,7 +104,7 @@ async fn all(store: &dyn Store, job: &JobId) -> Result<(Vec<Record>, Option<Inst
         let page = store.page(&Query::Runs(query.clone()), PAGE).await?;
         let next = page.next(PAGE);
         runs.extend(page.records.into_iter().map(|stored| stored.record));
-        let Some(RecordKey::Run(last)) = next else { return Ok((runs, None)) };
+        let Some(last) = next.and_then(|key| key.run_list_id()) else { return Ok((runs, None)) };
         if runs.len() >= RUNS_MAX {
             // Ids are in the order of nominal times, except for reruns.
             return Ok((runs, Some(last.time())));

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_api::RunSummary;
 use cronhold_core::NodeId;
-use cronhold_core::record::{self, Record, RecordKey};
+use cronhold_core::record::{Record, RecordKey};
 use cronhold_store::{Fault, Store};
+
+use crate::find_run::ListedRun;
 
 /// A cache of node names; `None` for nodes that the store does not have.
 #[derive(Debug, Default)]
@@ -14,20 +16,15 @@ pub(crate) struct NodeNames(BTreeMap<NodeId, Option<String>>);
 
 impl NodeNames {
     /// Loads the names of all nodes of some runs.
-    pub(crate) async fn of(store: &dyn Store, runs: impl Iterator<Item = &record::Run>) -> Result<Self, Fault> {
+    pub(crate) async fn of(store: &dyn Store, runs: &[ListedRun]) -> Result<Self, Fault> {
         let mut names = Self::default();
-        names.learn(store, runs).await?;
+        names.learn(store, runs.iter().filter_map(ListedRun::node)).await?;
         Ok(names)
     }
 
-    /// Loads the names of nodes that are not in the cache.
-    pub(crate) async fn learn(
-        &mut self,
-        store: &dyn Store,
-        runs: impl Iterator<Item = &record::Run>,
-    ) -> Result<(), Fault> {
-        let nodes = runs.filter_map(|run| Some(run.owner?.node)).filter(|node| !self.0.contains_key(node));
-        let nodes: BTreeSet<NodeId> = nodes.collect();
+    /// Loads the names of those nodes that are not in the cache.
+    pub(crate) async fn learn(&mut self, store: &dyn Store, nodes: impl Iterator<Item = NodeId>) -> Result<(), Fault> {
+        let nodes: BTreeSet<NodeId> = nodes.filter(|node| !self.0.contains_key(node)).collect();
         let keys: Vec<RecordKey> = nodes.iter().copied().map(RecordKey::Node).collect();
         if keys.is_empty() {
             return Ok(());
@@ -40,16 +37,19 @@ impl NodeNames {
         Ok(())
     }
 
-    /// A run in a response, with the name of its node.
-    pub(crate) fn summary(&self, run: &record::Run) -> RunSummary {
-        let name = run.owner.and_then(|owner| self.0.get(&owner.node)?.clone());
-        let mut summary = RunSummary::from(run);
+    /// A run, with the name of its node, or a span of skips in a response.
+    pub(crate) fn summary(&self, listed: &ListedRun) -> RunSummary {
+        let name = listed.node().and_then(|node| self.0.get(&node)?.clone());
+        let mut summary = match listed {
+            ListedRun::Run(run) => RunSummary::from(&**run),
+            ListedRun::SkipSpan(span) => RunSummary::from(&**span),
+        };
         summary.node = name.or(summary.node);
         summary
     }
 }
 
-/// One run in a response, with the name of its node.
-pub(crate) async fn summary(store: &dyn Store, run: &record::Run) -> Result<RunSummary, Fault> {
-    Ok(NodeNames::of(store, [run].into_iter()).await?.summary(run))
+/// One run, with the name of its node, or one span of skips in a response.
+pub(crate) async fn summary(store: &dyn Store, listed: &ListedRun) -> Result<RunSummary, Fault> {
+    Ok(NodeNames::of(store, std::slice::from_ref(listed)).await?.summary(listed))
 }

@@ -184,7 +184,8 @@ impl SimContext {
 
     pub(crate) fn tally(&self) -> SimTally {
         let record = self.record();
-        SimTally { units: record.units, runs: record.model.runs.len() as u64, launches: record.launches }
+        let runs = record.model.runs.len() + record.model.spans.len();
+        SimTally { units: record.units, runs: runs as u64, launches: record.launches }
     }
 
     /// Whether a trace is recorded.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{
     Backlog, Cursor, JobRecord, JobState, LockName, NodeRecord, PauseState, Record, RecordKey, Run, ScheduleId,
+    SkipSpan,
 };
 use cronhold_core::{JobId, NodeId, RunId};
 use cronhold_schedule::{Instant, Span};
@@ -24,11 +25,13 @@ pub(crate) struct StoreModel {
     pub(crate) pauses: Arc<PauseState>,
     /// All runs that ever existed, in their last state.
     pub(crate) runs: BTreeMap<RunId, Arc<Run>>,
+    /// All spans of skips that were ever written, including deleted ones, each in its last version.
+    pub(crate) spans: BTreeMap<RunId, Arc<SkipSpan>>,
     /// All runs, by job.
     pub(crate) of_job: BTreeMap<JobId, BTreeSet<RunId>>,
     /// Unfinished runs, by job.
     pub(crate) unfinished: BTreeMap<JobId, BTreeSet<RunId>>,
-    /// Runs that retention has deleted.
+    /// Runs and spans of skips that retention has deleted.
     pub(crate) gone: BTreeSet<RunId>,
     /// Locks that were taken and not released.
     pub(crate) locks: BTreeMap<LockName, ModelLock>,
@@ -95,6 +98,11 @@ impl StoreModel {
         self.of_job.get(job).into_iter().flatten().filter_map(|run| self.runs.get(run))
     }
 
+    /// All spans of skips of a job, including deleted ones.
+    pub(crate) fn spans_of(&self, job: &JobId) -> impl Iterator<Item = &Arc<SkipSpan>> {
+        self.spans.values().filter(move |span| span.job == *job)
+    }
+
     /// The unfinished runs of a job.
     pub(crate) fn unfinished(&self, job: &JobId) -> impl Iterator<Item = &Arc<Run>> {
         self.unfinished.get(job).into_iter().flatten().filter_map(|run| self.runs.get(run))
@@ -144,6 +152,7 @@ impl StoreModel {
                 self.backlogs.insert((backlog.job.clone(), backlog.schedule.clone()), Arc::clone(backlog));
             }
             Record::Run(run) => self.put_run(run),
+            Record::SkipSpan(span) => drop(self.spans.insert(span.id, Arc::clone(span))),
             Record::Identity(_) | Record::Lock(_) | Record::Foreign(_) => {}
         }
     }
@@ -169,7 +178,7 @@ impl StoreModel {
                 self.ahead.remove(&key);
             }
             RecordKey::Backlog(job, schedule) => drop(self.backlogs.remove(&(job.clone(), schedule.clone()))),
-            RecordKey::Run(run) => drop(self.gone.insert(*run)),
+            RecordKey::Run(run) | RecordKey::SkipSpan(run) => drop(self.gone.insert(*run)),
             RecordKey::Pause => self.pauses = Arc::default(),
             RecordKey::Node(node) => drop(self.nodes.remove(node)),
             RecordKey::Identity(..) | RecordKey::Lock(_) | RecordKey::Foreign(_) => {}
@@ -189,6 +198,11 @@ impl StoreModel {
 /// The name of a run, such as `backup#3`.
 pub(crate) fn name(run: &Run) -> String {
     format!("{}#{}", run.job, run.number)
+}
+
+/// The name of a span of skips.
+pub(crate) fn span_name(span: &SkipSpan) -> String {
+    format!("{}#{}", span.job, span.number)
 }
 
 /// The name of a run; its id if the model does not contain it.

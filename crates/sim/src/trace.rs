@@ -2,12 +2,13 @@
 //! requested, because most seeds run without one.
 
 use cronhold_core::decision::RecordChange;
-use cronhold_core::record::{Cursor, Record, RecordKey, Run};
+use cronhold_core::policy::catch_up::CountedRange;
+use cronhold_core::record::{Cursor, Record, RecordKey, Run, SkipSpan};
 use cronhold_engine::EngineEvent;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::Unit;
 
-use crate::store_model::{StoreModel, name};
+use crate::store_model::{StoreModel, name, span_name};
 
 #[derive(Debug, Default)]
 pub(crate) struct EventTrace {
@@ -75,6 +76,7 @@ pub(crate) fn describe_event(event: &EngineEvent<'_>) -> Option<String> {
 fn describe_change(change: &RecordChange, before: &StoreModel) -> Option<String> {
     match change {
         RecordChange::Put(Record::Run(run)) => Some(describe_run(run, before)),
+        RecordChange::Put(Record::SkipSpan(span)) => Some(describe_span(span, before)),
         RecordChange::Put(Record::Job(job)) => Some(format!("job {} revision {}", job.id, job.revision)),
         RecordChange::Put(Record::Cursor(cursor)) => Some(describe_cursor(cursor)),
         RecordChange::Put(Record::Backlog(backlog)) => {
@@ -94,6 +96,9 @@ fn describe_change(change: &RecordChange, before: &StoreModel) -> Option<String>
         }
         RecordChange::Put(_) => None,
         RecordChange::Delete(RecordKey::Run(run)) => before.runs.get(run).map(|run| format!("{} deleted", name(run))),
+        RecordChange::Delete(RecordKey::SkipSpan(span)) => {
+            before.spans.get(span).map(|span| format!("{} deleted", span_name(span)))
+        }
         RecordChange::Delete(key) => Some(format!("{} deleted", describe_key(key))),
     }
 }
@@ -119,10 +124,18 @@ fn describe_run(run: &Run, before: &StoreModel) -> String {
     if let Some(reason) = run.reason.as_ref().filter(|_| old.is_none_or(|old| old.reason != run.reason)) {
         text += &format!(" ({reason})");
     }
-    if let Some(span) = run.span {
-        text += &format!(" {} from {} to {}", span.count, clock(span.from), clock(span.to));
-    }
     text
+}
+
+fn describe_span(span: &SkipSpan, before: &StoreModel) -> String {
+    let CountedRange { from, to, count } = span.range;
+    let mut text = span_name(span);
+    if before.spans.contains_key(&span.id) {
+        text += " extended to";
+    } else {
+        text += &format!(" skipped ({}):", span.reason);
+    }
+    text + &format!(" {count} from {} to {}", clock(from), clock(to))
 }
 
 fn describe_cursor(cursor: &Cursor) -> String {

@@ -132,12 +132,16 @@ impl OperatorWorkload {
         RunId::from_random(self.context.time.day(), random)
     }
 
-    /// Draws a stored run that matches `is_wanted`. Sometimes any run, because operators make mistakes.
+    /// Draws a stored run or span of skips that matches `is_wanted`. Sometimes any of them, because operators make
+    /// mistakes.
     fn a_run(&self, rng: &SimRandom, is_wanted: fn(&Run) -> bool) -> Option<RunId> {
         let is_any = rng.one_in(12);
         self.context.query(|model: &StoreModel| {
-            let stored = model.runs.values().filter(|run| !model.gone.contains(&run.id));
-            let fitting: Vec<RunId> = stored.filter(|run| is_any || is_wanted(run)).map(|run| run.id).collect();
+            let runs = model.runs.values().filter(|run| is_any || is_wanted(run)).map(|run| run.id);
+            // Lists of runs contain spans, so operators name them too.
+            let spans = model.spans.values().filter(|span| is_any || is_wanted(&span.to_listed_run()));
+            let stored = runs.chain(spans.map(|span| span.id)).filter(|id| !model.gone.contains(id));
+            let fitting: Vec<RunId> = stored.collect::<BTreeSet<_>>().into_iter().collect();
             (!fitting.is_empty()).then(|| *rng.pick(&fitting))
         })
     }

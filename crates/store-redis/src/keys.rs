@@ -29,7 +29,7 @@ pub(crate) fn table(kind: RecordKind) -> &'static str {
         RecordKind::Cursor => "cursors",
         RecordKind::Backlog => "backlogs",
         RecordKind::Identity => "identities",
-        RecordKind::Run => "runs",
+        RecordKind::Run | RecordKind::SkipSpan => "runs",
         RecordKind::Lock => "locks",
         RecordKind::Node => "nodes",
         // Not a hash of ours: it is read from Cronken's keys.
@@ -45,7 +45,7 @@ pub(crate) fn field(key: &RecordKey) -> String {
         RecordKey::Job(job) | RecordKey::JobState(job) => job.as_str().to_owned(),
         RecordKey::Cursor(job, schedule) | RecordKey::Backlog(job, schedule) => pair(job, schedule.as_str()),
         RecordKey::Identity(job, args) => pair(job, &args.canonical()),
-        RecordKey::Run(run) => run.to_string(),
+        RecordKey::Run(run) | RecordKey::SkipSpan(run) => run.to_string(),
         RecordKey::Lock(lock) => lock.as_str().to_owned(),
         RecordKey::Node(node) => node.to_string(),
         RecordKey::Foreign(job) => job.as_str().to_owned(),
@@ -70,13 +70,14 @@ pub(crate) fn key(kind: RecordKind, field: &str) -> Option<RecordKey> {
             Some(RecordKey::Identity(JobId::parse(job).ok()?, args))
         }
         RecordKind::Run => RunId::parse(field).ok().map(RecordKey::Run),
+        RecordKind::SkipSpan => RunId::parse(field).ok().map(RecordKey::SkipSpan),
         RecordKind::Lock => LockName::parse(field).ok().map(RecordKey::Lock),
         RecordKind::Node => NodeId::parse(field).ok().map(RecordKey::Node),
         RecordKind::Foreign => JobId::parse(field).ok().map(RecordKey::Foreign),
     }
 }
 
-/// Kinds by number, as in `prelude.lua`.
+/// Kinds with a hash of their own by number, as in `prelude.lua`.
 pub(crate) const KINDS: [RecordKind; 10] = [
     RecordKind::Pause,
     RecordKind::Job,
@@ -91,14 +92,29 @@ pub(crate) const KINDS: [RecordKind; 10] = [
 ];
 
 /// The digit of a kind. Digits are in the order of kinds, so that index members that begin with them sort like keys.
+/// Spans of skips have that of runs, because they are in the same hash.
 pub(crate) fn digit(kind: RecordKind) -> u8 {
-    let place = KINDS.iter().position(|known| *known == kind).expect("every kind is in the table");
+    let table = if kind == RecordKind::SkipSpan { RecordKind::Run } else { kind };
+    let place = KINDS.iter().position(|known| *known == table).expect("every kind is in the table");
     u8::try_from(place).expect("there are ten")
 }
 
 /// The kind of an ASCII digit.
 pub(crate) fn kind(digit: u8) -> Option<RecordKind> {
     KINDS.get(usize::from(digit.checked_sub(b'0')?)).copied()
+}
+
+/// The letter of a span of skips in a hint. Its digit is that of runs.
+const SPAN_LETTER: u8 = b's';
+
+/// The letter of a kind in a hint: its ASCII digit, or a letter of its own if it shares the digit.
+pub(crate) fn hint_letter(kind: RecordKind) -> u8 {
+    if kind == RecordKind::SkipSpan { SPAN_LETTER } else { b'0' + digit(kind) }
+}
+
+/// The kind of a letter in a hint.
+pub(crate) fn hint_kind(letter: u8) -> Option<RecordKind> {
+    if letter == SPAN_LETTER { Some(RecordKind::SkipSpan) } else { kind(letter) }
 }
 
 #[cfg(test)]
@@ -129,7 +145,12 @@ mod tests {
         for wanted in &keys {
             assert_eq!(key(wanted.kind(), &field(wanted)).as_ref(), Some(wanted));
             assert_eq!(kind(b'0' + digit(wanted.kind())), Some(wanted.kind()));
+            assert_eq!(hint_kind(hint_letter(wanted.kind())), Some(wanted.kind()));
         }
+        let span = RecordKey::SkipSpan(RunId::from_key(cronhold_schedule::Instant::EPOCH, "x"));
+        assert_eq!(key(RecordKind::SkipSpan, &field(&span)).as_ref(), Some(&span));
+        assert_eq!(digit(RecordKind::SkipSpan), digit(RecordKind::Run));
+        assert_eq!(hint_kind(hint_letter(RecordKind::SkipSpan)), Some(RecordKind::SkipSpan));
         keys.sort();
         // Identities are never listed.
         let listed = keys.iter().filter(|key| key.kind() != RecordKind::Identity);

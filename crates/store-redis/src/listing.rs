@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use cronhold_core::record::{Record, RecordKey, RecordKind, Run, StoredRecord};
+use cronhold_core::record::{Record, RecordKey, RecordKind, StoredRecord};
 use cronhold_core::{JobId, RunId, State};
 use cronhold_schedule::Instant;
 use cronhold_store::{Fault, Obligation, Page, Query, RunQuery};
@@ -196,8 +196,12 @@ fn latest_args(query: &RunQuery, below: Option<RunId>, limit: usize) -> Vec<Vec<
 
 /// Ids have milliseconds only, so the exact time is compared here.
 fn is_since(stored: &StoredRecord, since: Option<Instant>) -> bool {
-    let nominal = |run: &Run| since.is_none_or(|since| run.nominal >= since);
-    matches!(&stored.record, Record::Run(run) if nominal(run))
+    let is_since = |nominal: Instant| since.is_none_or(|since| nominal >= since);
+    match &stored.record {
+        Record::Run(run) => is_since(run.nominal),
+        Record::SkipSpan(span) => is_since(span.nominal()),
+        _ => false,
+    }
 }
 
 /// The digit of a state in the first line of a run.

@@ -76,7 +76,7 @@ pub(crate) fn handle_text(handle: HandleId) -> String {
     format!("{:016x}", handle.to_bits())
 }
 
-/// Appends a hint to a message: a digit for the kind, a flag for quiet hints, the length of the field as four hex
+/// Appends a hint to a message: a letter for the kind, a flag for quiet hints, the length of the field as four hex
 /// digits, and the field.
 pub(crate) fn write_hint(hint: &Hint, into: &mut Vec<u8>) {
     write_field_hint(&hint.key, &keys::field(&hint.key), hint.is_quiet, into);
@@ -86,7 +86,7 @@ pub(crate) fn write_hint(hint: &Hint, into: &mut Vec<u8>) {
 pub(crate) fn write_field_hint(key: &RecordKey, field: &str, is_quiet: bool, into: &mut Vec<u8>) {
     // Longer fields have arguments of many kilobytes. They are not reported.
     let Ok(length) = u16::try_from(field.len()) else { return };
-    into.push(b'0' + keys::digit(key.kind()));
+    into.push(keys::hint_letter(key.kind()));
     into.push(if is_quiet { b'q' } else { b'!' });
     into.extend_from_slice(format!("{length:04x}").as_bytes());
     into.extend_from_slice(field.as_bytes());
@@ -104,7 +104,7 @@ fn read_hints(mut rest: &[u8]) -> Option<Vec<Hint>> {
     while let [kind, flag, a, b, c, d, more @ ..] = rest {
         let length = usize::try_from(hex_number(&[*a, *b, *c, *d])?).ok()?;
         let (field, more) = more.split_at_checked(length)?;
-        let key = keys::kind(*kind).and_then(|kind| keys::key(kind, std::str::from_utf8(field).ok()?));
+        let key = keys::hint_kind(*kind).and_then(|kind| keys::key(kind, std::str::from_utf8(field).ok()?));
         // An unknown kind comes from a newer version.
         hints.extend(key.map(|key| Hint { key, is_quiet: *flag == b'q' }));
         rest = more;

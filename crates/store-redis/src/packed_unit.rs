@@ -259,7 +259,7 @@ impl<'a> UnitPacker<'a> {
 fn is_lasting(change: &RecordChange) -> bool {
     match change {
         RecordChange::Put(Record::Run(run)) => !run.state.is_finished(),
-        RecordChange::Put(Record::Identity(_)) | RecordChange::Delete(_) => false,
+        RecordChange::Put(Record::Identity(_) | Record::SkipSpan(_)) | RecordChange::Delete(_) => false,
         RecordChange::Put(_) => true,
     }
 }

@@ -28,7 +28,9 @@ impl TableReader<'_> {
         };
         let mut statement = self.connection.prepare_cached(table.load())?;
         let mut rows = statement.query(params_from_iter(rows::key_cells(key)))?;
-        rows.next()?.map(|row| self.stored(table, row)).transpose()
+        let stored = rows.next()?.map(|row| self.stored(table, row)).transpose()?;
+        // A span of skips is in the table of runs, and is not a run.
+        Ok(stored.filter(|stored| stored.record.key().kind() == key.kind()))
     }
 
     /// Decodes a row.

@@ -123,8 +123,8 @@ pub struct Chunk {
 pub struct Hint {
     /// The key of the record.
     pub key: RecordKey,
-    /// Whether only nodes that already work with the record need it: a run that has started or ended, or a job state
-    /// with an empty queue. False if the store does not know.
+    /// Whether only nodes that already work with the record need it: a run that has started or ended, a span of skips,
+    /// or a job state with an empty queue. False if the store does not know.
     pub is_quiet: bool,
 }
 
@@ -138,6 +138,7 @@ impl Hint {
     pub fn of(change: &RecordChange) -> Self {
         let is_quiet = match change {
             RecordChange::Put(Record::Run(run)) => !matches!(run.state, State::Scheduled | State::Waiting),
+            RecordChange::Put(Record::SkipSpan(_)) => true,
             RecordChange::Put(Record::JobState(state)) => state.queue.is_empty(),
             _ => false,
         };

@@ -128,8 +128,12 @@ impl RecordCache {
     }
 
     pub(crate) fn insert(&mut self, key: RecordKey, stored: Option<StoredRecord>) {
-        let is_over = matches!(&stored, Some(StoredRecord { record: Record::Run(run), .. }) if run.state.is_finished());
-        // Finished runs are rarely read again. Locks expire, and foreign runs change, without a notification.
+        let is_over = match stored.as_ref().map(|stored| &stored.record) {
+            Some(Record::Run(run)) => run.state.is_finished(),
+            Some(Record::SkipSpan(_)) => true,
+            _ => false,
+        };
+        // Finished runs and spans are rarely read again. Locks expire, and foreign runs change, without a notification.
         if is_over || matches!(key.kind(), RecordKind::Lock | RecordKind::Foreign) {
             return self.evict(&key);
         }

@@ -9,7 +9,7 @@ use cronhold_schedule::{Instant, Span};
 use crate::args::Args;
 use crate::decision::{CommandReply, DecidedUnit, Effect, LockRelease, LockTake, RecordChange};
 use crate::ids::{JobId, RunId};
-use crate::record::{Cursor, Identity, JobState, LockName, Record, RecordKey, Run, ScheduleId};
+use crate::record::{Cursor, Identity, JobState, LockName, Record, RecordKey, Run, ScheduleId, SkipSpan};
 use crate::view::{DecisionView, Halt};
 
 /// A unit of work that is being built.
@@ -41,6 +41,15 @@ impl<'a> UnitDraft<'a> {
         }
     }
 
+    /// A span of skips as this unit leaves it so far.
+    pub(super) fn skip_span(&self, id: RunId) -> Option<Arc<SkipSpan>> {
+        match self.written.get(&RecordKey::SkipSpan(id)) {
+            Some(RecordChange::Put(Record::SkipSpan(span))) => Some(Arc::clone(span)),
+            Some(_) => None,
+            None => self.view.skip_span(id),
+        }
+    }
+
     /// A job's set of runs as this unit leaves it so far.
     pub(super) fn job_state(&self, job: &JobId) -> JobState {
         match self.written.get(&RecordKey::JobState(job.clone())) {
@@ -68,6 +77,10 @@ impl<'a> UnitDraft<'a> {
 
     pub(super) fn put_run(&mut self, run: Run) {
         self.put(Record::Run(Arc::new(run)));
+    }
+
+    pub(super) fn put_skip_span(&mut self, span: SkipSpan) {
+        self.put(Record::SkipSpan(Arc::new(span)));
     }
 
     pub(super) fn put_state(&mut self, state: JobState) {

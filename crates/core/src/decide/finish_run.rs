@@ -9,8 +9,9 @@ use super::bind;
 use super::draft::UnitDraft;
 use super::occurrence;
 use super::run_lifecycle::enter_state;
+use crate::args::Args;
 use crate::decision::Effect;
-use crate::ids::RunId;
+use crate::ids::{JobId, RunId};
 use crate::job::Retain;
 use crate::policy::retry::{self, AttemptEnd};
 use crate::record::{
@@ -175,7 +176,12 @@ pub(super) fn count_finished(
 
 /// Records the outcome of a run, which conditions of other runs read.
 pub(super) fn record_outcome(draft: &mut UnitDraft<'_>, run: &Run) {
-    let mut identity: Identity = draft.identity(&run.job, &run.args);
-    identity.set(run.state, Some(LatestOutcome { run: run.id, at: draft.at() }));
+    set_latest_outcome(draft, &run.job, &run.args, run.state, run.id);
+}
+
+/// Sets the latest outcome of a job with these args: a finished run, or a span of skips.
+pub(super) fn set_latest_outcome(draft: &mut UnitDraft<'_>, job: &JobId, args: &Args, state: State, run: RunId) {
+    let mut identity: Identity = draft.identity(job, args);
+    identity.set(state, Some(LatestOutcome { run, at: draft.at() }));
     draft.put(Record::Identity(Arc::new(identity)));
 }

@@ -92,6 +92,6 @@ fn dispatch(view: &DecisionView<'_>, command: &Command) -> Result<DecidedUnit, H
         Command::AcquireLock { lock, holder, ttl } => node_lock::acquire(view, lock, *holder, *ttl),
         Command::ReleaseLock { lock, holder } => Ok(node_lock::release(lock, *holder)),
         Command::Event { once, holder, command } => event::decide(view, once, *holder, command),
-        Command::Prune { job, runs } => prune::decide(view, job, runs),
+        Command::Prune { job, runs, spans } => prune::decide(view, job, runs, spans),
     }
 }

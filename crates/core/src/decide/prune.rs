@@ -1,5 +1,6 @@
-//! Deletes finished runs that are not kept any longer. The command lists them from a page that may be outdated, so each
-//! is checked again: a run that has not ended, or whose retry has not, stays.
+//! Deletes finished runs and spans of skips that are not kept any longer. The command lists them from a page that
+//! may be outdated, so each is checked again: a run that has not ended, or whose retry has not, stays, and so does a
+//! span that may still be extended.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,33 +9,50 @@ use super::draft::UnitDraft;
 use crate::decision::{CommandReply, DecidedUnit};
 use crate::ids::{JobId, RunId};
 use crate::policy::retention::TRIM_MAX;
-use crate::record::{RecordKey, Run};
+use crate::record::{JobState, RecordKey, Run, SkipSpan};
+use crate::run::State;
 use crate::view::{DecisionView, Halt};
 
-pub(super) fn decide(view: &DecisionView<'_>, job: &JobId, runs: &[RunId]) -> Result<DecidedUnit, Halt> {
-    let runs: BTreeSet<RunId> = runs.iter().take(TRIM_MAX).copied().collect();
+pub(super) fn decide(
+    view: &DecisionView<'_>,
+    job: &JobId,
+    runs: &[RunId],
+    spans: &[RunId],
+) -> Result<DecidedUnit, Halt> {
+    let unique = |ids: &[RunId]| -> BTreeSet<RunId> { ids.iter().take(TRIM_MAX).copied().collect() };
     let of_job = |run: &Arc<Run>| run.job == *job && run.state.is_finished();
-    let finished: Vec<Arc<Run>> = runs.into_iter().filter_map(|id| view.run(id)).filter(of_job).collect();
+    let finished: Vec<Arc<Run>> = unique(runs).into_iter().filter_map(|id| view.run(id)).filter(of_job).collect();
+    let spans = unique(spans).into_iter().filter_map(|id| view.skip_span(id));
+    let spans: Vec<Arc<SkipSpan>> = spans.filter(|span| span.job == *job).collect();
     let mut draft = UnitDraft::new(view);
     let mut state = draft.job_state(job);
     let before = state.clone();
-    let newest = finished.iter().map(|run| run.nominal).max();
+    let nominals = finished.iter().map(|run| run.nominal).chain(spans.iter().map(|span| span.nominal()));
+    let newest = nominals.max();
     for run in finished {
-        // A span is as recent as its last occurrence. One that may still be extended must stay.
-        let is_young = run.span.is_some_and(|span| newest.is_none_or(|newest| span.to >= newest));
-        if is_young || is_tried_again(view, &run) {
+        if is_tried_again(view, &run) {
             continue;
         }
-        if let Some(kept) = state.kept.of(run.state) {
-            *kept = kept.saturating_sub(1);
-        }
+        decrement_kept(&mut state, run.state);
         draft.delete(RecordKey::Run(run.id));
+    }
+    // A span is as recent as its last occurrence. One that may still be extended must stay.
+    for span in spans.into_iter().filter(|span| Some(span.range.to) < newest) {
+        decrement_kept(&mut state, State::Skipped);
+        draft.delete(RecordKey::SkipSpan(span.id));
     }
     if state == before {
         return draft.finish(CommandReply::Unchanged);
     }
     draft.put_state(state);
     draft.finish(CommandReply::Done)
+}
+
+/// Decrements the number of kept runs in a state.
+fn decrement_kept(state: &mut JobState, finished: State) {
+    if let Some(kept) = state.kept.of(finished) {
+        *kept = kept.saturating_sub(1);
+    }
 }
 
 /// Whether a run has a retry that has not ended.
@@ -76,6 +94,30 @@ mod tests {
         );
         let state = bench.job_states().next().expect("a state");
         assert_eq!((state.kept, state.next_number), (crate::record::KeptCounts::default(), 5));
+    }
+
+    #[test]
+    fn prune_keeps_a_span_that_may_be_extended_and_deletes_an_older_one() {
+        let bench = play(
+            "00:00 put j @every 10m; catch_up none
+                next 00:10, job r1
+            00:35 due
+                #1 00:10–00:30 ×3 skipped: missed, next 00:40
+            00:36 prune j #1
+                unchanged
+            00:55 due
+                #1 00:10–00:50 ×5 skipped: missed, next 01:00
+            01:00 due
+                #2 01:00 starting, next 01:10
+            01:01 ended #2 yes
+                #2 01:00 success
+            01:02 prune k #1
+                unchanged
+            01:02 prune j #1 #2
+                #2 gone, #1 gone",
+        );
+        let state = bench.job_states().next().expect("a state");
+        assert_eq!((state.kept, state.next_number), (crate::record::KeptCounts::default(), 3));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::run_lifecycle;
 use super::timetable::Timetable;
 use crate::ids::RunId;
 use crate::policy::catch_up::{CountedRange, OccurrenceRange};
-use crate::record::{JobState, PauseState, RecordKey, Run, SkipStreak, Transition};
+use crate::record::{JobState, PauseState, RecordKey, SkipSpan, SkipStreak, Transition};
 use crate::run::{Reason, State};
 use crate::view::Halt;
 
@@ -78,7 +78,7 @@ pub(super) fn record(
     let before = streak.take().filter(|streak| streak.reason == reason);
     let so_far = before.as_ref().map_or(0, |streak| streak.count);
     // The span may have been pruned.
-    let open = before.and_then(|streak| streak.span).and_then(|id| draft.run(id));
+    let open = before.and_then(|streak| streak.span).and_then(|id| draft.skip_span(id));
     // Counting is left out while records are missing, so this record is requested before it.
     draft.view.prefetch([table.identity(reach.from)]);
     let stretch = table.counted(draft.view, reach);
@@ -107,7 +107,8 @@ fn record_single(
     if occurrence::has_run(draft, table, nominal) {
         return Ok(());
     }
-    let mut run = new_skipped_run(draft, state, table, nominal, id);
+    let new_run = table.new_run(id, nominal, draft.view.stamp.actor.clone());
+    let mut run = run_lifecycle::empty_run(draft, state, new_run);
     run.work = bind::work(table.job, &run, draft.view.world).ok();
     let run = run_lifecycle::skip_run(draft, run, state, reason)?;
     draft.put_run(run);
@@ -124,44 +125,41 @@ fn begin_span(
 ) -> RunId {
     let id = RunId::derived(table.job.uid, table.id.as_str(), stretch.from, SPAN_ATTEMPT);
     // After a cursor was set back, the span may exist already.
-    if draft.view.assume_absent_unless_loaded(&RecordKey::Run(id)).is_some()
-        && let Some(there) = draft.run(id)
+    if draft.view.assume_absent_unless_loaded(&RecordKey::SkipSpan(id)).is_some()
+        && let Some(there) = draft.skip_span(id)
     {
         return extend_span(draft, (*there).clone(), CountedRange { count: 0, ..stretch });
     }
-    let mut run = new_skipped_run(draft, state, table, stretch.from, id);
-    let message = reason.to_string();
-    run.state = State::Skipped;
-    run.reason = Some(reason);
-    run.span = Some(stretch);
     let actor = draft.view.stamp.actor.clone();
-    run.log = vec![Transition::entered(draft.at(), State::Skipped, actor).with_message(message)];
+    let log = vec![Transition::entered(draft.at(), State::Skipped, actor).with_message(reason.to_string())];
     finish_run::count_finished(draft, state, State::Skipped, Some(&table.job.job.retain));
-    finish_run::record_outcome(draft, &run);
-    draft.put_run(run);
-    id
+    let span = SkipSpan {
+        id,
+        number: state.take_number(),
+        job: table.job.id.clone(),
+        uid: table.job.uid,
+        // Invalid args are ignored, as for a single skip.
+        args: table.args(stretch.from).unwrap_or_default(),
+        schedule: table.id.clone(),
+        range: stretch,
+        reason,
+        log,
+    };
+    put_span(draft, span)
 }
 
 /// Extends a span by more occurrences.
-fn extend_span(draft: &mut UnitDraft<'_>, mut run: Run, by: CountedRange) -> RunId {
-    let from = run.nominal;
-    let span = run.span.get_or_insert(CountedRange { from, to: from, count: 1 });
-    span.to = span.to.max(by.to);
-    span.count = span.count.saturating_add(by.count);
-    finish_run::record_outcome(draft, &run);
-    let id = run.id;
-    draft.put_run(run);
-    id
+fn extend_span(draft: &mut UnitDraft<'_>, mut span: SkipSpan, by: CountedRange) -> RunId {
+    span.range.to = span.range.to.max(by.to);
+    span.range.count = span.range.count.saturating_add(by.count);
+    put_span(draft, span)
 }
 
-fn new_skipped_run(
-    draft: &UnitDraft<'_>,
-    state: &mut JobState,
-    table: &Timetable<'_>,
-    nominal: Instant,
-    id: RunId,
-) -> Run {
-    run_lifecycle::empty_run(draft, state, table.new_run(id, nominal, draft.view.stamp.actor.clone()))
+fn put_span(draft: &mut UnitDraft<'_>, span: SkipSpan) -> RunId {
+    let id = span.id;
+    finish_run::set_latest_outcome(draft, &span.job, &span.args, State::Skipped, id);
+    draft.put_skip_span(span);
+    id
 }
 
 /// The times during which a pause held: the last one that ended, and the current one.

@@ -16,8 +16,9 @@ use crate::command::{Command, CommandStamp};
 use crate::decision::{DecidedUnit, Decision, Effect, RecordChange, Rejection};
 use crate::ids::{JobId, NodeId, RunId};
 use crate::owed::owed_by;
+use crate::policy::catch_up::CountedRange;
 use crate::record::{
-    Actor, Cursor, JobState, LockState, Record, RecordKey, RecordVersion, Run, RunOwner, StoredRecord,
+    Actor, Cursor, JobState, LockState, Record, RecordKey, RecordVersion, Run, RunOwner, SkipSpan, StoredRecord,
 };
 use crate::run::{self, Cause, State};
 use crate::view::{DecisionView, RecordSource};
@@ -134,6 +135,14 @@ impl DecisionBench {
         })
     }
 
+    /// All spans of skips, by id.
+    pub(super) fn skip_spans(&self) -> impl Iterator<Item = &Arc<SkipSpan>> {
+        self.records.values().filter_map(|stored| match &stored.record {
+            Record::SkipSpan(span) => Some(span),
+            _ => None,
+        })
+    }
+
     /// The sets of runs of all jobs.
     pub(super) fn job_states(&self) -> impl Iterator<Item = &Arc<JobState>> {
         self.records.values().filter_map(|stored| match &stored.record {
@@ -174,8 +183,11 @@ impl DecisionBench {
             match change {
                 RecordChange::Put(record) => {
                     let old = self.records.insert(key, StoredRecord { version, record: record.clone() });
-                    if let Record::Run(run) = record {
-                        check_moves(old.as_ref().map(|stored| &stored.record), run);
+                    let old = old.as_ref().map(|stored| &stored.record);
+                    match record {
+                        Record::Run(run) => check_moves(old, run),
+                        Record::SkipSpan(span) => check_extension(old, span),
+                        _ => {}
                     }
                 }
                 RecordChange::Delete(key) => drop(self.records.remove(key)),
@@ -218,12 +230,16 @@ impl DecisionBench {
             }
             assert!(run.reason.as_ref().is_none_or(|reason| reason.fits(run.state)), "{name}: {:?}", run.reason);
         }
+        for span in self.skip_spans() {
+            assert!(numbers.insert((&span.job, span.number)), "two runs are {}#{}", span.job, span.number.0);
+            assert!(!self.records.contains_key(&RecordKey::Run(span.id)), "{} is a run and a span", span.id);
+            assert!(span.reason.fits(State::Skipped), "{}#{}: {:?}", span.job, span.number.0, span.reason);
+        }
         for stored in self.records.values() {
             match &stored.record {
                 Record::Cursor(cursor) => self.check_cursor(cursor),
                 Record::Backlog(backlog) => {
-                    let first =
-                        crate::policy::catch_up::CountedRange { from: backlog.from, to: backlog.position, count: 0 };
+                    let first = CountedRange { from: backlog.from, to: backlog.position, count: 0 };
                     for stretch in [first].into_iter().chain(backlog.rest()) {
                         assert!(stretch.from <= stretch.to, "the backlog of {} ends before it starts", backlog.job);
                     }
@@ -259,11 +275,20 @@ impl DecisionBench {
     }
 }
 
+/// Checks that only the end and the count of a span change, and that neither decreases.
+fn check_extension(old: Option<&Record>, new: &SkipSpan) {
+    let Some(Record::SkipSpan(old)) = old else { return };
+    let CountedRange { from, to, count } = old.range;
+    assert!(to <= new.range.to && count <= new.range.count, "{old:?} shrank");
+    let unchanged = SkipSpan { range: CountedRange { from, ..new.range }, ..(**old).clone() };
+    assert_eq!(*new, unchanged, "only the range of a span may change");
+}
+
 /// Checks that a run changes only along the transition table, and that its log is only appended to.
 fn check_moves(old: Option<&Record>, new: &Run) {
     let name = format!("{}#{}", new.job, new.number.0);
     let first = new.log.first().unwrap_or_else(|| panic!("{name} has no log")).state;
-    let is_beginning = matches!(first, State::Scheduled | State::Waiting) || new.span.is_some();
+    let is_beginning = matches!(first, State::Scheduled | State::Waiting);
     assert!(is_beginning, "{name} begins as {first}");
     assert_eq!(new.log.last().map(|entry| entry.state), Some(new.state), "the log of {name}");
     if let Some(Record::Run(old)) = old {

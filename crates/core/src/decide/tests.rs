@@ -12,8 +12,10 @@ use super::testing::{DecisionBench, START};
 use crate::command::{Command, CommandStamp, ExitOutcome, ProgramReport};
 use crate::decision::{CommandReply, Decision, Effect, RecordChange, Rejection};
 use crate::ids::{JobId, RunId};
-use crate::record::{ActiveRun, Actor, JobState, Record, RecordKey, RecordVersion, Run, ScheduleId, StoredRecord};
-use crate::run::{self, Cause, Operation, State};
+use crate::record::{
+    ActiveRun, Actor, JobState, Record, RecordKey, RecordVersion, Run, ScheduleId, SkipSpan, StoredRecord,
+};
+use crate::run::{self, Cause, Operation, Reason, State};
 use crate::signal::Signal;
 use crate::view::{DecisionView, RecordSource};
 
@@ -133,12 +135,21 @@ fn every_report_in_every_state_does_what_the_table_says() {
 #[test]
 fn commands_reject_a_span_of_skips() {
     let (mut bench, run) = run_in(WAYS[8]);
-    let key = RecordKey::Run(run.id);
-    let mut span = (*run).clone();
-    span.span = Some(crate::policy::catch_up::CountedRange { from: START, to: START, count: 3 });
-    bench.records.get_mut(&key).expect("the run").record = Record::Run(Arc::new(span));
-    let nobody = RunId::from_key(START, "nobody");
-    for (run, expected) in [(run.id, Rejection::Span(run.id)), (nobody, Rejection::NoRun(nobody))] {
+    let span = SkipSpan {
+        id: RunId::from_key(START, "span"),
+        number: run.number,
+        job: run.job.clone(),
+        uid: run.uid,
+        args: run.args.clone(),
+        schedule: ScheduleId::parse("s").expect("an id"),
+        range: crate::policy::catch_up::CountedRange { from: START, to: START, count: 3 },
+        reason: Reason::Missed,
+        log: Vec::new(),
+    };
+    let id = span.id;
+    let stored = StoredRecord { version: RecordVersion::new(1, 1), record: Record::SkipSpan(Arc::new(span)) };
+    bench.records.insert(stored.record.key(), stored);
+    for run in [id, RunId::from_key(START, "unknown")] {
         for command in [
             Command::Start { run },
             Command::Skip { run, why: String::new() },
@@ -147,7 +158,7 @@ fn commands_reject_a_span_of_skips() {
             Command::Mark { run, state: State::Success, why: String::new() },
             Command::Rerun { run, id: RunId::from_key(START, "new"), anew: true },
         ] {
-            assert_eq!(bench.execute(anna(), &command), Err(expected.clone()), "{command:?}");
+            assert_eq!(bench.execute(anna(), &command), Err(Rejection::NoRun(run)), "{command:?}");
         }
     }
 }

@@ -110,7 +110,7 @@ impl<'a> Timetable<'a> {
     }
 
     /// The args of the run of an occurrence.
-    fn args(&self, nominal: Instant) -> Result<Args, ArgErrors> {
+    pub(super) fn args(&self, nominal: Instant) -> Result<Args, ArgErrors> {
         let automatic = match self.job.job.params.is_empty() {
             true => BTreeMap::new(),
             false => {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::ids::RunNumber;
-use crate::record::{Backlog, JobState, Run};
+use crate::record::{Backlog, JobState, Run, SkipSpan};
 use crate::why::tests::scene::{scene, time, world};
 
 /// An hourly schedule whose cursor is at noon of the fifth. Tests append further records.
@@ -140,8 +140,11 @@ fn records_with_holes(
     fates: &[(Fate, usize)],
     order: u64,
 ) -> (KnownRecords, Vec<Instant>, Vec<CountedRange>) {
-    let mut known = scene(&format!("schedule spec: {spec}\ncursor\nrun n=1 at=01T00:00 log=waiting@01T00:00"));
-    let template = known.runs.remove(0);
+    let mut known = scene(&format!(
+        "schedule spec: {spec}\ncursor\nrun n=1 at=01T00:00 log=waiting@01T00:00\n\
+         run n=2 at=01T00:00 to=01T00:00 count=1 log=skipped@01T00:00 reason: missed"
+    ));
+    let (template, span) = (known.runs.remove(0), known.spans.remove(0));
     let job = known.job.clone().expect("a job");
     let since = Instant::parse("2026-03-28T12:00:00Z").expect("an instant");
     let spec = ScheduleSpec::parse(spec).expect("a schedule");
@@ -154,14 +157,18 @@ fn records_with_holes(
         let part = &all[first..first + length];
         let stretch =
             CountedRange { from: part[0], to: part[length - 1], count: u32::try_from(*length).expect("small") };
-        let mut run = |nominal, attempt, span| {
-            let number = RunNumber(known.runs.len() as u64 + 1);
-            known.runs.push(Arc::new(Run { nominal, attempt, span, number, ..(*template).clone() }));
+        let number = |known: &KnownRecords| RunNumber((known.runs.len() + known.spans.len()) as u64 + 1);
+        let mut run = |nominal, attempt| {
+            let number = number(&known);
+            known.runs.push(Arc::new(Run { nominal, attempt, number, ..(*template).clone() }));
         };
         match fate {
-            Fate::Runs => part.iter().for_each(|at| run(*at, 1, None)),
-            Fate::Retried => part.iter().for_each(|at| (1..=3).for_each(|attempt| run(*at, attempt, None))),
-            Fate::Span => run(part[0], 1, Some(stretch)),
+            Fate::Runs => part.iter().for_each(|at| run(*at, 1)),
+            Fate::Retried => part.iter().for_each(|at| (1..=3).for_each(|attempt| run(*at, attempt))),
+            Fate::Span => {
+                let number = number(&known);
+                known.spans.push(Arc::new(SkipSpan { range: stretch, number, ..(*span).clone() }));
+            }
             Fate::Backlog => waiting.push(stretch),
             Fate::Lost => match lost.last_mut().filter(|_| is_lost_before) {
                 Some(before) => {
@@ -174,6 +181,7 @@ fn records_with_holes(
         first += length;
     }
     known.runs.sort_by_key(|run| (run.number.0.wrapping_mul(order | 1), run.attempt));
+    known.spans.sort_by_key(|span| span.number.0.wrapping_mul(order | 1));
     let schedule = known.cursors[0].schedule.clone();
     if let Some((CountedRange { from, to, count }, later)) = waiting.split_first() {
         let (position, due, later) = (*from, Instant::EPOCH, later.to_vec());
@@ -188,7 +196,7 @@ fn records_with_holes(
         ..(*known.cursors[0]).clone()
     };
     known.cursors = vec![Arc::new(cursor)];
-    let next_number = known.runs.len() as u64 + 1;
+    let next_number = (known.runs.len() + known.spans.len()) as u64 + 1;
     known.state = Some(Arc::new(JobState { next_number, ..JobState::new(job.id.clone()) }));
     (known, all, lost)
 }

@@ -13,6 +13,7 @@ mod node;
 mod pause;
 mod queued;
 mod run;
+mod skip_span;
 
 use std::fmt;
 use std::sync::Arc;
@@ -35,6 +36,7 @@ pub use run::{
     CommandLine, EnvText, ExecutionPolicy, OutputSummary, ProgramExit, ResolvedProcess, ResolvedProgram, Run,
     Transition, TransitionKind,
 };
+pub use skip_span::SkipSpan;
 
 use crate::args::Args;
 use crate::ids::{JobId, NodeId, RunId};
@@ -97,6 +99,8 @@ pub enum RecordKey {
     Identity(JobId, Args),
     /// A run.
     Run(RunId),
+    /// A span of skipped occurrences. Its id differs from the ids of all runs.
+    SkipSpan(RunId),
     /// A lock. Locks are taken and released, never written by a put.
     Lock(LockName),
     /// A node.
@@ -122,6 +126,8 @@ pub enum Record {
     Identity(Arc<Identity>),
     /// A run.
     Run(Arc<Run>),
+    /// A span of skipped occurrences.
+    SkipSpan(Arc<SkipSpan>),
     /// A lock and its holder.
     Lock(Arc<LockState>),
     /// A node.
@@ -141,6 +147,7 @@ impl Record {
             Self::Backlog(backlog) => RecordKey::Backlog(backlog.job.clone(), backlog.schedule.clone()),
             Self::Identity(identity) => RecordKey::Identity(identity.job.clone(), identity.args.clone()),
             Self::Run(run) => RecordKey::Run(run.id),
+            Self::SkipSpan(span) => RecordKey::SkipSpan(span.id),
             Self::Lock(lock) => RecordKey::Lock(lock.name.clone()),
             Self::Node(node) => RecordKey::Node(node.id),
             Self::Foreign(run) => RecordKey::Foreign(run.job.clone()),
@@ -158,7 +165,7 @@ impl Record {
     }
 }
 
-/// Kinds of records. Stores keep each kind separately.
+/// Kinds of records. Stores keep each kind separately, except that spans of skips are stored with the runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RecordKind {
     /// [`RecordKey::Pause`].
@@ -175,6 +182,8 @@ pub enum RecordKind {
     Identity,
     /// [`RecordKey::Run`].
     Run,
+    /// [`RecordKey::SkipSpan`].
+    SkipSpan,
     /// [`RecordKey::Lock`].
     Lock,
     /// [`RecordKey::Node`].
@@ -194,9 +203,18 @@ impl RecordKey {
             Self::Backlog(..) => RecordKind::Backlog,
             Self::Identity(..) => RecordKind::Identity,
             Self::Run(_) => RecordKind::Run,
+            Self::SkipSpan(_) => RecordKind::SkipSpan,
             Self::Lock(_) => RecordKind::Lock,
             Self::Node(_) => RecordKind::Node,
             Self::Foreign(_) => RecordKind::Foreign,
+        }
+    }
+
+    /// The id by which lists of runs are ordered: that of a run or of a span of skips; `None` for other kinds.
+    pub const fn run_list_id(&self) -> Option<RunId> {
+        match self {
+            Self::Run(id) | Self::SkipSpan(id) => Some(*id),
+            _ => None,
         }
     }
 }
@@ -211,6 +229,7 @@ impl fmt::Display for RecordKey {
             Self::Backlog(job, schedule) => write!(f, "backlog of {job} {schedule}"),
             Self::Identity(job, args) => write!(f, "identity {job} {args}"),
             Self::Run(run) => write!(f, "run {run}"),
+            Self::SkipSpan(span) => write!(f, "span of skips {span}"),
             Self::Lock(lock) => write!(f, "lock {lock}"),
             Self::Node(node) => write!(f, "node {node}"),
             Self::Foreign(job) => write!(f, "foreign run of {job}"),

@@ -1,4 +1,4 @@
-//! The record of a run, and of a span of skipped occurrences.
+//! The record of a run.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,10 @@ use super::{Actor, LockName, RunOwner, ScheduleId};
 use crate::args::Args;
 use crate::ids::{JobId, JobUid, NodeId, RunId, RunNumber};
 use crate::job::{ResourceLimits, StopPolicy};
-use crate::policy::catch_up::CountedRange;
 use crate::run::{Reason, State};
 use crate::signal::Signal;
 
-/// One run of a job, or a span of occurrences that were skipped ([`Self::span`]).
+/// One run of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// Unique among all runs, and derived for runs of a schedule, so that a repeated claim creates the same run.
@@ -62,8 +61,6 @@ pub struct Run {
     pub written: Option<OutputSummary>,
     /// All states that it entered, the oldest first.
     pub log: Vec<Transition>,
-    /// The skipped occurrences that this record stands for; `None` for a run.
-    pub span: Option<CountedRange>,
 }
 
 /// An entry of a run's log. Almost all of them are states that the run entered; [`Self::kind`] marks the others.
@@ -267,7 +264,6 @@ impl Run {
             exit: None,
             written: None,
             log: Vec::new(),
-            span: None,
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cronhold_schedule::{CompileError, Instant};
 
 use crate::ids::{NodeId, RunId};
-use crate::record::{ActivePause, Backlog, ForeignRun, LockName, NodeRecord, Run, ScheduleId};
+use crate::record::{ActivePause, Backlog, ForeignRun, LockName, NodeRecord, Run, ScheduleId, SkipSpan};
 
 /// One fact about a job.
 #[derive(Debug, Clone, PartialEq)]
@@ -138,7 +138,7 @@ pub enum OccurrenceOutcome {
     /// first.
     Runs(Vec<Arc<Run>>),
     /// It was skipped together with others.
-    Span(Arc<Run>),
+    Span(Arc<SkipSpan>),
     /// It was missed and is still to be caught up.
     Backlog {
         /// The backlog that it is in.

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use cronhold_schedule::Instant;
 
 use crate::ids::RunId;
-use crate::record::{Backlog, Cursor, ForeignRun, JobRecord, JobState, LockState, NodeRecord, PauseState, Record, Run};
+use crate::record::{
+    Backlog, Cursor, ForeignRun, JobRecord, JobState, LockState, NodeRecord, PauseState, Record, Run, SkipSpan,
+};
 use crate::run::State;
 
 /// The records of one job. The order of each list does not matter.
@@ -22,12 +24,14 @@ pub struct KnownRecords {
     pub cursors: Vec<Arc<Cursor>>,
     /// The backlogs of all its schedules.
     pub backlogs: Vec<Arc<Backlog>>,
-    /// Its runs, those that stand for a span of skips included, and runs of other jobs that hold a lock it waits for.
+    /// Its runs, and runs of other jobs that hold a lock it waits for.
     ///
     /// A question about the present needs those that are not finished and the latest one. A question about the past
     /// needs all that are stored: a span can have begun long before the time that is asked about. Retention keeps them
     /// to a few thousand.
     pub runs: Vec<Arc<Run>>,
+    /// Its spans of skips, listed along with the runs.
+    pub spans: Vec<Arc<SkipSpan>>,
     /// Locks that its runs wait for.
     pub locks: Vec<Arc<LockState>>,
     /// The latest run of the job on a foreign node. Only needed where a foreign node holds a lock that a run waits for.
@@ -47,6 +51,7 @@ impl FromIterator<Record> for KnownRecords {
                 Record::Cursor(cursor) => known.cursors.push(cursor),
                 Record::Backlog(backlog) => known.backlogs.push(backlog),
                 Record::Run(run) => known.runs.push(run),
+                Record::SkipSpan(span) => known.spans.push(span),
                 Record::Lock(lock) => known.locks.push(lock),
                 Record::Node(node) => known.nodes.push(node),
                 Record::Foreign(run) => known.foreign = Some(run),
@@ -77,8 +82,10 @@ impl KnownRecords {
     /// created is still stored.
     pub(crate) fn kept_from(&self) -> Option<Instant> {
         let (job, state) = (self.job.as_ref()?, self.state.as_ref()?);
-        let stored = self.runs.iter().filter(|run| run.job == job.id).count() as u64;
-        // Every run has a number, so fewer stored runs than numbers means that runs may have been deleted.
+        let runs = self.runs.iter().filter(|run| run.job == job.id).count();
+        let spans = self.spans.iter().filter(|span| span.job == job.id).count();
+        let stored = (runs + spans) as u64;
+        // Every run and span has a number, so fewer stored ones than numbers means that some may have been deleted.
         if stored >= state.next_number - 1 {
             return None;
         }
@@ -98,8 +105,10 @@ impl KnownRecords {
         full.max().or_else(|| any.max())
     }
 
-    /// The nominal time of the oldest run of the job in a finished state.
+    /// The nominal time of the oldest run of the job in a finished state. Spans count as skipped runs.
     fn oldest(&self, job: &JobRecord, state: State) -> Option<Instant> {
-        self.runs.iter().filter(|run| run.job == job.id && run.state == state).map(|run| run.nominal).min()
+        let runs = self.runs.iter().filter(|run| run.job == job.id && run.state == state).map(|run| run.nominal);
+        let spans = self.spans.iter().filter(|span| span.job == job.id && state == State::Skipped);
+        runs.chain(spans.map(|span| span.nominal())).min()
     }
 }

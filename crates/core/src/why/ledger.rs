@@ -5,15 +5,14 @@ use std::sync::Arc;
 use cronhold_schedule::Instant;
 
 use super::KnownRecords;
-use crate::record::{Backlog, JobRecord, Run, ScheduleId};
+use crate::record::{Backlog, JobRecord, Run, ScheduleId, SkipSpan};
 
 /// The records of one schedule of a job.
 #[derive(Debug)]
 pub(crate) struct Ledger<'a> {
-    /// Runs that are one run each, by nominal time, then by node, then by number.
+    /// Runs, by nominal time, then by node, then by number.
     runs: Vec<&'a Arc<Run>>,
-    /// Runs that stand for a span of skips.
-    spans: Vec<&'a Arc<Run>>,
+    spans: Vec<&'a Arc<SkipSpan>>,
     backlog: Option<&'a Arc<Backlog>>,
 }
 
@@ -23,7 +22,7 @@ pub(crate) enum LedgerEntry<'a> {
     /// It became a run: all attempts in order. For a job with `nodes: each` they are ordered by node first.
     Runs(Vec<&'a Arc<Run>>),
     /// It was skipped together with others.
-    Span(&'a Arc<Run>),
+    Span(&'a Arc<SkipSpan>),
     /// It is still to be caught up.
     Backlog(&'a Arc<Backlog>),
 }
@@ -35,8 +34,9 @@ impl<'a> Ledger<'a> {
     /// The records of a schedule.
     pub(crate) fn of(job: &JobRecord, schedule: &ScheduleId, known: &'a KnownRecords) -> Self {
         let own = known.runs.iter().filter(|run| run.job == job.id && run.schedule.as_ref() == Some(schedule));
-        let (spans, mut runs): (Vec<_>, Vec<_>) = own.partition(|run| run.span.is_some());
+        let mut runs: Vec<_> = own.collect();
         runs.sort_by_key(|run| (run.nominal, run.target, run.number));
+        let spans = known.spans.iter().filter(|span| span.job == job.id && span.schedule == *schedule).collect();
         let backlog = known.backlogs.iter().find(|backlog| backlog.job == job.id && backlog.schedule == *schedule);
         Self { runs, spans, backlog }
     }
@@ -48,8 +48,7 @@ impl<'a> Ledger<'a> {
         if !attempts.is_empty() {
             return Some(LedgerEntry::Runs(attempts));
         }
-        let covers = |run: &&&Arc<Run>| run.span.is_some_and(|span| span.from <= nominal && nominal <= span.to);
-        if let Some(span) = self.spans.iter().find(covers) {
+        if let Some(span) = self.spans.iter().find(|span| span.covers(nominal)) {
             return Some(LedgerEntry::Span(span));
         }
         self.backlog.filter(|backlog| backlog.holds(nominal)).map(LedgerEntry::Backlog)
@@ -58,7 +57,7 @@ impl<'a> Ledger<'a> {
     /// All ranges with records, sorted by their start. Ranges may overlap.
     pub(crate) fn covered(&self) -> Vec<CoveredRange> {
         let runs = self.runs.iter().map(|run| (run.nominal, run.nominal));
-        let spans = self.spans.iter().filter_map(|run| run.span).map(|span| (span.from, span.to));
+        let spans = self.spans.iter().map(|span| (span.range.from, span.range.to));
         let backlog = self.backlog.iter().flat_map(|backlog| backlog.rest()).map(|rest| (rest.from, rest.to));
         let mut covered: Vec<CoveredRange> = runs.chain(spans).chain(backlog).collect();
         covered.sort_unstable();

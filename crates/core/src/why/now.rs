@@ -158,9 +158,9 @@ fn unable(node: NodeId, job: &JobRecord, known: &KnownRecords, now: Instant) -> 
     }
 }
 
-/// The run that ended last, spans aside.
+/// The run that ended last.
 fn last_run<'a>(job: &JobRecord, known: &'a KnownRecords) -> Option<&'a Arc<Run>> {
-    let finished = known.runs.iter().filter(|run| run.job == job.id && run.state.is_finished() && run.span.is_none());
+    let finished = known.runs.iter().filter(|run| run.job == job.id && run.state.is_finished());
     finished.max_by_key(|run| (run.finished(), run.number))
 }
 

@@ -105,26 +105,26 @@ impl Question<'_> {
     /// requested, they count from the previous run or the start of a node, or their schedule was changed or removed.
     fn add_runs(&self, happenings: &mut Happenings) {
         let own = || self.known.runs.iter().filter(|run| run.job == *self.job);
-        let singles = || own().filter(|run| run.span.is_none());
-        let instants = || singles().map(|run| run.nominal);
+        let instants = || own().map(|run| run.nominal);
         let before = instants().filter(|nominal| *nominal < self.at).max();
         let after = instants().filter(|nominal| *nominal > self.at).min();
         let near = |run: &&Arc<Run>| [before, Some(self.at), after].contains(&Some(run.nominal));
         let mut attempts: BTreeMap<_, Vec<Arc<Run>>> = BTreeMap::new();
-        for run in singles().filter(near) {
+        for run in own().filter(near) {
             attempts.entry((run.nominal, run.schedule.clone())).or_default().push(Arc::clone(run));
         }
         for (key, mut runs) in attempts {
             runs.sort_by_key(|run| (run.target, run.number));
             happenings.entry(key).or_insert(OccurrenceOutcome::Runs(runs));
         }
-        let is_gone = |run: &&Arc<Run>| {
+        let is_gone = |schedule: &ScheduleId| {
             let schedules = self.known.job.iter().flat_map(|job| job.schedules());
-            schedules.into_iter().all(|(id, _)| run.schedule.as_ref() != Some(id))
+            schedules.into_iter().all(|(id, _)| schedule != id)
         };
-        for run in own().filter(is_gone) {
-            if run.span.is_some_and(|span| span.from <= self.at && self.at <= span.to) {
-                happenings.insert((self.at, run.schedule.clone()), OccurrenceOutcome::Span(Arc::clone(run)));
+        for span in self.known.spans.iter().filter(|span| span.job == *self.job && is_gone(&span.schedule)) {
+            if span.covers(self.at) {
+                let outcome = OccurrenceOutcome::Span(Arc::clone(span));
+                happenings.insert((self.at, Some(span.schedule.clone())), outcome);
             }
         }
     }
@@ -133,7 +133,7 @@ impl Question<'_> {
     fn recorded(&self, job: &JobRecord, ledger: &Ledger<'_>, nominal: Instant) -> Option<OccurrenceOutcome> {
         Some(match ledger.entry(nominal)? {
             LedgerEntry::Runs(runs) => OccurrenceOutcome::Runs(runs.into_iter().map(Arc::clone).collect()),
-            LedgerEntry::Span(run) => OccurrenceOutcome::Span(Arc::clone(run)),
+            LedgerEntry::Span(span) => OccurrenceOutcome::Span(Arc::clone(span)),
             LedgerEntry::Backlog(backlog) => {
                 let ahead = count(job, backlog, nominal, self.world).map_or(0, |count| count - 1);
                 OccurrenceOutcome::Backlog { backlog: Arc::clone(backlog), ahead }

@@ -35,7 +35,7 @@ pub(super) async fn listen(store: Arc<dyn Store>, feed: Arc<FeedBuffer>, since: 
 
 /// Whether the feed shows changes of this record.
 fn is_shown(key: &RecordKey) -> bool {
-    matches!(key, RecordKey::Run(_) | RecordKey::Job(_) | RecordKey::JobState(_) | RecordKey::Pause)
+    key.run_list_id().is_some() || matches!(key, RecordKey::Job(_) | RecordKey::JobState(_) | RecordKey::Pause)
 }
 
 /// Loads changed records and reports them to the feed.
@@ -60,7 +60,7 @@ impl RecordNotifier {
                     let at = self.new_pause(None, &pauses);
                     self.report_pause(at, RecordChange::Put(Record::Pause(pauses)));
                 }
-                (RecordKey::Job(_) | RecordKey::Run(_), Some(record)) => {
+                (RecordKey::Job(_) | RecordKey::Run(_) | RecordKey::SkipSpan(_), Some(record)) => {
                     self.report(self.since, RecordChange::Put(record))
                 }
                 (RecordKey::Job(_), None) => self.report(self.since, RecordChange::Delete(key.clone())),

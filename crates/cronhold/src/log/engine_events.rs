@@ -8,7 +8,7 @@ use cronhold_cli::counted;
 use cronhold_core::State;
 use cronhold_core::command::CommandStamp;
 use cronhold_core::decision::{DecidedUnit, RecordChange};
-use cronhold_core::record::{Record, RecordKey, Run, Transition};
+use cronhold_core::record::{Record, RecordKey, Run, SkipSpan, Transition};
 use cronhold_engine::EngineEvent;
 use cronhold_schedule::{Instant, Span};
 use tracing::{Level, debug, info, warn};
@@ -87,6 +87,7 @@ fn log_commit(stamp: &CommandStamp, done: &DecidedUnit) {
     for change in &done.changes {
         match change {
             RecordChange::Put(Record::Run(run)) => log_run(run, stamp.at),
+            RecordChange::Put(Record::SkipSpan(span)) => log_span(span, stamp.at),
             RecordChange::Put(Record::Job(job)) => debug!(
                 target: JOBS, event = "job_put", job = %job.id, revision = job.revision, actor = %stamp.actor,
                 "job {} has revision {} ({})", job.id, job.revision, stamp.actor
@@ -127,6 +128,19 @@ fn log_run(run: &Arc<Run>, at: Instant) {
     }
 }
 
+/// Logs a span of skips when it is created. Extending it is not logged.
+fn log_span(span: &SkipSpan, at: Instant) {
+    if span.log.iter().all(|transition| transition.at != at) {
+        return;
+    }
+    let count = counted(usize::try_from(span.range.count).unwrap_or(usize::MAX), "occurrence");
+    tracing::event!(
+        target: RUNS, Level::INFO, event = "run_state", job = %span.job, number = span.number.0, run = %span.id,
+        state = %State::Skipped, reason = span.reason.to_string(), attempt = 1,
+        "{}#{} {} {count}: {}", span.job, span.number.0, State::Skipped, span.reason
+    );
+}
+
 /// The message for a change of a run: `backup#42 failure: exit code 3 (took 6ms)`.
 struct RunLine<'a> {
     run: &'a Run,
@@ -142,7 +156,7 @@ impl<'a> RunLine<'a> {
         let started = run.entered(State::Starting).filter(|_| transition.state.is_finished());
         let took = started.map(|started| in_millis(transition.at.since(started))).filter(|took| !took.is_zero());
         let late = run.log.first().map(|first| in_millis(first.at.since(run.nominal)));
-        let late = late.filter(|late| run.schedule.is_some() && run.span.is_none() && *late >= LATE);
+        let late = late.filter(|late| run.schedule.is_some() && *late >= LATE);
         Self { run, transition, took, late }
     }
 
@@ -155,9 +169,6 @@ impl Display for RunLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { run, transition, .. } = self;
         write!(f, "{}#{} {}", run.job, run.number.0, transition.state)?;
-        if let Some(stretch) = run.span.as_ref().filter(|_| transition.state == State::Skipped) {
-            write!(f, " {}", counted(usize::try_from(stretch.count).unwrap_or(usize::MAX), "occurrence"))?;
-        }
         if let Some(reason) = self.reason() {
             write!(f, ": {reason}")?;
         }

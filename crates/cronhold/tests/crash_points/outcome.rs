@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::Arc;
 
 use cronhold_core::State;
-use cronhold_core::record::{ProgramExit, Run};
+use cronhold_core::record::{ProgramExit, Run, SkipSpan};
 use cronhold_schedule::Instant;
 
 use super::place::{Place, Stored};
@@ -19,7 +20,7 @@ pub(crate) fn assert_right(name: &str, loses: Loses, workload: Workload, place: 
     let runs = stored.runs();
     let runs: Vec<&Run> = runs.iter().map(AsRef::as_ref).collect();
     let scene = format!("{name} {workload:?}");
-    assert_one_outcome(&scene, &runs);
+    assert_one_outcome(&scene, &runs, &stored.spans());
     for run in &runs {
         assert_run(&scene, loses, run, &stored, &traces);
     }
@@ -40,12 +41,13 @@ pub(crate) fn assert_right(name: &str, loses: Loses, workload: Workload, place: 
 }
 
 /// Asserts that each occurrence has one record: a first attempt, or a span of skips that contains it.
-fn assert_one_outcome(scene: &str, runs: &[&Run]) {
+fn assert_one_outcome(scene: &str, runs: &[&Run], spans: &[Arc<SkipSpan>]) {
     let mut ends: BTreeMap<(&str, Instant), Instant> = BTreeMap::new();
-    for run in runs.iter().filter(|run| run.schedule.is_some() && run.attempt == 1) {
-        let (from, to) = run.span.map_or((run.nominal, run.nominal), |span| (span.from, span.to));
-        let before = ends.insert((run.job.as_str(), from), to);
-        assert_eq!(before, None, "{scene}: two outcomes of {} at {from}", run.job);
+    let runs = runs.iter().filter(|run| run.schedule.is_some() && run.attempt == 1);
+    let runs = runs.map(|run| (&run.job, run.nominal, run.nominal));
+    for (job, from, to) in runs.chain(spans.iter().map(|span| (&span.job, span.range.from, span.range.to))) {
+        let before = ends.insert((job.as_str(), from), to);
+        assert_eq!(before, None, "{scene}: two outcomes of {job} at {from}");
     }
     for (((job, _), to), ((next_job, from), _)) in ends.iter().zip(ends.iter().skip(1)) {
         assert!(job != next_job || to < from, "{scene}: two outcomes of {job} at {from}");

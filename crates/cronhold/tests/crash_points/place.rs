@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 
-use cronhold_core::record::{Cursor, LockName, Record, RecordKey, Run};
+use cronhold_core::record::{Cursor, LockName, Record, RecordKey, Run, SkipSpan};
 use cronhold_keeper::fail::VARIABLE;
 use cronhold_schedule::{Instant, ZoneRegistry};
 use cronhold_store::{Query, RunQuery, Store};
@@ -161,6 +161,11 @@ impl Stored {
     pub(crate) fn runs(&self) -> Vec<Arc<Run>> {
         let records = self.page(&Query::Runs(RunQuery::default())).into_iter();
         records.filter_map(|record| if let Record::Run(run) = record { Some(run) } else { None }).collect()
+    }
+
+    pub(crate) fn spans(&self) -> Vec<Arc<SkipSpan>> {
+        let records = self.page(&Query::Runs(RunQuery::default())).into_iter();
+        records.filter_map(|record| if let Record::SkipSpan(span) = record { Some(span) } else { None }).collect()
     }
 
     pub(crate) fn cursors(&self) -> Vec<Arc<Cursor>> {

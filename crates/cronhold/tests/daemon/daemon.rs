@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use cronhold_core::record::{Cursor, JobRecord, LockName, Record, RecordKey, Run};
+use cronhold_core::record::{Cursor, JobRecord, LockName, Record, RecordKey, Run, SkipSpan};
 use cronhold_core::{RunId, RunNumber};
 use cronhold_schedule::{Instant, ZoneRegistry};
 use cronhold_store::{Query, RunQuery, Store};
@@ -282,6 +282,7 @@ pub(crate) struct Stored {
     pub(crate) jobs: Vec<Arc<JobRecord>>,
     pub(crate) cursors: Vec<Arc<Cursor>>,
     pub(crate) runs: Vec<Arc<Run>>,
+    pub(crate) spans: Vec<Arc<SkipSpan>>,
 }
 
 impl Stored {
@@ -316,11 +317,15 @@ impl Stored {
             Record::Cursor(cursor) => Some(cursor),
             _ => None,
         });
-        let runs = page(Query::Runs(RunQuery::default())).into_iter().filter_map(|stored| match stored.record {
-            Record::Run(run) => Some(run),
-            _ => None,
-        });
-        Ok(Self { jobs: jobs.collect(), cursors: cursors.collect(), runs: runs.collect() })
+        let (mut runs, mut spans) = (Vec::new(), Vec::new());
+        for stored in page(Query::Runs(RunQuery::default())) {
+            match stored.record {
+                Record::Run(run) => runs.push(run),
+                Record::SkipSpan(span) => spans.push(span),
+                _ => {}
+            }
+        }
+        Ok(Self { jobs: jobs.collect(), cursors: cursors.collect(), runs, spans })
     }
 
     /// The last claimed occurrence of each job.
@@ -341,9 +346,10 @@ impl Stored {
             let Some(last) = reached.get(cursor.job.as_str()) else { continue };
             let mut seen = BTreeSet::new();
             let mut twice = Vec::new();
-            let of_job = self.runs.iter().filter(|run| run.job == cursor.job && run.attempt == 1);
-            for run in of_job {
-                let (from, to) = run.span.map_or((run.nominal, run.nominal), |span| (span.from, span.to));
+            let runs = self.runs.iter().filter(|run| run.job == cursor.job && run.attempt == 1);
+            let spans = self.spans.iter().filter(|span| span.job == cursor.job);
+            let runs = runs.map(|run| (run.nominal, run.nominal));
+            for (from, to) in runs.chain(spans.map(|span| (span.range.from, span.range.to))) {
                 let seconds = from.secs()..=to.secs();
                 twice.extend(seconds.filter(|second| !seen.insert(*second)));
             }

@@ -1,6 +1,6 @@
 //! Readers of the feed: those that keep up, those that reconnect, and those that are too slow.
 
-use cronhold_core::record::{Actor, JobState, RunOwner};
+use cronhold_core::record::{Actor, JobState, Run, RunOwner};
 use cronhold_core::{JobUid, NodeId, RunNumber};
 use cronhold_engine::EngineObserver as _;
 use cronhold_schedule::{Instant, Span};
@@ -47,7 +47,7 @@ fn numbers(reader: &mut FeedReader) -> Vec<u64> {
         Some(FeedRead::Events(events)) => events
             .into_iter()
             .map(|(_, event)| match event {
-                FeedEntry::Run(run) => run.number.0,
+                FeedEntry::Run(run) => run.to_run().number.0,
                 other => panic!("{other:?}"),
             })
             .collect(),

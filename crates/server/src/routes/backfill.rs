@@ -99,13 +99,12 @@ fn outcome(at: Instant, id: &ScheduleId, args: &BTreeMap<String, String>, known:
         Some(schedule) => schedule == id,
         None => run.args.iter().eq(args.iter().map(|(name, value)| (name.as_str(), value.as_str()))),
     };
-    let of_it = known.runs.iter().filter(|run| run.span.is_none() && run.nominal == at && is_own(run));
+    let of_it = known.runs.iter().filter(|run| run.nominal == at && is_own(run));
     if let Some(run) = of_it.max_by_key(|run| run.number) {
         return Some(run.state);
     }
-    let covers = |run: &&Arc<Run>| run.span.is_some_and(|span| span.from <= at && at <= span.to) && is_own(run);
-    if let Some(run) = known.runs.iter().find(covers) {
-        return Some(run.state);
+    if known.spans.iter().any(|span| span.schedule == *id && span.covers(at)) {
+        return Some(RunState::Skipped);
     }
     // The schedule will run backlogged occurrences itself.
     let backlog = known.backlogs.iter().find(|backlog| backlog.schedule == *id);

@@ -11,8 +11,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use cronhold_api::{FeedReset, JobChange, NodeChange, PauseChange, PauseSummary, Problem, ProblemCode, StoreChange};
-use cronhold_core::JobId;
-use cronhold_core::record::Run;
+use cronhold_core::{JobId, NodeId};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
@@ -119,9 +118,9 @@ impl FeedSender {
             _ => true,
         };
         let events: Vec<(EventId, FeedEntry)> = events.into_iter().filter(|(_, event)| wanted(event)).collect();
-        let runs = events.iter().filter_map(|(_, event)| run(event));
+        let nodes = events.iter().filter_map(|(_, event)| node(event));
         // If the store fails, runs show the ids of nodes instead of their names.
-        let _ = self.names.learn(&*self.app.store, runs).await;
+        let _ = self.names.learn(&*self.app.store, nodes).await;
         let mut text = String::new();
         for (id, event) in events {
             self.format(&mut text, id, event);
@@ -149,9 +148,10 @@ impl FeedSender {
     }
 }
 
-fn run(event: &FeedEntry) -> Option<&Run> {
+/// The node of the run that an event is about.
+fn node(event: &FeedEntry) -> Option<NodeId> {
     match event {
-        FeedEntry::Run(run) => Some(run),
+        FeedEntry::Run(run) => run.node(),
         _ => None,
     }
 }

@@ -18,7 +18,7 @@ use tokio::time::sleep;
 use crate::AppState;
 use crate::extract::{PathSegment, QueryParams};
 use crate::feed::FeedReader;
-use crate::find_run::{find_run, load_run};
+use crate::find_run::{find_listed_run, load_run};
 use crate::problem::ApiError;
 use crate::stream::{self, ReaderGone, StreamWriter};
 
@@ -72,7 +72,7 @@ pub(crate) async fn output(
     QueryParams(which): QueryParams<OutputQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let run = find_run(&*app.store, &name).await?;
+    let run = find_listed_run(&*app.store, &name).await?.to_run();
     if which.follow {
         return Ok(follow(&app, &run, which.from.unwrap_or(0)));
     }

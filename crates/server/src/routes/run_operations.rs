@@ -19,7 +19,7 @@ use super::runs::{create_run, key};
 use crate::AppState;
 use crate::caller::RequestIdentity;
 use crate::extract::{JsonBody, PathSegment};
-use crate::find_run::{find_run, load_run};
+use crate::find_run::{ListedRun, find_run, load_run};
 use crate::keys::{IdempotencyKeys, KeyedRequest};
 use crate::node_names;
 use crate::problem::ApiError;
@@ -45,7 +45,7 @@ async fn operate(
     let id = find_run(&*app.store, name).await?.id;
     app.request(actor, command(id)).await?;
     let run = load_run(&*app.store, id).await?.ok_or(Rejection::NoRun(id))?;
-    Ok(Json(node_names::summary(&*app.store, &run).await?))
+    Ok(Json(node_names::summary(&*app.store, &ListedRun::Run(run)).await?))
 }
 
 /// Start a scheduled or waiting run now

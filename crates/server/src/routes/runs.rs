@@ -10,7 +10,7 @@ use axum::{Extension, Json, Router};
 use cronhold_api::{CreatedRun, Problem, ProblemCode, RunBody, RunDetail, RunList, RunStep};
 use cronhold_core::command::Command;
 use cronhold_core::decision::{CommandReply, Rejection};
-use cronhold_core::record::{Actor, CommandLine, RecordKey, ResolvedProgram, Run};
+use cronhold_core::record::{Actor, CommandLine, ResolvedProgram};
 use cronhold_core::{JobId, RunId, State as RunState};
 use cronhold_schedule::{Instant, TextError};
 use cronhold_store::{Query, RunQuery};
@@ -19,7 +19,7 @@ use serde::Deserialize;
 use crate::AppState;
 use crate::caller::RequestIdentity;
 use crate::extract::{JobIdPath, JsonBody, PathSegment, QueryParams, limit};
-use crate::find_run::{find_run, is_job, load_run, run_of};
+use crate::find_run::{ListedRun, find_listed_run, is_job, load_run};
 use crate::keys::{IdempotencyKeys, KeyedRequest};
 use crate::node_names::{self, NodeNames};
 use crate::problem::ApiError;
@@ -67,15 +67,12 @@ pub(crate) async fn list(
     let (query, limit) = (which.query()?, limit(which.limit)?);
     let job = query.job.clone();
     let page = app.store.page(&Query::Runs(query), limit).await?;
-    let next = page.next(limit).and_then(|key| match key {
-        RecordKey::Run(last) => Some(last.to_string()),
-        _ => None,
-    });
-    let runs: Vec<Arc<Run>> = page.records.into_iter().filter_map(run_of).collect();
+    let next = page.next(limit).and_then(|key| key.run_list_id()).map(|last| last.to_string());
+    let runs: Vec<ListedRun> = page.records.into_iter().filter_map(ListedRun::of).collect();
     if let Some(job) = job.filter(|_| runs.is_empty()) {
         check_known(&app, job).await?;
     }
-    let names = NodeNames::of(&*app.store, runs.iter().map(|run| &**run)).await?;
+    let names = NodeNames::of(&*app.store, &runs).await?;
     let runs = runs.iter().map(|run| names.summary(run)).collect();
     Ok(Json(RunList { runs, next, unreadable: page.unreadable }))
 }
@@ -126,8 +123,9 @@ pub(crate) async fn show(
     State(app): State<Arc<AppState>>,
     PathSegment(name): PathSegment,
 ) -> Result<Json<RunDetail>, ApiError> {
-    let run = find_run(&*app.store, &name).await?;
-    let summary = node_names::summary(&*app.store, &run).await?;
+    let listed = find_listed_run(&*app.store, &name).await?;
+    let summary = node_names::summary(&*app.store, &listed).await?;
+    let run = listed.to_run();
     let log = run.log.iter().map(|entry| RunStep {
         at: entry.at,
         state: entry.state,

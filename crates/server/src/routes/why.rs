@@ -45,7 +45,8 @@ pub(crate) async fn explain(
     let runs = if at.is_some() { RunSelection::All } else { RunSelection::Present };
     let loaded = known::load(&*app.store, &job, runs).await?;
     // A removed job can still have runs to explain.
-    if loaded.known.job.is_none() && !loaded.known.runs.iter().any(|run| run.job == job) {
+    let has_runs = loaded.known.runs.iter().any(|run| run.job == job) || !loaded.known.spans.is_empty();
+    if loaded.known.job.is_none() && !has_runs {
         return Err(Rejection::NoJob(job).into());
     }
     // Nodes that share a store use its time, also in the records they write.

@@ -44,8 +44,7 @@ impl InvariantChecker for CatchUpRateChecker {
 
 /// Whether a run is a first attempt that catches up an occurrence.
 fn is_caught_up(run: &Run) -> bool {
-    let is_skip = run.span.is_some() || run.state.is_finished();
-    run.creator() == Some(&Actor::CatchUp) && run.attempt == 1 && !is_skip
+    run.creator() == Some(&Actor::CatchUp) && run.attempt == 1 && !run.state.is_finished()
 }
 
 fn is_wanted(model: &StoreModel, run: &Run) -> CheckResult {

@@ -34,7 +34,7 @@ impl InvariantChecker for FirstStartChecker {
     }
 
     fn before(&mut self, CheckerContext { model, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
-        for run in runs(unit).filter(|run| run.attempt == 1 && run.rerun_of.is_none() && run.span.is_none()) {
+        for run in runs(unit).filter(|run| run.attempt == 1 && run.rerun_of.is_none()) {
             let Some(schedule) = &run.schedule else { continue };
             let occurrence = (run.uid, schedule.clone(), run.nominal);
             let fresh = || ClaimUnit { by: unit.version, runs: BTreeMap::new() };

@@ -28,7 +28,7 @@ mod tests;
 use std::fmt;
 
 use cronhold_core::decision::RecordChange;
-use cronhold_core::record::{NodeRecord, Record, Run};
+use cronhold_core::record::{NodeRecord, Record, Run, SkipSpan};
 use cronhold_core::{DecisionContext, NodeId, RunId, State};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Unit, UnitReceipt};
@@ -105,6 +105,14 @@ trait InvariantChecker: fmt::Debug + Send {
 fn runs(unit: &Unit) -> impl Iterator<Item = &Run> {
     unit.changes.iter().filter_map(|change| match change {
         RecordChange::Put(Record::Run(run)) => Some(&**run),
+        _ => None,
+    })
+}
+
+/// The spans of skips that this unit writes.
+fn spans(unit: &Unit) -> impl Iterator<Item = &SkipSpan> {
+    unit.changes.iter().filter_map(|change| match change {
+        RecordChange::Put(Record::SkipSpan(span)) => Some(&**span),
         _ => None,
     })
 }

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use cronhold_core::{JobId, RunId, RunNumber};
 use cronhold_store::Unit;
 
-use super::{CheckResult, CheckerContext, InvariantChecker, runs};
-use crate::store_model::name;
+use super::{CheckResult, CheckerContext, InvariantChecker, runs, spans};
 
 /// Tracks the run of each number.
 #[derive(Debug, Default)]
@@ -20,9 +19,11 @@ impl InvariantChecker for RunNumberChecker {
     }
 
     fn before(&mut self, _: CheckerContext<'_>, unit: &Unit) -> CheckResult {
-        for run in runs(unit) {
-            if *self.given.entry((run.job.clone(), run.number)).or_insert(run.id) != run.id {
-                return Err(format!("two runs are called {}", name(run)));
+        let runs = runs(unit).map(|run| (&run.job, run.number, run.id));
+        let spans = spans(unit).map(|span| (&span.job, span.number, span.id));
+        for (job, number, id) in runs.chain(spans) {
+            if *self.given.entry((job.clone(), number)).or_insert(id) != id {
+                return Err(format!("two runs are called {job}#{number}"));
             }
         }
         Ok(())

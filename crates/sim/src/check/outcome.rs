@@ -8,12 +8,12 @@ use cronhold_core::decision::RecordChange;
 use cronhold_core::holes::{UncheckedReason, holes};
 use cronhold_core::record::{JobRecord, Record, RecordKey, Run, ScheduleId};
 use cronhold_core::why::KnownRecords;
-use cronhold_core::{DecisionContext, JobId, JobUid, NodeId};
+use cronhold_core::{DecisionContext, JobId, JobUid, NodeId, RunId};
 use cronhold_schedule::Instant;
 use cronhold_store::Unit;
 
 use super::{CheckResult, CheckerContext, InvariantChecker};
-use crate::store_model::{StoreModel, name};
+use crate::store_model::{StoreModel, name, span_name};
 
 /// Finds occurrences without an outcome, and occurrences with two.
 #[derive(Debug, Default)]
@@ -70,6 +70,7 @@ fn is_whole(model: &StoreModel, job: &JobId, world: &DecisionContext, to: Instan
         cursors: of_schedules(record, &model.cursors),
         backlogs: of_schedules(record, &model.backlogs),
         runs: model.runs_of(job).cloned().collect(),
+        spans: model.spans_of(job).cloned().collect(),
         ..KnownRecords::default()
     };
     let found = holes(&known, world, Instant::EPOCH, to);
@@ -103,23 +104,29 @@ fn has_last_attempt(model: &StoreModel, run: &Run) -> CheckResult {
 
 /// Checks that no occurrence has both a run and a place in a span, or places in two spans.
 fn none_is_double(model: &StoreModel, loose: &BTreeSet<(JobId, ScheduleId)>) -> CheckResult {
-    /// First and last occurrence that a run stands for.
-    type Part<'a> = (Instant, Instant, &'a Run);
-    let mut of_schedule: BTreeMap<(JobUid, &ScheduleId, Option<NodeId>), Vec<Part<'_>>> = BTreeMap::new();
+    /// First and last occurrence that a run or a span stands for, its id and its name.
+    type Part = (Instant, Instant, RunId, String);
+    let mut of_schedule: BTreeMap<(JobUid, &ScheduleId, Option<NodeId>), Vec<Part>> = BTreeMap::new();
     for run in model.runs.values().filter(|run| run.attempt == 1 && run.rerun_of.is_none()) {
         let Some(schedule) = &run.schedule else { continue };
         if loose.contains(&(run.job.clone(), schedule.clone())) {
             continue;
         }
-        let (from, to) = run.span.map_or((run.nominal, run.nominal), |span| (span.from, span.to));
-        of_schedule.entry((run.uid, schedule, run.target)).or_default().push((from, to, run));
+        let part = (run.nominal, run.nominal, run.id, name(run));
+        of_schedule.entry((run.uid, schedule, run.target)).or_default().push(part);
+    }
+    for span in model.spans.values() {
+        if !loose.contains(&(span.job.clone(), span.schedule.clone())) {
+            let part = (span.range.from, span.range.to, span.id, span_name(span));
+            of_schedule.entry((span.uid, &span.schedule, None)).or_default().push(part);
+        }
     }
     for parts in of_schedule.values_mut() {
-        parts.sort_by_key(|(from, to, run)| (*from, *to, run.id));
+        parts.sort();
         for pair in parts.windows(2) {
-            let ((_, to, one), (from, _, other)) = (pair[0], pair[1]);
+            let ((_, to, _, one), (from, _, _, other)) = (&pair[0], &pair[1]);
             if from <= to {
-                return Err(format!("{} and {} both stand for {from}", name(one), name(other)));
+                return Err(format!("{one} and {other} both stand for {from}"));
             }
         }
     }

@@ -3,8 +3,8 @@
 use cronhold_core::State;
 use cronhold_store::Unit;
 
-use super::{CheckResult, CheckerContext, InvariantChecker, runs};
-use crate::store_model::name;
+use super::{CheckResult, CheckerContext, InvariantChecker, runs, spans};
+use crate::store_model::{name, span_name};
 
 /// Checks every finished run.
 #[derive(Debug, Default)]
@@ -27,6 +27,9 @@ impl InvariantChecker for ReasonChecker {
                 _ => {}
             }
         }
-        Ok(())
+        match spans(unit).find(|span| !span.reason.fits(State::Skipped)) {
+            Some(span) => Err(format!("{} is a span with an impossible reason: {}", span_name(span), span.reason)),
+            None => Ok(()),
+        }
     }
 }

@@ -1,15 +1,15 @@
 //! Runs follow the state table: every transition of a stored run is in the table, its log is append-only, and a
-//! finished run changes only by a mark. In addition, a finished run may be retried, may stand for more skips, and may
-//! get one note of how its program ended if that was reported too late.
+//! finished run changes only by a mark. In addition, a finished run may be retried, and may get one note of how its
+//! program ended if that was reported too late. A span of skips changes only by being extended.
 
 use cronhold_core::State;
 use cronhold_core::decision::RecordChange;
-use cronhold_core::record::{RecordKey, Run, Transition};
+use cronhold_core::record::{RecordKey, Run, SkipSpan, Transition};
 use cronhold_core::run::{Cause, TransitionEffect, next};
 use cronhold_store::Unit;
 
-use super::{CheckResult, CheckerContext, InvariantChecker, runs};
-use crate::store_model::name;
+use super::{CheckResult, CheckerContext, InvariantChecker, runs, spans};
+use crate::store_model::{name, span_name};
 
 /// Compares every written run with its previous state.
 #[derive(Debug, Default)]
@@ -27,6 +27,11 @@ impl InvariantChecker for TransitionChecker {
                 follows(old, run).map_err(|what| format!("{} {what}", name(run)))?;
             }
         }
+        for span in spans(unit) {
+            if let Some(old) = model.spans.get(&span.id).filter(|old| !is_extended(old, span)) {
+                return Err(format!("the span {} changed without being extended", span_name(old)));
+            }
+        }
         for change in &unit.changes {
             let RecordChange::Delete(RecordKey::Run(id)) = change else { continue };
             if let Some(run) = model.runs.get(id).filter(|run| !run.state.is_finished()) {
@@ -37,10 +42,17 @@ impl InvariantChecker for TransitionChecker {
     }
 }
 
+/// Whether `new` extends the span `old`: only its end and its count may have grown.
+fn is_extended(old: &SkipSpan, new: &SkipSpan) -> bool {
+    let (was, is) = (old.range, new.range);
+    let is_grown = was.from == is.from && was.to <= is.to && was.count <= is.count;
+    is_grown && SkipSpan { range: is, ..old.clone() } == *new
+}
+
 /// Checks that the log of a run follows the table from an initial state to the run's current state.
 fn moves(run: &Run) -> CheckResult {
     let first = run.log.first().ok_or("has no log")?.state;
-    if !matches!(first, State::Scheduled | State::Waiting) && run.span.is_none() {
+    if !matches!(first, State::Scheduled | State::Waiting) {
         return Err(format!("begins as {first}"));
     }
     if run.log.last().map(|entry| entry.state) != Some(run.state) {
@@ -64,28 +76,21 @@ fn follows(old: &Run, new: &Run) -> CheckResult {
     if (&old.job, old.uid, old.number, old.nominal) != (&new.job, new.uid, new.number, new.nominal) {
         return Err("changed its identity".to_owned());
     }
-    let is_extended = old.span.is_some() && old.span != new.span;
-    if !new.log.starts_with(&old.log) && !is_extended {
+    if !new.log.starts_with(&old.log) {
         return Err("has a changed log".to_owned());
     }
     if !old.state.is_finished() {
         return Ok(());
     }
     let added = new.log.get(old.log.len()..).unwrap_or_default();
-    if !is_extended && added.iter().any(|entry| !entry.actor.is_explicit() && !entry.is_late_result()) {
+    if added.iter().any(|entry| !entry.actor.is_explicit() && !entry.is_late_result()) {
         return Err(format!("was {} and continued automatically", old.state));
     }
     let is_noted = added.iter().any(Transition::is_late_result);
     if is_noted && (added.len() > 1 || (old.state, &old.reason) != (new.state, &new.reason)) {
         return Err(format!("was {} and a note of its program changed that", old.state));
     }
-    let frozen = |run: &Run| Run {
-        state: State::Waiting,
-        reason: None,
-        log: Vec::new(),
-        retried_by: None,
-        span: None,
-        ..run.clone()
-    };
+    let frozen =
+        |run: &Run| Run { state: State::Waiting, reason: None, log: Vec::new(), retried_by: None, ..run.clone() };
     if frozen(old) == frozen(new) { Ok(()) } else { Err(format!("was {} and was changed", old.state)) }
 }

@@ -57,9 +57,10 @@ impl WrongStore {
             }
             DeliberateBug::UnrecordedSkips => {
                 let compared = &unit.compare;
-                let is_new = |run: &Run| compared.contains(&(RecordKey::Run(run.id), None));
+                let is_new = |record: &Record| compared.contains(&(record.key(), None));
                 unit.changes.retain(|change| match change {
-                    RecordChange::Put(Record::Run(run)) => run.state != State::Skipped || !is_new(run),
+                    RecordChange::Put(record @ Record::Run(run)) => run.state != State::Skipped || !is_new(record),
+                    RecordChange::Put(record @ Record::SkipSpan(_)) => !is_new(record),
                     _ => true,
                 });
             }

@@ -48,6 +48,7 @@ pub(crate) fn body(record: &Record) -> Vec<u8> {
         Record::Backlog(backlog) => body.json(&**backlog),
         Record::Identity(identity) => identity::write(&mut body, identity),
         Record::Run(run) => run::write(&mut body, run),
+        Record::SkipSpan(span) => run::write_span(&mut body, span),
         Record::Node(node) => node::write(&mut body, node),
         // Locks have keys of their own. Foreign runs are read-only.
         Record::Lock(_) | Record::Foreign(_) => {}
@@ -55,7 +56,7 @@ pub(crate) fn body(record: &Record) -> Vec<u8> {
     body.into_bytes()
 }
 
-/// Decodes a stored record.
+/// Decodes a stored record. Runs and spans of skips share a hash, so the result may be of the other of these two kinds.
 pub(crate) fn stored(
     kind: RecordKind,
     field: &str,
@@ -77,7 +78,7 @@ fn record(key: RecordKey, reading: &TextReader<'_>, zones: &ZoneRegistry) -> Res
         RecordKey::Cursor(job, schedule) => cursor::read(job, schedule, reading)?,
         RecordKey::Backlog(..) => Record::Backlog(Arc::new(reading.json::<Backlog>()?)),
         RecordKey::Identity(job, args) => identity::read(job, args, reading)?,
-        RecordKey::Run(id) => run::read(id, reading)?,
+        RecordKey::Run(id) | RecordKey::SkipSpan(id) => run::read(id, reading)?,
         RecordKey::Node(_) => node::read(reading)?,
         RecordKey::Lock(_) | RecordKey::Foreign(_) => return Err(UnreadableText::new("not a record of ours")),
     })

@@ -1,4 +1,5 @@
-//! Runs. State, owner, number and job are in the first line, where scripts read them for the indexes.
+//! Runs, and spans of skips in the form of a run with a `span`. State, owner, number and job are in the first line, where
+//! scripts read them for the indexes.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -6,7 +7,7 @@ use std::sync::Arc;
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
     Actor, ExecutionPolicy, LockName, OutputSummary, ProgramExit, Record, ResolvedProgram, Run, RunOwner, ScheduleId,
-    Transition, TransitionKind,
+    SkipSpan, Transition, TransitionKind,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -73,6 +74,14 @@ struct RunJson<'a> {
 }
 
 pub(super) fn write(body: &mut RecordBody, run: &Run) {
+    write_run(body, run, None);
+}
+
+pub(super) fn write_span(body: &mut RecordBody, span: &SkipSpan) {
+    write_run(body, &span.to_listed_run(), Some(span.range));
+}
+
+fn write_run(body: &mut RecordBody, run: &Run, range: Option<CountedRange>) {
     let state = State::ALL.iter().position(|state| *state == run.state).expect("all states are there");
     body.number(state as u64, 1);
     body.node(run.owner.map(|owner| owner.node));
@@ -102,12 +111,13 @@ pub(super) fn write(body: &mut RecordBody, run: &Run) {
         exit: run.exit,
         bytes: run.written.as_ref().map(|written| written.bytes),
         tail: run.written.as_ref().map_or(Cow::Borrowed(&[]), |written| Cow::Borrowed(&written.tail)),
-        span: run.span.map(|span| (span.from.micros(), span.to.micros(), span.count)),
+        span: range.map(|range| (range.from.micros(), range.to.micros(), range.count)),
         log: run.log.iter().map(entry).collect(),
         kinds: kinds(&run.log),
     });
 }
 
+/// Reads a run or a span of skips.
 pub(super) fn read(id: RunId, reading: &TextReader<'_>) -> Result<Record, UnreadableText> {
     let state = reading.number(1)?;
     let state = usize::try_from(state).ok().and_then(|place| State::ALL.get(place).copied());
@@ -117,7 +127,7 @@ pub(super) fn read(id: RunId, reading: &TextReader<'_>) -> Result<Record, Unread
     let job = JobId::parse(reading.last()?).map_err(|error| UnreadableText::new(&error))?;
     let form: RunJson<'static> = reading.json()?;
     let tail = form.tail.into_owned();
-    Ok(Record::Run(Arc::new(Run {
+    let run = Run {
         id,
         number,
         job,
@@ -147,12 +157,12 @@ pub(super) fn read(id: RunId, reading: &TextReader<'_>) -> Result<Record, Unread
         exit: form.exit,
         written: form.bytes.map(|bytes| OutputSummary { bytes, tail }),
         log: log(form.log, &form.kinds),
-        span: form.span.map(|(from, to, count)| CountedRange {
-            from: Instant::from_micros(from),
-            to: Instant::from_micros(to),
-            count,
-        }),
-    })))
+    };
+    let Some((from, to, count)) = form.span else { return Ok(Record::Run(Arc::new(run))) };
+    let range = CountedRange { from: Instant::from_micros(from), to: Instant::from_micros(to), count };
+    let span = SkipSpan::from_listed_run(run, range);
+    let span = span.ok_or_else(|| UnreadableText::new("a span of skips has a schedule and a reason"))?;
+    Ok(Record::SkipSpan(Arc::new(span)))
 }
 
 fn entry(transition: &Transition) -> LogEntryJson<'_> {

@@ -35,6 +35,7 @@ pub(crate) fn write(record: &Record, version: RecordVersion) -> Vec<Value> {
         Record::Backlog(backlog) => backlog::write(&mut cells, backlog),
         Record::Identity(identity) => identity::write(&mut cells, identity),
         Record::Run(run) => run::write(&mut cells, run),
+        Record::SkipSpan(span) => run::write_span(&mut cells, span),
         Record::Node(node) => node::write(&mut cells, node),
         // Locks are taken and released, and foreign runs are read-only; neither is ever put.
         Record::Lock(_) | Record::Foreign(_) => {}
@@ -101,7 +102,7 @@ fn write_key(cells: &mut RowCells, key: &RecordKey) {
             cells.text(job.as_str());
             cells.json(args);
         }
-        RecordKey::Run(run) => cells.display(run),
+        RecordKey::Run(run) | RecordKey::SkipSpan(run) => cells.display(run),
         RecordKey::Lock(name) => cells.text(name.as_str()),
         RecordKey::Node(node) => cells.display(node),
     }

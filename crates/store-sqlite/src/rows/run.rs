@@ -1,9 +1,11 @@
-//! Runs: a column for everything that users query, and JSON for the rest.
+//! Runs: a column for everything that users query, and JSON for the rest. A row with a range is a span of skips.
 
 use std::sync::Arc;
 
 use cronhold_core::policy::catch_up::CountedRange;
-use cronhold_core::record::{ExecutionPolicy, LockName, OutputSummary, ProgramExit, Record, Run, RunOwner, ScheduleId};
+use cronhold_core::record::{
+    ExecutionPolicy, LockName, OutputSummary, ProgramExit, Record, Run, RunOwner, ScheduleId, SkipSpan,
+};
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
 use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State};
@@ -53,6 +55,14 @@ pub(super) const LAYOUT: TableLayout = TableLayout {
 };
 
 pub(super) fn write(cells: &mut RowCells, run: &Run) {
+    write_row(cells, run, None);
+}
+
+pub(super) fn write_span(cells: &mut RowCells, span: &SkipSpan) {
+    write_row(cells, &span.to_listed_run(), Some(span.range));
+}
+
+fn write_row(cells: &mut RowCells, run: &Run, range: Option<CountedRange>) {
     let id = |cells: &mut RowCells, run: RunId| cells.display(&run);
     cells.text(run.job.as_str());
     cells.count(run.number.0);
@@ -78,19 +88,20 @@ pub(super) fn write(cells: &mut RowCells, run: &Run) {
     write_exit(cells, run.exit);
     cells.option(run.written.as_ref(), |cells, written| cells.count(written.bytes));
     cells.option(run.written.as_ref(), |cells, written| cells.json(&written.tail));
-    cells.option(run.span, |cells, span| cells.instant(span.from));
-    cells.option(run.span, |cells, span| cells.instant(span.to));
-    cells.option(run.span, |cells, span| cells.integer(span.count));
+    cells.option(range, |cells, range| cells.instant(range.from));
+    cells.option(range, |cells, range| cells.instant(range.to));
+    cells.option(range, |cells, range| cells.integer(range.count));
     cells.json(&run.log);
 }
 
+/// Reads a run or a span of skips.
 pub(super) fn read(id: RunId, reading: &CellReader<'_>) -> Result<Record, UnreadableRow> {
     let job = reading.parsed(JobId::parse)?;
     let number = RunNumber(reading.integer()?);
     let state = reading.parsed(State::parse)?;
     // The column `open` follows from the state.
     reading.flag()?;
-    let run = Run {
+    let mut run = Run {
         id,
         number,
         job,
@@ -113,10 +124,16 @@ pub(super) fn read(id: RunId, reading: &CellReader<'_>) -> Result<Record, Unread
         ending: reading.option_parsed(Reason::parse)?,
         exit: read_exit(reading)?,
         written: read_written(reading)?,
-        span: read_span(reading)?,
-        log: reading.json()?,
+        log: Vec::new(),
     };
-    Ok(Record::Run(Arc::new(run)))
+    let range = read_range(reading)?;
+    run.log = reading.json()?;
+    let Some(range) = range else { return Ok(Record::Run(Arc::new(run))) };
+    let span = SkipSpan::from_listed_run(run, range).ok_or_else(|| UnreadableRow {
+        column: "span_from".to_owned(),
+        message: "a span of skips has a schedule and a reason".to_owned(),
+    })?;
+    Ok(Record::SkipSpan(Arc::new(span)))
 }
 
 fn write_terms(cells: &mut RowCells, terms: &ExecutionPolicy) {
@@ -163,7 +180,7 @@ fn read_owner(reading: &CellReader<'_>) -> Result<Option<RunOwner>, UnreadableRo
     Ok(node.zip(incarnation).map(|(node, incarnation)| RunOwner { node, incarnation }))
 }
 
-fn read_span(reading: &CellReader<'_>) -> Result<Option<CountedRange>, UnreadableRow> {
+fn read_range(reading: &CellReader<'_>) -> Result<Option<CountedRange>, UnreadableRow> {
     let (from, to, count) = (reading.option_instant()?, reading.option_instant()?, reading.option_integer()?);
     Ok(from.zip(to).zip(count).map(|((from, to), count)| CountedRange { from, to, count }))
 }

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use cronhold_core::record::RecordKind;
 
-/// A table with records of one kind. Locks have a table of their own layout, and there are no foreign runs in this
-/// store.
+/// A table with records of one kind; the table of runs also contains spans of skips. Locks have a table of their own
+/// layout, and there are no foreign runs in this store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecordTable {
     Pause,
@@ -53,7 +53,7 @@ impl RecordTable {
             RecordKind::Cursor => Some(Self::Cursors),
             RecordKind::Backlog => Some(Self::Backlogs),
             RecordKind::Identity => Some(Self::Identities),
-            RecordKind::Run => Some(Self::Runs),
+            RecordKind::Run | RecordKind::SkipSpan => Some(Self::Runs),
             RecordKind::Node => Some(Self::Nodes),
             RecordKind::Lock | RecordKind::Foreign => None,
         }

@@ -95,6 +95,7 @@ macro_rules! conformance_cases {
             round_trips::records_are_returned_as_written
             round_trips::jobs_are_returned_as_written
             round_trips::nodes_are_returned_as_written
+            round_trips::runs_and_spans_are_different_records
             round_trips::overwriting_removes_previous_content
             round_trips::similar_keys_are_different_records
             round_trips::record_can_be_large

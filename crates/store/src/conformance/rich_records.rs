@@ -9,7 +9,7 @@ use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
     ActivePause, ActiveRun, Actor, Backlog, CommandLine, Cursor, EnvText, ExecutionPolicy, Identity, JobState,
     KeptCounts, LatestOutcome, NodeRecord, OutputSummary, PauseState, ProgramExit, QueuedRun, Record, ResolvedProcess,
-    ResolvedProgram, Run, RunOwner, SkipStreak, Transition, TransitionKind,
+    ResolvedProgram, Run, RunOwner, SkipSpan, SkipStreak, Transition, TransitionKind,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -54,6 +54,7 @@ pub(super) fn records() -> Vec<Record> {
     records.extend(backlogs().into_iter().map(|backlog| Record::Backlog(Arc::new(backlog))));
     records.extend(identities().into_iter().map(|identity| Record::Identity(Arc::new(identity))));
     records.extend(runs().into_iter().map(|run| Record::Run(Arc::new(run))));
+    records.extend(skip_spans().into_iter().map(|span| Record::SkipSpan(Arc::new(span))));
     records
 }
 
@@ -193,12 +194,31 @@ fn runs() -> Vec<Run> {
             exit: Some(exit),
             written: Some(written(index)),
             log: log.collect(),
-            span: Some(CountedRange { from: times()[3], to: last(), count: u32::MAX }),
             id,
         });
     }
     runs.push(Run { log: Vec::new(), ..run(run_id(9, 9), "nothing") });
     runs
+}
+
+/// A span of skips for each reason.
+fn skip_spans() -> Vec<SkipSpan> {
+    let reasons = reasons();
+    let span = |(index, reason): (usize, &Reason)| SkipSpan {
+        id: RunId::from_random(times()[index % 5], [0, 0xff, 0, 0, 0, 0, 0, 0, 0, index.to_be_bytes()[7]]),
+        number: RunNumber(COUNT_MAX - index as u64),
+        job: job_id(["größe/日本 🦀", "a/b"][index % 2]),
+        uid: JobUid::from_bits(u128::MAX - index as u128),
+        args: args(&[("x", TEXTS[index % TEXTS.len()]), ("größe", "")]),
+        schedule: schedule_id(TEXTS[1 + index % (TEXTS.len() - 1)]),
+        range: CountedRange { from: times()[index % 5], to: last(), count: u32::MAX },
+        reason: reason.clone(),
+        log: vec![Transition {
+            message: TEXTS[index % TEXTS.len()].to_owned(),
+            ..Transition::entered(times()[index % 5], State::Skipped, actors()[index % actors().len()].clone())
+        }],
+    };
+    reasons.iter().enumerate().map(span).collect()
 }
 
 fn terms(index: usize) -> ExecutionPolicy {

@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use cronhold_core::State;
 use cronhold_core::record::{Record, RecordKey};
 
 use super::Subject;
 use super::rich_jobs::{jobs, long_job};
 use super::rich_records::{nodes, records};
-use super::samples::{cursor, each_kind, identity, job, job_state};
+use super::samples::{cursor, each_kind, identity, job, job_state, run_id, run_in, skip_span};
 use super::test_writer::TestWriter;
+use crate::{Query, RunQuery};
 
 /// Length of a long text in bytes.
 const LONG: usize = 1_000_000;
@@ -50,6 +52,22 @@ pub fn nodes_are_returned_as_written(subject: &dyn Subject) {
     }
 }
 
+/// A span of skips is not loaded as a run, and a run is not loaded as a span, although lists contain both.
+pub fn runs_and_spans_are_different_records(subject: &dyn Subject) {
+    let mut writer = TestWriter::of(subject);
+    let (run, span) = (run_id(1, 1), run_id(1, 2));
+    let records = [run_in(run, "a", State::Skipped, None), Record::SkipSpan(Arc::new(skip_span(span, "a", 3)))];
+    writer.put_all(&records);
+    assert_eq!(writer.record(&RecordKey::Run(run)).as_ref(), Some(&records[0]));
+    assert_eq!(writer.record(&RecordKey::SkipSpan(span)).as_ref(), Some(&records[1]));
+    assert_eq!(writer.record(&RecordKey::SkipSpan(run)), None, "a run is not a span");
+    assert_eq!(writer.record(&RecordKey::Run(span)), None, "a span is not a run");
+    let found = writer.page(&Query::Runs(RunQuery::default()), 10).records;
+    assert!(found.into_iter().map(|stored| stored.record).eq(records.into_iter().rev()));
+    writer.delete(&RecordKey::SkipSpan(span));
+    assert_eq!(writer.page(&Query::Runs(RunQuery::default()), 10).records.len(), 1, "only the run is left");
+}
+
 /// Overwriting a record removes all of its previous content.
 pub fn overwriting_removes_previous_content(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
@@ -60,6 +78,7 @@ pub fn overwriting_removes_previous_content(subject: &dyn Subject) {
                 let plain = super::samples::run(run.id, "plain");
                 Record::Run(Arc::new(plain))
             }
+            Record::SkipSpan(span) => Record::SkipSpan(Arc::new(skip_span(span.id, "plain", 1))),
             Record::Cursor(full) => cursor(full.job.as_str(), full.schedule.as_str(), None),
             Record::JobState(state) => job_state(state.job.as_str(), 1),
             Record::Pause(_) => Record::Pause(Arc::default()),

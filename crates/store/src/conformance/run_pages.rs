@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use cronhold_core::record::{Record, RecordKey, Run};
+use cronhold_core::policy::catch_up::CountedRange;
+use cronhold_core::record::{Record, RecordKey, Run, SkipSpan};
 use cronhold_core::{NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span};
 
 use super::Subject;
 use super::pages::walk;
-use super::samples::{at, job_id, run, run_id, run_in};
+use super::samples::{at, job_id, run, run_id, run_in, skip_span};
 use super::test_writer::TestWriter;
 use crate::{Query, RunQuery};
 
@@ -178,7 +179,8 @@ pub fn pages_of_runs_are_stable_under_writes(subject: &dyn Subject) {
     }
 }
 
-/// Runs of several jobs in all states, on two nodes or none, some in the same second.
+/// Runs of several jobs in all states, on two nodes or none, some in the same second. [`record`] stores some of the
+/// skipped ones as spans.
 fn sample() -> Vec<Run> {
     let mut runs = Vec::new();
     for number in 0..90_u16 {
@@ -199,12 +201,25 @@ fn nominal(secs: i64) -> Instant {
 }
 
 fn records(runs: &[Run]) -> Vec<Record> {
-    runs.iter().map(|run| Record::Run(Arc::new(run.clone()))).collect()
+    runs.iter().map(record).collect()
+}
+
+/// The record of a run of the sample. Every other skipped one is a span of skips.
+fn record(run: &Run) -> Record {
+    if run.state != State::Skipped || run.number.0 % 2 == 1 {
+        return Record::Run(Arc::new(run.clone()));
+    }
+    Record::SkipSpan(Arc::new(SkipSpan {
+        number: run.number,
+        range: CountedRange { from: run.nominal, to: run.nominal.plus(Span::from_secs(9)), count: 9 },
+        ..skip_span(run.id, run.job.as_str(), 9)
+    }))
 }
 
 fn run_of(record: Record) -> Run {
     match record {
         Record::Run(run) => (*run).clone(),
+        Record::SkipSpan(span) => span.to_listed_run(),
         other => panic!("a list of runs has runs, and not {other:?}"),
     }
 }
@@ -233,9 +248,8 @@ fn ids_with(
     between: impl FnMut(&mut TestWriter),
 ) -> Vec<RunId> {
     let after = |key: Option<RecordKey>| match key {
-        Some(RecordKey::Run(id)) => Some(id),
+        Some(key) => Some(key.run_list_id().unwrap_or_else(|| panic!("a page of runs ends with {key}"))),
         None => None,
-        Some(other) => panic!("a page of runs ends with a run, and not with {other}"),
     };
     walk(writer, |key| query(after(key)), limit, between).into_iter().map(|stored| run_of(stored.record).id).collect()
 }

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use cronhold_core::args::Args;
 use cronhold_core::job::{Job, Program};
+use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
     ActivePause, Actor, Backlog, Cursor, Identity, JobRecord, JobSource, JobState, LockName, NodeRecord, PauseState,
-    Record, Run, RunOwner, ScheduleId, Transition,
+    Record, Run, RunOwner, ScheduleId, SkipSpan, Transition,
 };
+use cronhold_core::run::Reason;
 use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span};
 
@@ -119,6 +121,15 @@ pub(super) fn run_due(id: RunId, job: &str, due: Option<Instant>) -> Record {
     Record::Run(Arc::new(Run { due, ..run(id, job) }))
 }
 
+/// A span of `count` skips that starts at the time of its id.
+pub(super) fn skip_span(id: RunId, job: &str, count: u32) -> SkipSpan {
+    let range = CountedRange { from: id.time(), to: id.time().plus(Span::from_secs(count.into())), count };
+    let (number, job, uid) = (RunNumber(2), job_id(job), JobUid::from_bits(7));
+    let log = vec![Transition::entered(id.time(), State::Skipped, Actor::Schedule)];
+    let (args, schedule, reason) = (Args::new(), schedule_id("s"), Reason::Missed);
+    SkipSpan { id, number, job, uid, args, schedule, range, reason, log }
+}
+
 pub(super) fn node(bits: u128, name: &str) -> NodeRecord {
     NodeRecord { beat: at(1), gone: at(7), ..NodeRecord::new(NodeId::from_bits(bits), name, 1, at(0)) }
 }
@@ -132,6 +143,7 @@ pub(super) fn each_kind() -> Vec<(Record, Record)> {
         identity.success = Some(outcome);
         Record::Identity(Arc::new(identity))
     };
+    let span_of = |count| Record::SkipSpan(Arc::new(skip_span(run_id(1, 2), "a", count)));
     vec![
         (pause("first"), pause("second")),
         (job("a", "first"), job("a", "second")),
@@ -140,5 +152,6 @@ pub(super) fn each_kind() -> Vec<(Record, Record)> {
         (backlog("a", "s", at(1)), backlog("a", "s", at(2))),
         (identity_of(at(1)), identity_of(at(2))),
         (run_in(id, "a", State::Waiting, None), run_in(id, "a", State::Running, Some(1))),
+        (span_of(3), span_of(4)),
     ]
 }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cronhold_core::record::{Record, RecordKey, Run};
+use cronhold_core::record::{Record, RecordKey, Run, SkipSpan};
 use cronhold_core::{JobId, NodeId, RunId, State};
 
 use crate::Obligation;
@@ -17,9 +17,11 @@ pub(super) struct Indexes {
     pub(super) unfinished: BTreeSet<RunId>,
     /// Unfinished runs by the node that owns them.
     pub(super) owned: BTreeMap<NodeId, BTreeSet<RunId>>,
-    /// All runs of a job.
+    /// All runs and spans of skips.
+    pub(super) runs: BTreeSet<RunId>,
+    /// All runs and spans of skips of a job.
     pub(super) of_job: BTreeMap<JobId, BTreeSet<RunId>>,
-    /// Finished runs of a job in one state.
+    /// Finished runs of a job in one state. Spans are among the skipped ones.
     pub(super) ended: BTreeMap<(JobId, State), BTreeSet<RunId>>,
 }
 
@@ -31,15 +33,32 @@ impl Indexes {
             old_due.map(|at| self.due.remove(&Obligation { at, key: key.clone() }));
             new_due.map(|at| self.due.insert(Obligation { at, key: key.clone() }));
         }
-        if let Some(Record::Run(old)) = old {
-            self.remove_run(old);
+        match old {
+            Some(Record::Run(old)) => self.remove_run(old),
+            Some(Record::SkipSpan(old)) => self.remove_span(old),
+            _ => {}
         }
-        if let Some(Record::Run(new)) = new {
-            self.insert_run(new);
+        match new {
+            Some(Record::Run(new)) => self.insert_run(new),
+            Some(Record::SkipSpan(new)) => self.insert_span(new),
+            _ => {}
         }
     }
 
+    fn insert_span(&mut self, span: &SkipSpan) {
+        self.runs.insert(span.id);
+        self.of_job.entry(span.job.clone()).or_default().insert(span.id);
+        self.ended.entry((span.job.clone(), State::Skipped)).or_default().insert(span.id);
+    }
+
+    fn remove_span(&mut self, span: &SkipSpan) {
+        self.runs.remove(&span.id);
+        remove(&mut self.of_job, &span.job, span.id);
+        remove(&mut self.ended, &(span.job.clone(), State::Skipped), span.id);
+    }
+
     fn insert_run(&mut self, run: &Run) {
+        self.runs.insert(run.id);
         self.of_job.entry(run.job.clone()).or_default().insert(run.id);
         if run.state.is_finished() {
             self.ended.entry((run.job.clone(), run.state)).or_default().insert(run.id);
@@ -52,6 +71,7 @@ impl Indexes {
     }
 
     fn remove_run(&mut self, run: &Run) {
+        self.runs.remove(&run.id);
         remove(&mut self.of_job, &run.job, run.id);
         if run.state.is_finished() {
             remove(&mut self.ended, &(run.job.clone(), run.state), run.id);

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use cronhold_core::RunId;
 use cronhold_core::record::{Record, RecordKey, RecordKind, StoredRecord};
+use cronhold_core::{RunId, RunNumber, State};
 use cronhold_schedule::Instant;
 
 use super::state::MemoryState;
@@ -56,30 +56,29 @@ impl MemoryState {
 
     fn runs(&self, query: &RunQuery, limit: usize) -> Vec<StoredRecord> {
         let RunQuery { job, number, states, since, before } = query;
+        let matches = |state: State, nominal: Instant, own_number: RunNumber| {
+            (states.is_empty() || states.contains(&state))
+                && since.is_none_or(|since| nominal >= since)
+                && number.is_none_or(|number| own_number == number)
+        };
         let wanted = |stored: &&StoredRecord| match &stored.record {
-            Record::Run(run) => {
-                (states.is_empty() || states.contains(&run.state))
-                    && since.is_none_or(|since| run.nominal >= since)
-                    && number.is_none_or(|number| run.number == number)
-            }
+            Record::Run(run) => matches(run.state, run.nominal, run.number),
+            Record::SkipSpan(span) => matches(State::Skipped, span.nominal(), span.number),
             _ => false,
         };
         let below = before.map_or(Bound::Unbounded, Bound::Excluded);
-        match job {
-            Some(job) => {
-                let of_job = self.indexes.of_job.get(job).into_iter();
-                let ids = of_job.flat_map(|runs: &BTreeSet<RunId>| runs.range((Bound::Unbounded, below)).rev());
-                ids.filter_map(|id| self.run(*id)).filter(wanted).take(limit).cloned().collect()
-            }
-            None => {
-                let all = self.table(RecordKind::Run).range((Bound::Unbounded, below.map(RecordKey::Run)));
-                all.rev().map(|(_, stored)| stored).filter(wanted).take(limit).cloned().collect()
-            }
-        }
+        let ids = match job {
+            Some(job) => self.indexes.of_job.get(job),
+            None => Some(&self.indexes.runs),
+        };
+        let ids = ids.into_iter().flat_map(|runs: &BTreeSet<RunId>| runs.range((Bound::Unbounded, below)).rev());
+        ids.filter_map(|id| self.run(*id)).filter(wanted).take(limit).cloned().collect()
     }
 
+    /// A run or a span of skips.
     fn run(&self, id: RunId) -> Option<&StoredRecord> {
-        self.table(RecordKind::Run).get(&RecordKey::Run(id))
+        let run = self.table(RecordKind::Run).get(&RecordKey::Run(id));
+        run.or_else(|| self.table(RecordKind::SkipSpan).get(&RecordKey::SkipSpan(id)))
     }
 }
 

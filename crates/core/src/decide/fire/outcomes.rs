@@ -8,7 +8,6 @@ use proptest::prelude::*;
 
 use crate::decide::testing::{DecisionBench, START};
 use crate::record::Record;
-use crate::run::State;
 
 /// Minutes between occurrences of the schedule in this test.
 const EVERY: u64 = 2;
@@ -130,16 +129,12 @@ fn occurrences(counting: &[Counting], now: Instant) -> Vec<Instant> {
 fn outcomes(bench: &DecisionBench, at: Instant) -> Vec<String> {
     let of = |record: &Record| match record {
         Record::Run(run) if run.attempt > 1 || run.schedule.as_ref().is_none_or(|id| id.as_str() != "a") => None,
-        Record::Run(run) => match run.span {
-            Some(span) => (span.from <= at && at <= span.to).then(|| {
-                assert_eq!(run.state, State::Skipped);
-                format!("span #{}", run.number.0)
-            }),
-            None => (run.nominal == at).then(|| match run.target {
-                Some(node) => format!("on {node}"),
-                None => format!("run #{}", run.number.0),
-            }),
-        },
+        Record::Run(run) => (run.nominal == at).then(|| match run.target {
+            Some(node) => format!("on {node}"),
+            None => format!("run #{}", run.number.0),
+        }),
+        Record::SkipSpan(span) if span.schedule.as_str() != "a" => None,
+        Record::SkipSpan(span) => span.covers(at).then(|| format!("span #{}", span.number.0)),
         Record::Backlog(backlog) => backlog.holds(at).then(|| "backlog".to_owned()),
         Record::Cursor(cursor) if is_own(record) => {
             cursor.next.is_some_and(|next| next <= at).then(|| "to be claimed".to_owned())

@@ -26,7 +26,7 @@ use crate::job::{
     CatchUpPolicy, CatchUpRule, Job, JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Program,
     RetryOn, StopSchedule,
 };
-use crate::record::{Actor, JobSource, OutputSummary, ProgramExit, Record, RecordKey, ScheduleId};
+use crate::record::{Actor, JobSource, OutputSummary, ProgramExit, Record, RecordKey, ScheduleId, SkipSpan};
 use crate::run::{Reason, State};
 use crate::signal::Signal;
 
@@ -109,7 +109,7 @@ impl DecisionBench {
                     before.get(key).or_else(|| self.records.get(key)).map(|stored| stored.record.clone())
                 };
                 let old = |key: &RecordKey| match key {
-                    RecordKey::Run(_) => look(key),
+                    RecordKey::Run(_) | RecordKey::SkipSpan(_) => look(key),
                     _ => before.get(key).map(|stored| stored.record.clone()),
                 };
                 transcript::line(&done, old, many)
@@ -195,8 +195,11 @@ impl DecisionBench {
                 (anna, Command::Rerun { run: run(), id, anew: more == "anew" })
             }
             "prune" => {
-                let runs = words(more).map(|name| self.run_id(&name)).collect();
-                (Actor::Retention, Command::Prune { job: job_id(first), runs })
+                let names: Vec<String> = words(more).collect();
+                let spans: Vec<RunId> = names.iter().filter_map(|name| self.span_id(name)).collect();
+                let runs = names.iter().filter(|name| self.span_id(name).is_none());
+                let runs = runs.map(|name| self.run_id(name)).collect();
+                (Actor::Retention, Command::Prune { job: job_id(first), runs, spans })
             }
             _ => self.cluster_command(verb, rest),
         }
@@ -248,6 +251,14 @@ impl DecisionBench {
             Some(Record::Job(job)) if name == "-" => job.schedules().next().expect("a schedule").0.clone(),
             _ => ScheduleId::parse(name).expect("an id"),
         }
+    }
+
+    /// The id of a span of skips; `None` if the name is not that of a span.
+    fn span_id(&self, name: &str) -> Option<RunId> {
+        let (job, number) = name.split_once('#')?;
+        let is_named =
+            |span: &&Arc<SkipSpan>| (job.is_empty() || span.job.as_str() == job) && span.number.0.to_string() == number;
+        self.skip_spans().find(is_named).map(|span| span.id)
     }
 
     pub(super) fn run_id(&self, name: &str) -> RunId {

@@ -5,7 +5,7 @@ use cronhold_schedule::Instant;
 use super::START;
 use crate::decision::{CommandReply, DecidedUnit, Effect, RecordChange};
 use crate::policy::catch_up::CountedRange;
-use crate::record::{Backlog, Cursor, PauseState, Record, RecordKey, Run};
+use crate::record::{Backlog, Cursor, PauseState, Record, RecordKey, Run, SkipSpan};
 use crate::when::When;
 
 /// A time since the start of the script, as short as possible.
@@ -30,6 +30,7 @@ pub(super) fn line(done: &DecidedUnit, before: impl Fn(&RecordKey) -> Option<Rec
         let old = before(&change.key());
         let part = match (change, &old) {
             (RecordChange::Put(Record::Run(run)), _) => ((0, run.number.0), run_text(run, many)),
+            (RecordChange::Put(Record::SkipSpan(span)), _) => ((0, span.number.0), span_text(span, many)),
             (RecordChange::Put(Record::Cursor(cursor)), Some(Record::Cursor(old))) => match cursor_changes(old, cursor)
             {
                 text if text.is_empty() => continue,
@@ -57,6 +58,9 @@ pub(super) fn line(done: &DecidedUnit, before: impl Fn(&RecordKey) -> Option<Rec
             (RecordChange::Delete(RecordKey::Run(_)), Some(Record::Run(old))) => {
                 ((5, 0), format!("#{} gone", old.number.0))
             }
+            (RecordChange::Delete(RecordKey::SkipSpan(_)), Some(Record::SkipSpan(old))) => {
+                ((5, 0), format!("#{} gone", old.number.0))
+            }
             _ => continue,
         };
         parts.push(part);
@@ -75,16 +79,19 @@ pub(super) fn line(done: &DecidedUnit, before: impl Fn(&RecordKey) -> Option<Rec
 
 fn run_text(run: &Run, many: bool) -> String {
     let job = if many { run.job.as_str() } else { "" };
-    let nominal = match &run.span {
-        Some(span) => format!("{}–{} ×{}", time(span.from), time(span.to), span.count),
-        None => time(run.nominal),
-    };
+    let nominal = time(run.nominal);
     let reason = run.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
     let ending = run.ending.as_ref().filter(|_| !run.state.is_finished());
     let ending = ending.map(|ending| format!(" ({ending})")).unwrap_or_default();
     let attempt = if run.attempt > 1 { format!(" attempt {}", run.attempt) } else { String::new() };
     let on = run.target.map(|node| format!("@{}", node.bits())).unwrap_or_default();
     format!("{job}#{}{on} {nominal}{attempt} {}{reason}{ending}", run.number.0, run.state)
+}
+
+fn span_text(span: &SkipSpan, many: bool) -> String {
+    let job = if many { span.job.as_str() } else { "" };
+    let CountedRange { from, to, count } = span.range;
+    format!("{job}#{} {}–{} ×{count} skipped: {}", span.number.0, time(from), time(to), span.reason)
 }
 
 fn named(cursor: &Cursor, text: &str, many: bool) -> String {

@@ -10,12 +10,13 @@ use cronhold_schedule::{Instant, ScheduleSpec, Span, Zone, ZoneRegistry};
 
 use super::super::KnownRecords;
 use crate::Template;
+use crate::args::Args;
 use crate::ids::{JobId, JobUid, NodeId, RunId, RunNumber};
 use crate::job::{Job, JobSchedule, NodeSelector, OverlapPolicy, Program};
 use crate::policy::catch_up::CountedRange;
 use crate::record::{
     ActivePause, ActiveRun, Actor, Backlog, Cursor, ExecutionPolicy, ForeignRun, JobRecord, JobSource, JobState,
-    LockName, LockState, NodeRecord, PauseState, QueuedRun, Run, RunOwner, Transition, TransitionKind,
+    LockName, LockState, NodeRecord, PauseState, QueuedRun, Run, RunOwner, SkipSpan, Transition, TransitionKind,
 };
 use crate::run::{Reason, State};
 use crate::world::DecisionContext;
@@ -87,6 +88,7 @@ pub(crate) fn scene(text: &str) -> KnownRecords {
             "gone" => known.job = None,
             "cursor" => known.cursors.push(Arc::new(cursor(&job, words))),
             "backlog" => known.backlogs.push(Arc::new(backlog(&job, words))),
+            "run" if words.text("to").is_some() => known.spans.push(Arc::new(skip_span(&job, words))),
             "run" => known.runs.push(Arc::new(run(&job, words))),
             "paused" => state.pauses = pauses(words),
             "all-paused" => known.pauses = Arc::new(pauses(words)),
@@ -127,6 +129,7 @@ pub(crate) fn scene(text: &str) -> KnownRecords {
     }
     // All runs are stored except those that `gone` counts.
     state.next_number += known.runs.iter().filter(|run| run.job == id()).count() as u64;
+    state.next_number += known.spans.len() as u64;
     known.state = Some(Arc::new(state));
     if !lines.iter().any(|(kind, _)| *kind == "gone") {
         known.job = Some(job);
@@ -220,14 +223,29 @@ fn run_id(number: u64) -> RunId {
     RunId::from_key(Instant::EPOCH, &number.to_string())
 }
 
+fn skip_span(job: &JobRecord, words: &Words<'_>) -> SkipSpan {
+    let number = words.number("n").expect("a number");
+    let reason = words.text("reason").expect("a reason");
+    SkipSpan {
+        id: run_id(number),
+        number: RunNumber(number),
+        job: id(),
+        uid: job.uid,
+        args: Args::new(),
+        schedule: schedule_id(job, words),
+        range: CountedRange {
+            from: words.time("at").expect("a time"),
+            to: words.time("to").expect("a time"),
+            count: u32::try_from(words.number("count").expect("a count")).expect("small"),
+        },
+        reason: Reason::parse(reason).expect(reason),
+        log: words.text("log").expect("a log").split(',').map(transition).collect(),
+    }
+}
+
 fn run(job: &JobRecord, words: &Words<'_>) -> Run {
     let number = words.number("n").expect("a number");
     let log: Vec<Transition> = words.text("log").expect("a log").split(',').map(transition).collect();
-    let span = words.text("to").map(|to| CountedRange {
-        from: words.time("at").expect("a time"),
-        to: time(to),
-        count: u32::try_from(words.number("count").expect("a count")).expect("small"),
-    });
     let of = words.text("job").map_or_else(id, |job| JobId::parse(job).expect(job));
     let nominal = words.time("at").expect("a time");
     Run {
@@ -245,7 +263,6 @@ fn run(job: &JobRecord, words: &Words<'_>) -> Run {
         due: words.time("due"),
         terms: ExecutionPolicy { lease: words.number("lease").map(Span::from_secs), ..ExecutionPolicy::default() },
         log,
-        span,
         ..Run::blank(run_id(number), RunNumber(number), of, job.uid, nominal)
     }
 }

@@ -5,7 +5,7 @@ use cronhold_schedule::Instant;
 use super::super::fact::{OccurrenceOutcome, TimePosition};
 use super::super::reasons::{because, by};
 use super::{ExplanationWriter, counted, doctor, name};
-use crate::record::{PauseState, Run, ScheduleId};
+use crate::record::{PauseState, Run, ScheduleId, SkipSpan};
 use crate::run::Reason;
 
 /// The most runs of one occurrence that are listed; further ones are only counted. A job can have a run on each node.
@@ -38,7 +38,7 @@ impl ExplanationWriter<'_> {
         let which = self.which(schedule, nominal, place);
         match outcome {
             OccurrenceOutcome::Runs(_) => {}
-            OccurrenceOutcome::Span(run) => self.span(&which, nominal, run),
+            OccurrenceOutcome::Span(span) => self.span(&which, nominal, span),
             OccurrenceOutcome::Backlog { ahead, .. } => {
                 let ahead = counted(*ahead, "occurrence");
                 self.say(format!("{which} was missed and is to be caught up: {ahead} are before it."));
@@ -117,22 +117,18 @@ impl ExplanationWriter<'_> {
     }
 
     /// An occurrence that was skipped together with others.
-    fn span(&mut self, which: &str, nominal: Instant, run: &Run) {
-        let why =
-            run.reason.as_ref().map(|reason| format!(", because {}", because(reason, self.world))).unwrap_or_default();
-        self.say(format!("{which} was skipped{why}."));
-        if let Some(span) = run.span {
-            let wall = self.wall(run.schedule.as_ref());
-            let (from, to) = (wall.at(span.from), wall.at(span.to));
-            let count = counted(span.count, "occurrence");
-            self.detail(format!("`{}` stands for {count} from {from} to {to}.", name(run)));
-        }
-        if run.reason == Some(Reason::Paused) {
+    fn span(&mut self, which: &str, nominal: Instant, span: &SkipSpan) {
+        self.say(format!("{which} was skipped, because {}.", because(&span.reason, self.world)));
+        let wall = self.wall(Some(&span.schedule));
+        let (from, to) = (wall.at(span.range.from), wall.at(span.range.to));
+        let count = counted(span.range.count, "occurrence");
+        self.detail(format!("`{}#{}` stands for {count} from {from} to {to}.", span.job, span.number));
+        if span.reason == Reason::Paused {
             let everything = Some(self.known.pauses.as_ref());
             self.last_pause("Everything", everything.cloned(), nominal);
             self.last_pause("The job", self.known.own_pauses().cloned(), nominal);
         }
-        self.advise_on(run, run.schedule.as_ref());
+        self.advise_on_skip(&span.reason, true);
     }
 
     /// Start and end of the last pause, if it covers the occurrence.

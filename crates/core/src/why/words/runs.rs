@@ -113,7 +113,7 @@ impl ExplanationWriter<'_> {
 
     /// Adds what the user can do about the outcome of a run.
     pub(super) fn advise_on(&mut self, run: &Run, schedule: Option<&ScheduleId>) {
-        let (job, run_name) = (&self.why.job, name(run));
+        let run_name = name(run);
         let advice = match (run.state, &run.reason) {
             (State::Failure | State::Error, _) if run.retried_by.is_some() => return,
             (State::Failure, Some(Reason::LockLost)) => {
@@ -130,15 +130,25 @@ impl ExplanationWriter<'_> {
                  automatically"
             ),
             (State::Error, _) => format!("`cronhold rerun {run_name}` runs it again"),
-            (State::Skipped, Some(Reason::Overlap | Reason::Lock)) => {
+            (State::Skipped, Some(reason)) => return self.advise_on_skip(reason, schedule.is_some()),
+            _ => return,
+        };
+        self.advise(advice);
+    }
+
+    /// Adds what the user can do about a skip.
+    pub(super) fn advise_on_skip(&mut self, reason: &Reason, is_of_schedule: bool) {
+        let job = &self.why.job;
+        let advice = match reason {
+            Reason::Overlap | Reason::Lock => {
                 "with `overlap: queue` it waits instead; `cronhold lint` reports when a job takes too long".to_owned()
             }
-            (State::Skipped, Some(Reason::Missed | Reason::Paused)) if schedule.is_some() => {
+            Reason::Missed | Reason::Paused if is_of_schedule => {
                 format!(
                     "`cronhold backfill {job}` runs what was missed; `catch_up: {{policy: all}}` does so automatically"
                 )
             }
-            (State::Skipped, Some(Reason::NoEligibleNode)) => {
+            Reason::NoEligibleNode => {
                 "`cronhold nodes` shows the nodes and their labels; `nodes` in the job requires some".to_owned()
             }
             _ => return,

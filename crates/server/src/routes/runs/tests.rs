@@ -1,7 +1,15 @@
 //! Runs of a real node: creation, lists, names and operations.
 
-use cronhold_core::RunId;
+use std::sync::Arc;
+
 use cronhold_core::command::{ExitOutcome, ProgramReport};
+use cronhold_core::decision::RecordChange;
+use cronhold_core::policy::catch_up::CountedRange;
+use cronhold_core::record::{Actor, Record, RecordKey, RecordVersion, ScheduleId, SkipSpan, Transition};
+use cronhold_core::run::Reason;
+use cronhold_core::{Args, JobId, JobUid, RunId, RunNumber, State};
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::Unit;
 use serde_json::{Value, json};
 
 use crate::testing::{ServerFixture, with_rig};
@@ -174,7 +182,7 @@ fn same_idempotency_key_creates_one_run() {
         // Concurrent requests create one run too, and the key is found without the cache.
         let (one, two) = tokio::join!(request("a", "m", "{}"), request("a", "m", "{}"));
         assert_eq!(one.1, two.1);
-        let job = cronhold_core::JobId::parse("a").expect("an id");
+        let job = JobId::parse("a").expect("an id");
         let keyed = crate::keys::KeyedRequest { job: &job, what: "run", key: "m" };
         let empty_cache = crate::keys::IdempotencyKeys::default();
         let found = empty_cache.id(&keyed, rig.app.clock.now(), &*rig.app.store).await.expect("the store works");
@@ -242,5 +250,57 @@ fn operations_change_the_state_of_runs() {
         let run =
             rig.request(&format!("GET /api/v1/runs/{}", again.json()["id"].as_str().expect("an id")), "").await.json();
         assert_eq!(run["rerun_of"], id);
+    });
+}
+
+/// Stores a span of three skips of job `a` and returns its id.
+async fn store_span(rig: &ServerFixture) -> RunId {
+    let from = Instant::from_secs(1_700_000_000);
+    let range = CountedRange { from, to: from.plus(Span::from_secs(120)), count: 3 };
+    let span = SkipSpan {
+        id: RunId::from_key(from, "span"),
+        number: RunNumber(7),
+        job: JobId::parse("a").expect("an id"),
+        uid: JobUid::from_bits(1),
+        args: Args::new(),
+        schedule: ScheduleId::parse("s").expect("an id"),
+        range,
+        reason: Reason::Missed,
+        log: vec![Transition::entered(range.to, State::Skipped, Actor::Schedule)],
+    };
+    let id = span.id;
+    let unit = Unit {
+        version: RecordVersion::new(900, 1),
+        compare: vec![(RecordKey::SkipSpan(id), None)],
+        changes: vec![RecordChange::Put(Record::SkipSpan(Arc::new(span)))],
+        take: Vec::new(),
+        free: Vec::new(),
+    };
+    assert!(rig.app.store.commit(vec![unit]).await.iter().all(Result::is_ok));
+    id
+}
+
+#[test]
+fn span_of_skips_is_listed_and_shown_and_cannot_be_operated() {
+    with_rig("runs-span", async |rig| {
+        put(rig, "a", JOB).await;
+        let id = store_span(rig).await.to_string();
+        assert_eq!(numbers(rig, "?job=a&state=skipped").await, [7]);
+        for name in [id.as_str(), "a%237", "a"] {
+            let run = rig.request(&format!("GET /api/v1/runs/{name}"), "").await.json();
+            assert_eq!(
+                (&run["id"], &run["state"], &run["count"]),
+                (&json!(id), &json!("skipped"), &json!(3)),
+                "{name}"
+            );
+            assert_eq!((&run["from"], &run["nominal_time"]), (&json!("2023-11-14T22:13:20Z"), &run["from"]));
+            assert_eq!((&run["to"], &run["reason"]), (&json!("2023-11-14T22:15:20Z"), &json!("missed")));
+            assert_eq!((&run["schedule"], &run["times"]["finished"]), (&json!("s"), &run["to"]));
+            assert_eq!(rig.request(&format!("GET /api/v1/runs/{name}/output"), "").await.status, 200);
+            for (operation, body) in [("start", ""), ("skip", "{}"), ("stop", ""), ("rerun", r#"{"anew": true}"#)] {
+                let got = rig.send(&format!("POST /api/v1/runs/{name}/{operation}"), body).await;
+                assert_eq!(got.problem(), (409, "conflict".to_owned()), "{operation} {name}");
+            }
+        }
     });
 }

@@ -47,6 +47,11 @@ fn invalid_transitions_are_reported() {
     expect([unit([put(&leap)])], "runs follow the state table: j#1 went from waiting to running");
     let (ended, again) = (run(1, &[Waiting, Starting, Success]), run(1, &[Waiting, Starting, Success, Failure]));
     expect([unit([put(&ended)]), unit([put(&again)])], "j#1 was success and continued automatically");
+    let skipped = run(1, &[Skipped]);
+    let stretch = |count| CountedRange { from: skipped.nominal, to: skipped.nominal, count };
+    expect([unit([span(&skipped, stretch(3))]), unit([span(&skipped, stretch(4))])], "");
+    let shrunk = [unit([span(&skipped, stretch(3))]), unit([span(&skipped, stretch(2))])];
+    expect(shrunk, "the span j#1 changed without being extended");
     let waiting = run(1, &[Waiting]);
     let forget = Unit { changes: vec![RecordChange::Delete(RecordKey::Run(waiting.id))], ..unit([]) };
     expect([unit([put(&waiting), state(&[&waiting])]), forget], "j#1 was deleted while it was waiting");
@@ -136,10 +141,10 @@ fn missing_and_double_outcomes_are_reported() {
     let ended =
         Run { retried_by: Some(RunId::from_key(Instant::EPOCH, "none")), ..run(1, &[Waiting, Starting, Failure]) };
     expect([unit([put(&ended)])], "j#1 is retried by a run that does not exist");
-    let stretch = |from, to| cronhold_core::policy::catch_up::CountedRange { from, to, count: 3 };
+    let stretch = |from, to| CountedRange { from, to, count: 3 };
     let (one, two) = (run(1, &[Skipped]), run(2, &[Waiting, Starting, Success]));
-    let span = Run { span: Some(stretch(one.nominal, two.nominal)), ..one };
-    expect([unit([put(&span), put(&two)])], "j#1 and j#2 both stand for 1970-01-01T00:16:42Z");
+    let span = span(&one, stretch(one.nominal, two.nominal));
+    expect([unit([span, put(&two)])], "j#1 and j#2 both stand for 1970-01-01T00:16:42Z");
 }
 
 #[test]

@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use cronhold_core::decision::{LockTake, RecordChange};
 use cronhold_core::job::{Job, OverlapPolicy, Program};
+use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
     Actor, JobRecord, JobSource, JobState, LockName, NodeRecord, Record, RecordVersion, Run, RunOwner, ScheduleId,
-    Transition,
+    SkipSpan, Transition,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::{DecisionContext, JobId, JobUid, NodeId, RunId, RunNumber, State};
@@ -82,6 +83,13 @@ fn state(runs: &[&Run]) -> Record {
 
 fn put(run: &Run) -> Record {
     Record::Run(Arc::new(run.clone()))
+}
+
+/// The span of skips that begins with a skipped run.
+fn span(run: &Run, range: CountedRange) -> Record {
+    Record::SkipSpan(Arc::new(
+        SkipSpan::from_listed_run(run.clone(), range).expect("a run with a schedule and a reason"),
+    ))
 }
 
 fn unit(records: impl IntoIterator<Item = Record>) -> Unit {
