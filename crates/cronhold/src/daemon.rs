@@ -198,21 +198,9 @@ async fn live(
     let (requests, loaders) = (files.status(), files.loaders());
     let (engine, node) = Engine::new(ports, options, files.world().clone());
     let peers = CronkenThread::new(&files, &store, &node, this, reconciling, log);
-    let face = front.map(|front| {
-        let parts = ServerParts {
-            node: node.clone(),
-            store: Arc::clone(&store),
-            clock: Arc::clone(&clock),
-            status,
-            feed,
-            this,
-        };
-        front.start(parts, home)
-    });
-    let face = face.transpose()?;
-    if let Some(face) = &face {
-        info!(event = "listening", url = face.url(), "listening on {}", face.url());
-    }
+    let server_parts =
+        ServerParts { node: node.clone(), store: Arc::clone(&store), clock: Arc::clone(&clock), status, feed, this };
+    let face = start_server(front, server_parts, home)?;
     let mut running = std::pin::pin!(engine.run());
     let startup = async {
         // Job files and jobs of other programs are applied before the node starts, so that it does not run a job that
@@ -261,6 +249,19 @@ async fn live(
     };
     face.iter().for_each(RunningServer::stop);
     exit_of(ended)
+}
+
+/// Starts the HTTP server, if its address is bound.
+fn start_server(
+    front: Option<BoundServer>,
+    parts: ServerParts,
+    home: &StateDir,
+) -> Result<Option<RunningServer>, CliError> {
+    let server = front.map(|front| front.start(parts, home)).transpose()?;
+    if let Some(server) = &server {
+        info!(event = "listening", url = server.url(), "listening on {}", server.url());
+    }
+    Ok(server)
 }
 
 fn log_programs_left(count: usize) {

@@ -121,7 +121,7 @@ impl Agenda {
                 self.plan.wake_all(now);
             }
             RecordChange::Put(Record::JobState(state)) if !state.pauses.is_paused() => {
-                self.resume(Some(&state.job), now)
+                self.resume(Some(&state.job), now);
             }
             _ => {}
         }

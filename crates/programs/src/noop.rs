@@ -42,7 +42,7 @@ impl Noops {
         }
         match run.work {
             Some(ResolvedProgram::Noop(duration)) if duration.is_zero() => {
-                self.report(run.id, ProgramReport::Ended(ExitOutcome::SUCCESS))
+                self.report(run.id, ProgramReport::Ended(ExitOutcome::SUCCESS));
             }
             Some(ResolvedProgram::Noop(duration)) if !self.running.contains_key(&run.id) => {
                 self.begin(run.id, RunningNoop { end: uptime.plus(duration), kill_at });

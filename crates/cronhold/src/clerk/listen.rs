@@ -61,7 +61,7 @@ impl RecordNotifier {
                     self.report_pause(at, RecordChange::Put(Record::Pause(pauses)));
                 }
                 (RecordKey::Job(_) | RecordKey::Run(_) | RecordKey::SkipSpan(_), Some(record)) => {
-                    self.report(self.since, RecordChange::Put(record))
+                    self.report(self.since, RecordChange::Put(record));
                 }
                 (RecordKey::Job(_), None) => self.report(self.since, RecordChange::Delete(key.clone())),
                 _ => {}

@@ -55,13 +55,13 @@ pub(super) fn log(news: &EngineEvent<'_>) {
             if *is_alone { "they are computed again" } else { "they are left to nodes that have it" }
         ),
         EngineEvent::NodeJoined(name) => {
-            info!(target: ENGINE, event = "node_joined", node = name, "node {name} joined")
+            info!(target: ENGINE, event = "node_joined", node = name, "node {name} joined");
         }
         EngineEvent::NodeGone(name) => warn!(
             target: ENGINE, event = "node_lost", node = name, "node {name} has sent no heartbeat for some seconds"
         ),
         EngineEvent::Draining(true) => {
-            warn!(target: ENGINE, event = "drain_started", "this node is draining: it starts no runs")
+            warn!(target: ENGINE, event = "drain_started", "this node is draining: it starts no runs");
         }
         EngineEvent::Draining(false) => warn!(target: ENGINE, event = "drain_ended", "this node starts runs again"),
         EngineEvent::Replaced => warn!(

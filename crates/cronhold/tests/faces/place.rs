@@ -48,7 +48,7 @@ impl Place {
         let mut child = command.stderr(Stdio::piped()).spawn().expect("the binary starts");
         let mut log = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
         let mut seen = Vec::new();
-        while !seen.last().is_some_and(|line: &String| find_event(line, "ready", &[]).is_some()) {
+        while seen.last().is_none_or(|line: &String| find_event(line, "ready", &[]).is_none()) {
             let line = log.next();
             seen.push(line.unwrap_or_else(|| panic!("the daemon has exited: {}", seen.join("\n"))));
         }

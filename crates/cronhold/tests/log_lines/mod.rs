@@ -9,7 +9,10 @@ pub(crate) fn find_event(line: &str, event: &str, fields: &[(&str, &str)]) -> Op
     let line: Value = serde_json::from_str(line).ok()?;
     let has_field = |(name, wanted): &(&str, &str)| match &line[*name] {
         Value::String(text) => text == wanted,
-        other => other.to_string() == *wanted,
+        other => {
+            let shown = other.to_string();
+            shown == *wanted
+        }
     };
     (line["event"] == event && fields.iter().all(has_field)).then_some(line)
 }

@@ -256,7 +256,7 @@ impl WriterLoop {
                 self.hints.publish(*by, &hints);
             }
             WriterRequest::Heartbeat { node, by, .. } => {
-                self.hints.publish(*by, &[Hint::new(RecordKey::Node(node.id))])
+                self.hints.publish(*by, &[Hint::new(RecordKey::Node(node.id))]);
             }
             _ => {}
         }

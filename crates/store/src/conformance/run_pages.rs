@@ -247,9 +247,8 @@ fn ids_with(
     limit: usize,
     between: impl FnMut(&mut TestWriter),
 ) -> Vec<RunId> {
-    let after = |key: Option<RecordKey>| match key {
-        Some(key) => Some(key.run_list_id().unwrap_or_else(|| panic!("a page of runs ends with {key}"))),
-        None => None,
+    let after = |key: Option<RecordKey>| {
+        key.map(|key| key.run_list_id().unwrap_or_else(|| panic!("a page of runs ends with {key}")))
     };
     walk(writer, |key| query(after(key)), limit, between).into_iter().map(|stored| run_of(stored.record).id).collect()
 }
