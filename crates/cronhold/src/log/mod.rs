@@ -27,7 +27,7 @@ use store_state::{StoreNotice, StoreState};
 use subscriber::LogSubscriber;
 use writer::{DirectWriter, LogWriter};
 
-/// Severity of a message that is logged with [`Log::say`] or [`Log::emit`].
+/// Severity of a message that is logged with [`Log::emit`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
     /// Logged as `debug`.
@@ -82,11 +82,6 @@ impl Log {
             Weight::Usual => tracing::info!(event, "{message}"),
             Weight::Trouble => tracing::warn!(event, "{message}"),
         });
-    }
-
-    /// Logs a message that has no event name yet.
-    pub fn say(&self, weight: Weight, message: impl AsRef<str>) {
-        self.emit(weight, format::UNNAMED_EVENT, message);
     }
 
     /// Notes a commit that the node does not report, which shows that the store accepts writes again.
