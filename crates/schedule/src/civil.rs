@@ -110,7 +110,7 @@ impl Day {
         ((thursday.0 - new_year.0) / 7 + 1).cast_unsigned()
     }
 
-    /// Parses `2026-03-29`.
+    /// Parses a date in the form `2026-03-29`.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let wrong = || not_a(text, "a date").hint("write year-month-day, such as 2026-03-29");
         let mut parts = text.splitn(3, '-');
@@ -130,7 +130,6 @@ impl Day {
 }
 
 impl WallTime {
-    /// Its date.
     pub const fn day(self) -> Day {
         Day(clamp_i32(self.0.div_euclid(DAY_SECS)))
     }

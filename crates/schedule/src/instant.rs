@@ -14,7 +14,7 @@ pub struct Instant {
 }
 
 impl Instant {
-    /// 1970-01-01T00:00:00Z.
+    /// 1970-01-01T00:00:00Z
     pub const EPOCH: Self = Self { micros: 0 };
 
     /// The instant that many seconds after the epoch.

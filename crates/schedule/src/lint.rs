@@ -114,11 +114,11 @@ fn never(spec: &ScheduleSpec, schedule: &Schedule, now: Instant) -> Option<LintW
     let (message, hint) = match last {
         Some(last) => (
             format!("never fires again{horizon}: its last occurrence was {}", local_text(schedule, last)),
-            "look at its end, its years and its calendar",
+            "check its end, its years and its calendar",
         ),
         None => (
             format!("never fires{horizon}: no date matches"),
-            "look at its days, its months and its calendar, or write @never",
+            "check its days, its months and its calendar, or write @never",
         ),
     };
     Some(LintWarning { lint: LintKind::Never, message, hint: hint.to_owned() })

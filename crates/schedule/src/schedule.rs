@@ -129,6 +129,17 @@ impl Schedule {
         &self.zone
     }
 
+    /// Whether its occurrences depend on time zone data, which can differ between machines and change over time.
+    pub fn depends_on_zone_data(&self) -> bool {
+        let is_in_elapsed_time =
+            matches!(self.rule, CompiledRule::Every { .. } | CompiledRule::After { .. } | CompiledRule::Never);
+        let has_days = self
+            .limits
+            .as_ref()
+            .is_some_and(|limits| limits.start > -FOREVER || limits.end < FOREVER || limits.calendar.is_some());
+        !self.zone.is_fixed() && (!is_in_elapsed_time || has_days)
+    }
+
     /// Whether it counts from the end of the previous run. Such a schedule has no occurrences of its own; use
     /// `after_run`.
     pub fn counts_from_previous(&self) -> bool {

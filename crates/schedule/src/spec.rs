@@ -146,7 +146,7 @@ pub struct WindowEdge {
 pub struct DayShift {
     /// Calendar (business) days.
     pub calendar_days: i32,
-    /// Calendar-independent days.
+    /// Plain days, added after the calendar days.
     pub days: i32,
 }
 

@@ -1,6 +1,7 @@
 //! An error in a text with its position. Every parser of this crate returns it, so that the caller can point at the
 //! character in the file.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
@@ -75,6 +76,44 @@ pub(crate) fn not_a(text: &str, what: &str) -> TextError {
     TextError::new(0..text.len(), message)
 }
 
+/// Whether a character cannot be seen, or changes how the text around it is shown: marks of writing direction, characters
+/// without a width, line separators, and code points that are not characters. Control characters are not among them.
+pub fn is_deceptive(sign: char) -> bool {
+    let code = u32::from(sign);
+    matches!(
+        sign,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fdd0}'..='\u{fdef}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    ) || code & 0xfffe == 0xfffe
+}
+
+/// A text on one line in which every character can be seen: control characters and deceptive ones are escaped, as in
+/// `\n` or `\u{1b}`. So text of others can neither control a terminal nor look like a line of its own.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let is_hidden = |sign: char| sign.is_control() || is_deceptive(sign);
+    if !text.contains(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for sign in text.chars() {
+        match sign {
+            '\0' => shown.push_str("\\0"),
+            sign if sign.is_control() => shown.extend(sign.escape_default()),
+            sign if is_deceptive(sign) => shown.extend(sign.escape_unicode()),
+            sign => shown.push(sign),
+        }
+    }
+    Cow::Owned(shown)
+}
+
 /// At most 40 characters of a text, for messages that quote input.
 pub fn shortened(text: &str) -> String {
     match text.char_indices().nth(40) {
@@ -126,6 +165,19 @@ fn edits(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hidden_characters_are_shown_escaped() {
+        for (text, expected) in [
+            ("größe ✓ 👩 \\ \"", "größe ✓ 👩 \\ \""),
+            ("a\nb\r\tc\0", "a\\nb\\r\\tc\\0"),
+            ("\u{1b}]0;x\u{7}\u{9b}31m\u{7f}", "\\u{1b}]0;x\\u{7}\\u{9b}31m\\u{7f}"),
+            ("in\u{202e}voice\u{2066}\u{200b}\u{feff}\u{2028}", "in\\u{202e}voice\\u{2066}\\u{200b}\\u{feff}\\u{2028}"),
+            ("\u{ffff}\u{1fffe}\u{e0041}", "\\u{ffff}\\u{1fffe}\\u{e0041}"),
+        ] {
+            assert_eq!(visible(text), expected);
+        }
+    }
 
     #[test]
     fn meant_words() {

@@ -19,11 +19,11 @@ pub(super) enum DaySet {
 /// How two sets are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SetOperator {
-    /// Union.
+    /// Union: days that are in either set.
     Or,
     /// Difference: days of the first set that are not in the second.
     Minus,
-    /// Intersection.
+    /// Intersection: days that are in both sets.
     And,
 }
 

@@ -34,12 +34,12 @@ pub struct Calendar {
 }
 
 impl Calendar {
-    /// Every day.
+    /// The calendar of all days.
     pub fn all() -> Self {
         Self { days: DaySet::ALL, known_until: None }
     }
 
-    /// No day.
+    /// The calendar without days.
     pub fn none() -> Self {
         Self { days: DaySet::NONE, known_until: None }
     }

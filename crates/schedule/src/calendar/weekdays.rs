@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::civil::WEEKDAYS;
 
-/// Every weekday.
+/// Bit mask with all seven weekdays.
 pub(super) const WEEK: u8 = 0x7f;
 
 /// The number of a weekday from its short or long name, case-insensitive; 0 is Sunday.
