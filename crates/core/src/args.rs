@@ -28,7 +28,6 @@ pub enum ArgError {
     /// A param without a default has no value.
     #[error("the param `{name}` needs a value{}", choices_hint(.choices))]
     Missing {
-        /// The param.
         name: String,
         /// Allowed values; empty if any value is allowed.
         choices: Vec<String>,
@@ -46,19 +45,17 @@ pub enum ArgError {
     /// The value is not one of the choices.
     #[error("`{}` is not a choice for `{name}`{}", shortened(.value), meant_hint(.meant.as_deref(), .choices))]
     NotAChoice {
-        /// The param.
         name: String,
         /// The value as given.
         value: String,
         /// A similar name or value that exists; `None` if there is none.
         meant: Option<String>,
-        /// Allowed values.
+        /// Allowed values; never empty.
         choices: Vec<String>,
     },
     /// The value is too long.
     #[error("the value of `{name}` has {bytes} bytes; {ARG_MAX} are allowed (pass large values in a file)")]
     TooLong {
-        /// The param.
         name: String,
         /// The length of the value.
         bytes: usize,
@@ -71,7 +68,6 @@ pub enum ArgError {
 pub struct ArgErrors(pub Vec<ArgError>);
 
 impl Args {
-    /// No arguments.
     pub fn new() -> Self {
         Self::default()
     }

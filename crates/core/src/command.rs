@@ -8,7 +8,7 @@ use cronhold_schedule::{Instant, Span};
 
 use crate::ids::{JobId, JobUid, NodeId, RunId};
 use crate::job::Job;
-use crate::record::{Actor, JobSource, LockName, OutputSummary, ProgramExit, RunOwner, ScheduleId};
+use crate::record::{Actor, JobSource, LockName, OutputSummary, ProgramExit, RecordKey, RunOwner, ScheduleId};
 use crate::run::{Reason, State};
 use crate::signal::Signal;
 
@@ -28,7 +28,6 @@ pub struct CommandStamp {
 pub enum Command {
     /// Claim an occurrence that is due.
     Fire {
-        /// The job.
         job: JobId,
         /// The schedule that has the occurrence.
         schedule: ScheduleId,
@@ -39,23 +38,22 @@ pub enum Command {
     },
     /// Start the next occurrence of a backlog, if nothing blocks it.
     CatchUp {
-        /// The job.
         job: JobId,
         /// The schedule that has the backlog.
         schedule: ScheduleId,
     },
     /// Recompute the next occurrences of a job, because zone data or calendars have changed or a cursor is too far
     /// ahead.
-    Replan {
+    Replan { job: JobId },
+    /// Repair the records of a job if they contradict each other: sets that name runs which are gone, and cursors that
+    /// are missing or do not belong to the job as it is. A store that loses some of its last writes leaves such
+    /// records.
+    RepairJob {
         /// The job.
         job: JobId,
-        /// Whether to recompute even if this node's zone data is older than that of the cursors. That is safe only on a
-        /// store with one node, because no other node has newer data.
-        even_older: bool,
     },
     /// Create a run that an operator or a client requested.
     Run {
-        /// The job.
         job: JobId,
         /// The args by name.
         args: BTreeMap<String, String>,
@@ -65,44 +63,27 @@ pub enum Command {
         at: Option<Instant>,
     },
     /// Check a run: it may be due, or nothing may block it any longer.
-    Wake {
-        /// The run.
-        run: RunId,
-    },
+    Wake { run: RunId },
     /// A run's program has changed its state.
     Report {
-        /// The run.
         run: RunId,
         /// What happened to the program.
         report: ProgramReport,
     },
     /// Start a scheduled or waiting run now.
-    Start {
-        /// The run.
-        run: RunId,
-    },
+    Start { run: RunId },
     /// Skip a run that has not started.
     Skip {
-        /// The run.
         run: RunId,
         /// The operator's reason; may be empty.
         why: String,
     },
     /// Stop a run's program.
-    Stop {
-        /// The run.
-        run: RunId,
-    },
+    Stop { run: RunId },
     /// Send a signal to a run's program. SIGKILL marks the run as killed.
-    Signal {
-        /// The run.
-        run: RunId,
-        /// The signal.
-        signal: Signal,
-    },
+    Signal { run: RunId, signal: Signal },
     /// Change the state of a finished run by hand.
     Mark {
-        /// The run.
         run: RunId,
         /// Its new state.
         state: State,
@@ -116,7 +97,7 @@ pub enum Command {
         /// The id of the new run. A second command with the same id creates nothing.
         id: RunId,
         /// Whether the program is bound again from the job's current definition instead of copied from the run.
-        anew: bool,
+        current: bool,
     },
     /// Pause a job, or all jobs.
     Pause {
@@ -134,7 +115,6 @@ pub enum Command {
     PutJob {
         /// The job's id.
         id: JobId,
-        /// Its definition.
         job: Arc<Job>,
         /// Where the definition comes from. Only the same source may change the job later.
         source: JobSource,
@@ -154,14 +134,12 @@ pub enum Command {
     },
     /// Declare a run lost, because its node has sent no heartbeat for too long.
     Reap {
-        /// The run.
         run: RunId,
         /// The last heartbeat that the observer saw. If the node has sent another one since, the run is not lost.
         beat: Instant,
     },
     /// Drain a node, or let it start runs again.
     Drain {
-        /// The node.
         node: NodeId,
         /// Whether it drains from now on.
         on: bool,
@@ -192,21 +170,35 @@ pub enum Command {
         /// The command of the event.
         command: Box<Command>,
     },
+    /// Carry out a command that creates a run, unless a run was created under the same key in the last 24 hours.
+    Keyed {
+        /// The mark of the key; see [`LockName::of_request`].
+        key: LockName,
+        /// The command: [`Self::Run`] or [`Self::Rerun`].
+        command: Box<Command>,
+    },
+    /// Delete records that have expired. Those that have not, or no longer, are kept.
+    Expire {
+        /// Keys of identities, of nodes that own no run, and of the states of removed jobs that have no runs.
+        keys: Vec<RecordKey>,
+        /// Records that have not been used since then are deleted.
+        before: Instant,
+    },
     /// Delete finished runs and spans of skips that the job no longer retains.
     Prune {
-        /// The job.
         job: JobId,
         /// The runs to delete. Those that must not be deleted yet are kept.
         runs: Vec<RunId>,
         /// The spans of skips to delete. One that may still be extended is kept.
         spans: Vec<RunId>,
+        /// Runs and spans to delete because they cannot be read, with the state as which the store lists them.
+        unreadable: Vec<(RunId, State)>,
     },
 }
 
 /// What must be stored for a job to be put or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Precondition {
-    /// No requirement.
     #[default]
     Any,
     /// No job of that name.
@@ -217,7 +209,6 @@ pub enum Precondition {
     As {
         /// Its uid. A job that was removed and created again has another one.
         uid: JobUid,
-        /// Its revision.
         revision: u32,
     },
 }

@@ -119,18 +119,11 @@ pub enum Effect {
         run: Arc<Run>,
     },
     /// Adopt a program that an earlier process of this node started, or find out how it ended.
-    Adopt {
-        /// The run.
-        run: Arc<Run>,
-    },
+    Adopt { run: Arc<Run> },
     /// Stop a run's program: send its stop signal.
-    Stop {
-        /// The run.
-        run: Arc<Run>,
-    },
+    Stop { run: Arc<Run> },
     /// Send a run's program a signal.
     Signal {
-        /// The run.
         run: RunId,
         /// The signal to send.
         signal: Signal,
@@ -171,7 +164,6 @@ pub enum Rejection {
     /// The job has changed since the caller read it.
     #[error("the job `{job}` has changed since it was read; its current revision is {revision}")]
     JobChanged {
-        /// The job.
         job: JobId,
         /// Its revision now.
         revision: u32,
@@ -191,11 +183,13 @@ pub enum Rejection {
     /// Another run holds the lock.
     #[error("the lock `{lock}` is held by run {holder}")]
     Locked {
-        /// The lock.
         lock: LockName,
         /// The run that holds it.
         holder: RunId,
     },
+    /// A run was created under the idempotency key, and is no longer stored.
+    #[error("the run {0} was created with this idempotency key, and is no longer kept")]
+    KeyUsed(RunId),
     /// A foreign node holds the lock for a run of its own.
     #[error("the lock `{0}` is held by a foreign node")]
     LockedElsewhere(LockName),
@@ -205,6 +199,9 @@ pub enum Rejection {
     /// The node is draining.
     #[error("this node is draining and does not start runs")]
     Draining,
+    /// The keeper of the node cannot start programs, for this reason.
+    #[error("this node cannot start programs: {0}")]
+    KeeperFails(String),
     /// The command was decided on a store without a daemon.
     #[error("a run cannot be started without a daemon")]
     NotANode,
@@ -220,7 +217,6 @@ pub enum Rejection {
     /// The job belongs to another source.
     #[error("the job `{job}` {}", source_of_job.words())]
     OtherSource {
-        /// The job.
         job: JobId,
         /// The source of the job.
         source_of_job: JobSource,
@@ -228,7 +224,6 @@ pub enum Rejection {
     /// A schedule of the job does not compile.
     #[error("the schedule of `{job}` cannot be used: `{key}`: {message}")]
     Schedule {
-        /// The job.
         job: JobId,
         /// The key of the schedule that is invalid.
         key: &'static str,
@@ -238,7 +233,6 @@ pub enum Rejection {
     /// The name of the job's lock is empty or too long.
     #[error("the name of the lock of `{job}` has {length} bytes; 1 to {} are allowed", LockName::MAX)]
     Lock {
-        /// The job.
         job: JobId,
         /// The length of the name in bytes.
         length: usize,
@@ -249,7 +243,6 @@ pub enum Rejection {
         LockName::RESERVED
     )]
     ReservedLock {
-        /// The job.
         job: JobId,
         /// The name of the lock.
         lock: LockName,
@@ -257,7 +250,6 @@ pub enum Rejection {
     /// Two schedules of the job have the same id.
     #[error("two schedules of `{job}` have the same id `{schedule}`")]
     SameSchedule {
-        /// The job.
         job: JobId,
         /// The id of both.
         schedule: ScheduleId,
@@ -273,7 +265,7 @@ pub enum Rejection {
 impl Rejection {
     /// Whether the command would have changed nothing, so that a caller may treat it as done.
     pub fn is_so_already(&self) -> bool {
-        matches!(self, Self::Paused(_) | Self::NotPaused(_))
+        matches!(self, Self::Paused(_) | Self::NotPaused(_) | Self::State(run::TransitionRejection::MarkSame(_)))
     }
 
     /// What the caller can do instead.
@@ -286,12 +278,16 @@ impl Rejection {
             Self::NoNode(_) => Some("`cronhold nodes` shows the nodes"),
             Self::State(rejection) => rejection.hint(),
             Self::Locked { .. } => Some("stop that run, or wait until it ends"),
+            Self::KeyUsed(_) => Some("use another key for another run"),
             Self::LockedElsewhere(_) => {
                 Some("wait until its run ends; `cronhold runs --peers` shows the runs of foreign nodes")
             }
             Self::NotHere(_) => Some("send the request to a node that has them; `cronhold nodes` shows the labels"),
             Self::Draining => {
                 Some("send the request to another node, or end the draining with `cronhold drain --undo`")
+            }
+            Self::KeeperFails(_) => {
+                Some("send the request to another node; the node starts runs again as soon as its keeper works")
             }
             Self::NotANode => Some("connect to a daemon; a daemon starts waiting runs when they are due"),
             Self::OtherNode(_) => Some("send the request to that node; `cronhold nodes` shows the nodes"),

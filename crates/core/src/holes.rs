@@ -6,7 +6,7 @@ mod tests;
 
 use cronhold_schedule::{CompileError, Instant, Span, Timing};
 
-use crate::policy::catch_up::CountedRange;
+use crate::policy::catch_up::{CountedRange, GRACE};
 use crate::record::{Cursor, ScheduleId};
 use crate::why::ledger::{CoveredRange, Ledger};
 use crate::why::{ExplanationClock, ExplanationLine, KnownRecords, Tone, doctor};
@@ -15,13 +15,30 @@ use crate::world::DecisionContext;
 /// The most occurrences that one search checks, all schedules of the job together.
 pub const STEPS_MAX: u32 = 100_000;
 
+/// An occurrence that is due for longer than this is overdue: it is no longer on time, and every watchdog of a running
+/// node has had the time to find it.
+pub const OVERDUE_AFTER: Span = GRACE.plus(Span::from_secs(60));
+
 /// The result of a search for holes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HoleReport {
     /// Ranges of consecutive occurrences without an outcome, ordered by schedule and then by time.
     pub found: Vec<Hole>,
+    /// Schedules whose next occurrence is due for so long that a node should have claimed it.
+    pub overdue: Vec<OverdueSchedule>,
     /// The parts that could not be checked.
     pub unchecked: Vec<UncheckedPart>,
+}
+
+/// A schedule whose next occurrence no node has claimed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OverdueSchedule {
+    /// The schedule within the job.
+    pub schedule: ScheduleId,
+    /// The nominal time of the occurrence.
+    pub next: Instant,
+    /// When it was due.
+    pub due: Instant,
 }
 
 /// Consecutive occurrences of one schedule without an outcome.
@@ -68,6 +85,12 @@ pub fn holes(known: &KnownRecords, world: &DecisionContext, from: Instant, to: I
             unchecked(UncheckedReason::NoCursor);
             continue;
         };
+        if let Some((next, due)) = cursor.next.zip(cursor.wake)
+            && due.plus(OVERDUE_AFTER) < to
+            && !known.is_paused()
+        {
+            holes.overdue.push(OverdueSchedule { schedule: id.clone(), next, due });
+        }
         let compiled = match job.compile(schedule, world) {
             Ok(compiled) => compiled,
             Err(error) => {
@@ -109,6 +132,17 @@ impl HoleReport {
         }
         if !self.found.is_empty() {
             push(Tone::Advice, format!("this is a defect of Cronhold: {}", doctor(&job.id)));
+        }
+        for OverdueSchedule { schedule, next, due } in &self.overdue {
+            let wall = ExplanationClock::of(Some(schedule), known, world);
+            let late = if next == due { String::new() } else { format!(", due at {},", wall.at(*due)) };
+            push(
+                Tone::Answer,
+                format!("`{}`: no node has claimed the occurrence at {}{late} yet.", job.id, wall.at(*next)),
+            );
+        }
+        if !self.overdue.is_empty() {
+            push(Tone::Advice, format!("is a node running that may run it? see `cronhold why {}`", job.id));
         }
         for UncheckedPart { schedule, because } in &self.unchecked {
             let wall = ExplanationClock::of(Some(schedule), known, world);

@@ -13,6 +13,7 @@ pub mod holes;
 pub mod ids;
 pub mod job;
 pub mod owed;
+pub mod percent;
 pub mod policy;
 pub mod record;
 pub mod run;

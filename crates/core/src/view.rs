@@ -5,7 +5,7 @@
 //! records as it can reach, and [`decide`](crate::decide::decide) discards the result of a pass with missing records.
 //! No decision has to declare in advance what it reads.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::decision::Rejection;
 use crate::ids::{JobId, NodeId, RunId};
 use crate::record::{
     Backlog, Cursor, ForeignRun, Identity, JobRecord, JobState, LockName, LockState, NodeRecord, PauseState, Record,
-    RecordKey, Run, ScheduleId, SkipSpan, StoredRecord,
+    RecordKey, RecordKind, Run, ScheduleId, SkipSpan, StoredRecord,
 };
 use crate::world::DecisionContext;
 
@@ -23,6 +23,11 @@ use crate::world::DecisionContext;
 pub trait RecordSource {
     /// The record of a key, if it is loaded.
     fn get(&self, key: &RecordKey) -> Option<Option<&StoredRecord>>;
+
+    /// Whether the record exists and cannot be read, but can be replaced or deleted. [`Self::get`] returns `None` for it.
+    fn is_unreadable(&self, _key: &RecordKey) -> bool {
+        false
+    }
 }
 
 /// Why a decision stops before its end.
@@ -50,6 +55,8 @@ pub struct DecisionView<'a> {
     records: &'a dyn RecordSource,
     reads: RefCell<BTreeSet<RecordKey>>,
     missing: RefCell<BTreeSet<RecordKey>>,
+    /// Kinds of records that the decision replaces if they cannot be read.
+    replaced: Cell<&'static [RecordKind]>,
 }
 
 macro_rules! typed {
@@ -67,7 +74,7 @@ macro_rules! typed {
 impl<'a> DecisionView<'a> {
     /// A view of loaded records.
     pub fn new(records: &'a dyn RecordSource, world: &'a DecisionContext, stamp: &'a CommandStamp) -> Self {
-        Self { world, stamp, records, reads: RefCell::default(), missing: RefCell::default() }
+        Self { world, stamp, records, reads: RefCell::default(), missing: RefCell::default(), replaced: Cell::new(&[]) }
     }
 
     /// The keys that the decision read.
@@ -98,6 +105,17 @@ impl<'a> DecisionView<'a> {
         self.missing.borrow_mut().extend(missing);
     }
 
+    /// Lets the decision read unreadable records of these kinds as absent, because it replaces or deletes them. A decision
+    /// that needs any other unreadable record fails.
+    pub fn replace_unreadable(&self, kinds: &'static [RecordKind]) {
+        self.replaced.set(kinds);
+    }
+
+    /// Whether the record exists and cannot be read, and the decision may replace or delete it.
+    pub fn is_unreadable(&self, key: &RecordKey) -> bool {
+        self.replaced.get().contains(&key.kind()) && self.records.is_unreadable(key)
+    }
+
     /// A record as the store has it; `None` when it is absent or not loaded yet.
     pub fn stored(&self, key: &RecordKey) -> Option<&'a StoredRecord> {
         match self.records.get(key) {
@@ -106,7 +124,8 @@ impl<'a> DecisionView<'a> {
                 stored
             }
             None => {
-                self.missing.borrow_mut().insert(key.clone());
+                let keys = if self.is_unreadable(key) { &self.reads } else { &self.missing };
+                keys.borrow_mut().insert(key.clone());
                 None
             }
         }
@@ -116,6 +135,9 @@ impl<'a> DecisionView<'a> {
     /// the assumption is wrong, the commit fails, and the decision is made again with the record loaded.
     pub fn assume_absent_unless_loaded(&self, key: &RecordKey) -> Option<&'a StoredRecord> {
         self.compare(key);
+        if self.records.is_unreadable(key) && !self.is_unreadable(key) {
+            self.missing.borrow_mut().insert(key.clone());
+        }
         self.records.get(key).flatten()
     }
 

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cronhold_schedule::calendar::CalendarSet;
-use cronhold_schedule::{CompileContext, CompileError, Schedule, ScheduleSpec, Zone, ZoneRegistry};
+use cronhold_schedule::{CompileContext, CompileError, Schedule, ScheduleSpec, Span, Zone, ZoneRegistry};
 
 use crate::ids::{JobId, NodeId};
 use crate::job::NodeSelector;
+use crate::policy::lease::LEASE_DEFAULT;
 use crate::record::NodeRecord;
 use crate::template::Bindings;
 
@@ -26,10 +27,14 @@ pub struct DecisionContext {
     pub labels: Arc<BTreeSet<String>>,
     /// Whether other nodes may use the same store. If so, locks have a time to live and must be renewed.
     pub is_shared: bool,
+    /// The lease of runs without a lock on such a store, for jobs that set none.
+    pub lease: Span,
     /// Whether commands are decided on a node. Without one, a command may create runs but not start them.
     pub is_node: bool,
     /// Whether this node is draining and starts nothing.
     pub is_draining: bool,
+    /// Why the keeper of this node cannot start programs, so that the node starts nothing; `None` if it can.
+    pub keeper_problem: Option<Arc<str>>,
     /// Whether foreign nodes, which belong to another system, run the jobs of this store too.
     pub has_foreign: bool,
     /// The nodes that are alive, including this one, sorted by id. On a store with one node it contains only this node.
@@ -46,8 +51,10 @@ impl DecisionContext {
             calendars: Arc::default(),
             labels: Arc::default(),
             is_shared: false,
+            lease: LEASE_DEFAULT,
             is_node: true,
             is_draining: false,
+            keeper_problem: None,
             has_foreign: false,
             nodes: Arc::default(),
         }
@@ -68,14 +75,34 @@ impl DecisionContext {
 
     /// Whether this node may run a job.
     pub fn is_eligible(&self, nodes: &NodeSelector) -> bool {
+        self.keeper_problem.is_none() && self.would_be_eligible(nodes)
+    }
+
+    /// Whether this node may run a job as soon as its keeper can start programs.
+    fn would_be_eligible(&self, nodes: &NodeSelector) -> bool {
         self.is_node && !self.is_draining && nodes.allow(&self.labels)
+    }
+
+    /// Whether this node, or another live one, may run a job as soon as its keeper can start programs.
+    pub fn waits_for_keeper(&self, me: NodeId, nodes: &NodeSelector) -> bool {
+        let is_here = self.keeper_problem.is_some() && self.would_be_eligible(nodes);
+        let waits = |node: &Arc<NodeRecord>| {
+            node.id != me && node.keeper_problem.is_some() && !node.draining && nodes.allow(&node.labels)
+        };
+        is_here || self.nodes.iter().any(waits)
     }
 
     /// All live nodes that may run a job, sorted by id. For `me`, this context is used rather than its node record.
     pub fn eligible(&self, me: NodeId, nodes: &NodeSelector) -> BTreeSet<NodeId> {
-        let may = |node: &&Arc<NodeRecord>| node.id != me && !node.draining && nodes.allow(&node.labels);
+        let may = |node: &&Arc<NodeRecord>| node.id != me && node.may_start() && nodes.allow(&node.labels);
         let others = self.nodes.iter().filter(may).map(|node| node.id);
         others.chain(self.is_eligible(nodes).then_some(me)).collect()
+    }
+
+    /// Whether another live node that may run a job has zone data of a release or of a later one.
+    pub fn has_zone_data(&self, me: NodeId, nodes: &NodeSelector, release: &str) -> bool {
+        let may = |node: &Arc<NodeRecord>| node.id != me && !node.draining && nodes.allow(&node.labels);
+        self.nodes.iter().any(|node| may(node) && *node.zones >= *release)
     }
 
     /// Whether a node is alive.

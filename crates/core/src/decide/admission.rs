@@ -12,8 +12,9 @@ use crate::policy::overlap::{Admission, AdmissionObstacles, admit, admit_first};
 use crate::record::{ActiveRun, JobRecord, JobState, Run};
 use crate::run::Reason;
 
-/// Whether a waiting run may start now. `is_new` says that it has not been queued yet. A run that is created for
-/// another node is only checked against other runs; that node decides when it starts.
+/// Whether a waiting run may start now. `is_new` says that it has not been queued yet. A new run that cannot start here
+/// is only checked against other runs and its lock, so that it is skipped or replaces others as on any node; another
+/// node decides when it starts.
 pub(super) fn admission_of(
     draft: &UnitDraft<'_>,
     run: &Run,
@@ -23,7 +24,7 @@ pub(super) fn admission_of(
 ) -> Admission {
     let may_start = placement::may_start(draft.view, run, job);
     let is_for_another = is_new && !placement::is_for_this_node(draft.view, run);
-    if !may_start && !is_for_another {
+    if !may_start && !is_new {
         return Admission::Wait;
     }
     let blocked_by = obstacles(draft, run, state, job);
@@ -36,6 +37,9 @@ pub(super) fn admission_of(
     };
     if admission != Admission::Start {
         return admission;
+    }
+    if !may_start && !is_for_another {
+        return Admission::Wait;
     }
     if state.active.len() >= JobState::ACTIVE_MAX && !state.is_active(run.id) {
         let has_room = !is_new || blocked_by.queued < QUEUE_LIMIT_DEFAULT;

@@ -75,14 +75,14 @@ fn fits(process: &ResolvedProcess) -> Result<(), TextError> {
     let mut bytes = 0;
     for text in words.into_iter().chain(env).chain(process.cwd.as_deref()) {
         if text.contains('\0') {
-            let message = format!("`{}` holds a zero byte", shortened(text).replace('\0', "\\0"));
-            return Err(TextError::new(0..text.len(), message).hint("a program cannot be given one"));
+            let message = format!("`{}` contains a zero byte", shortened(text).replace('\0', "\\0"));
+            return Err(TextError::new(0..text.len(), message).hint("remove it; a program cannot receive one"));
         }
         bytes += text.len() + 1;
     }
     if bytes > PROCESS_TEXT_MAX {
-        let message = format!("command and environment are {bytes} bytes, of {PROCESS_TEXT_MAX} at most");
-        return Err(TextError::new(0..0, message).hint("let the program read a file that long"));
+        let message = format!("command and environment have {bytes} bytes; at most {PROCESS_TEXT_MAX} are allowed");
+        return Err(TextError::new(0..0, message).hint("pass large values in a file"));
     }
     Ok(())
 }
@@ -121,11 +121,11 @@ pub(super) fn terms(
 /// How long a run's program may go on without a heartbeat of its node. There is a limit only if other nodes share the
 /// store.
 pub(super) fn lease(job: &Job, world: &DecisionContext) -> Option<Span> {
-    if world.is_shared { policy::lease::lease(job) } else { None }
+    if world.is_shared { policy::lease::lease(job, world.lease) } else { None }
 }
 
 /// The values that templates of a run can refer to.
-pub(super) fn bindings(run: &Run, world: &DecisionContext) -> Bindings {
+pub(crate) fn bindings(run: &Run, world: &DecisionContext) -> Bindings {
     let own = world
         .bindings()
         .with("run_id", run.id.to_string())
@@ -151,7 +151,7 @@ mod tests {
         Template::parse(text).expect(text)
     }
 
-    /// What a run with `day` as its arg does.
+    /// The work of a run with `day` as its arg.
     fn bound(job: Job, day: &str) -> Result<ResolvedProgram, TextError> {
         let uid = JobUid::from_bits(1);
         let params = BTreeMap::from([("day".to_owned(), Param::default())]);
@@ -187,7 +187,7 @@ mod tests {
             command: CommandLine::Shell { text: "load monday".to_owned(), shell: Some("/bin/zsh".to_owned()) },
             env: BTreeMap::from([
                 ("DAY".to_owned(), EnvText::Text("monday, attempt 2".to_owned())),
-                // A secret is named, not read, and its place is no template.
+                // Secrets are stored as references, and a reference is not a template.
                 ("KEY".to_owned(), EnvText::File("/etc/{{ day }}".to_owned())),
                 ("PROXY".to_owned(), EnvText::Env("HTTPS_PROXY".to_owned())),
             ]),
@@ -215,23 +215,23 @@ mod tests {
         assert_eq!(process(exec(17), "monday").success_codes, [0]);
         assert_eq!(
             wrong(exec(18), "monday"),
-            "command and environment are 1105938 bytes, of 1048576 at most (let the program read a file that long)"
+            "command and environment have 1105938 bytes; at most 1048576 are allowed (pass large values in a file)"
         );
         let mut job = exec(10);
         job.env = (0..8).map(|number| (format!("V{number}"), EnvValue::Text(template(&long)))).collect();
-        assert!(wrong(job, "monday").starts_with("command and environment are 1105"));
+        assert!(wrong(job, "monday").starts_with("command and environment have 1105"));
         for place in 0..3 {
             let mut job = Job::new(Program::Shell(template(["true", "{{ day }}"][usize::from(place == 0)])));
             job.cwd = (place == 1).then(|| template("{{ day }}"));
             job.env.extend((place == 2).then(|| ("V".to_owned(), EnvValue::Text(template("{{ day }}")))));
-            assert_eq!(wrong(job, "a\0b"), "`a\\0b` holds a zero byte (a program cannot be given one)");
+            assert_eq!(wrong(job, "a\0b"), "`a\\0b` contains a zero byte (remove it; a program cannot receive one)");
         }
         let mut job = exec(1);
         job.cwd = Some(template("{{ night }}"));
         assert!(wrong(job, "monday").contains("night"));
     }
 
-    /// A program that the reader of job files accepts is started, and one that it refuses fails with its kind.
+    /// A program kind that the reader of job files accepts can be started; any other fails with the name of its kind.
     #[test]
     fn a_program_has_work_exactly_if_its_feature_is_supported() {
         for feature in Feature::ALL {

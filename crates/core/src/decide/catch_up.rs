@@ -224,7 +224,7 @@ fn write_backlog(draft: &mut UnitDraft<'_>, backlog: Option<Backlog>, key: Recor
 mod tests {
     use crate::decide::testing::play;
 
-    /// With overlap `skip` a backlog is worked one after the other instead of being skipped.
+    /// With overlap `skip`, backlogged occurrences run one after the other instead of being skipped.
     #[test]
     fn backlog_waits_while_a_run_is_active() {
         play(
@@ -300,7 +300,7 @@ mod tests {
         );
     }
 
-    /// What lies between two outages has its outcomes and is not caught up once more.
+    /// Occurrences between two outages have an outcome and are not caught up again.
     #[test]
     fn second_outage_adds_a_range_to_the_backlog() {
         play(
@@ -325,7 +325,7 @@ mod tests {
         );
     }
 
-    /// There is an end to it: the oldest is given up.
+    /// The number of ranges is limited; the oldest range is dropped.
     #[test]
     fn backlog_with_too_many_ranges_drops_the_oldest() {
         let mut script = String::from("00:00 put j @every 10m; catch_up all 90h; overlap allow\nnext 00:10, job r1\n");
@@ -369,7 +369,7 @@ mod tests {
         );
     }
 
-    /// Who wants only the newest does not want an older one beside it.
+    /// With `last`, only the newest occurrence is caught up, so an older backlog is dropped.
     #[test]
     fn catch_up_last_replaces_an_older_backlog() {
         play(
@@ -384,7 +384,7 @@ mod tests {
         );
     }
 
-    /// A backlog is worked by the policy that holds then, as what was missed is when it is divided.
+    /// Each step of a backlog uses the catch-up policy that the job has at that time.
     #[test]
     fn backlogged_occurrences_older_than_within_are_missed() {
         play(

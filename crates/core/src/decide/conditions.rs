@@ -162,7 +162,7 @@ impl<'a> ConditionCheck<'a> {
             },
             Requirement::MaxRunning { count, .. } => format!("`max_running: {count}`"),
             Requirement::SkipDuplicate { .. } => "`skip_duplicate`".to_owned(),
-            Requirement::Probe(_) => "a look at the outside".to_owned(),
+            Requirement::Probe(_) => "an external check".to_owned(),
             Requirement::Window { from, until, .. } => format!("`window: {from}–{until}`"),
             Requirement::All(_) => "`all`".to_owned(),
             Requirement::Any(_) => "`any`".to_owned(),

@@ -1,19 +1,15 @@
 //! Carries out an event that every node receives, such as one that a foreign system has sent to all nodes. The first node
 //! carries out the command and takes a lock in the same unit. A node that finds the lock held by another one does nothing.
 //!
-//! The lock expires soon and is never renewed: all nodes receive the event within that time, and an equal event may come
-//! later.
-
-use cronhold_schedule::Span;
+//! The lock is named after the event and its position among equal ones, so an equal event that comes later has another
+//! lock. It is never renewed, and expires long after every node has received the event or must not act on it any more.
+//! A command without an effect takes the lock too: it may have one when a slow node comes to it, after later events.
 
 use crate::command::Command;
-use crate::decision::{CommandReply, DecidedUnit, Effect, LockTake, Rejection};
+use crate::decision::{CommandReply, DecidedUnit, LockTake, Rejection};
 use crate::ids::RunId;
 use crate::record::LockName;
 use crate::view::{DecisionView, Halt};
-
-/// How long an event counts as carried out. An equal event that is received later is a new one.
-const TTL: Span = Span::from_millis(500);
 
 pub(super) fn decide(
     view: &DecisionView<'_>,
@@ -29,15 +25,8 @@ pub(super) fn decide(
         Err(Halt::Reject(Rejection::RunsElsewhere(_))) => return Ok(unchanged()),
         decided => decided?,
     };
-    if does_something(&done) {
-        done.take.push(LockTake { lock: once.clone(), holder, ttl: Some(TTL) });
-    }
+    done.take.push(LockTake { lock: once.clone(), holder, ttl: Some(LockName::EVENT_TTL) });
     Ok(done)
-}
-
-fn does_something(done: &DecidedUnit) -> bool {
-    let sends = |effect: &Effect| matches!(effect, Effect::Signal { .. });
-    !done.changes.is_empty() || !done.take.is_empty() || !done.free.is_empty() || done.effects.iter().any(sends)
 }
 
 fn unchanged() -> DecidedUnit {
@@ -75,9 +64,9 @@ mod tests {
         );
     }
 
-    /// A node for which the command changes nothing does not keep other nodes from carrying it out.
+    /// A slow node must not carry out an event that had no effect before later events.
     #[test]
-    fn event_without_effect_takes_no_lock() {
+    fn event_without_effect_is_handled_too() {
         play(
             "00:00 there 1 2
             00:00 put j @every 10m
@@ -86,6 +75,8 @@ mod tests {
                 unchanged
             00:01 node 2.1
             00:01 event e1 two put j @every 20m
+                unchanged
+            00:01 event e2 two put j @every 20m
                 next 00:20, gone, job r2",
         );
     }

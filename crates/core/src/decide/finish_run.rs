@@ -7,12 +7,12 @@ use cronhold_schedule::{Span, Timing};
 
 use super::bind;
 use super::draft::UnitDraft;
-use super::occurrence;
 use super::run_lifecycle::enter_state;
 use crate::args::Args;
 use crate::decision::Effect;
 use crate::ids::{JobId, RunId};
 use crate::job::Retain;
+use crate::policy::retention::with_margin;
 use crate::policy::retry::{self, AttemptEnd};
 use crate::record::{
     Actor, Cursor, ExecutionPolicy, Identity, JobRecord, JobState, LatestOutcome, LockName, Record, RecordKey, Run,
@@ -55,6 +55,7 @@ pub(super) fn finish_as(
     run.reason = reason;
     run.due = None;
     state.forget(run.id);
+    state.observe_end(&run);
     if let Some(lock) = run.lock.clone().filter(|_| had_program) {
         draft.release_lock(lock, run.id);
     }
@@ -77,18 +78,14 @@ pub(super) fn finish_as(
 
 /// Creates the next attempt, if the job's retry policy wants one. It counts as active while it waits for its time.
 fn create_retry(draft: &UnitDraft<'_>, run: &Run, state: &mut JobState, job: &JobRecord) -> Option<Run> {
-    let ended = AttemptEnd { state: run.state, reason: run.reason.as_ref(), attempt: run.attempt, at: draft.at() };
+    let reason = run.reason.as_ref();
+    let ended = AttemptEnd { state: run.state, reason, attempt: run.attempt, at: draft.at(), run: run.id };
     let at = retry::next_attempt(&job.job.retry, job.job.on_lost, ended)?;
-    let attempt = run.attempt + 1;
-    let id = match &run.schedule {
-        Some(schedule) => occurrence::run_id(run.uid, schedule, run.nominal, attempt, run.target),
-        None => RunId::from_key(run.nominal, &format!("retry of {}", run.id)),
-    };
     let mut next = Run {
         args: run.args.clone(),
         schedule: run.schedule.clone(),
         state: State::Scheduled,
-        attempt,
+        attempt: run.attempt + 1,
         retry_of: Some(run.id),
         target: run.target,
         work: run.work.clone(),
@@ -97,7 +94,7 @@ fn create_retry(draft: &UnitDraft<'_>, run: &Run, state: &mut JobState, job: &Jo
         terms: ExecutionPolicy { lease: bind::lease(&job.job, draft.view.world), ..run.terms.clone() },
         due: Some(at),
         log: vec![Transition::entered(draft.at(), State::Scheduled, Actor::Retry)],
-        ..Run::blank(id, state.take_number(), run.job.clone(), run.uid, run.nominal)
+        ..Run::blank(run.id.retry(), state.take_number(), run.job.clone(), run.uid, run.nominal)
     };
     // Templates may refer to the number of the attempt.
     next.work = bind::work(job, &next, draft.view.world).ok().or(next.work);
@@ -168,8 +165,7 @@ pub(super) fn count_finished(
     };
     let Some(kept) = state.kept.of(finished) else { return };
     *kept = kept.saturating_add(1);
-    // The margin lets runs be pruned in batches.
-    if *kept > limit.saturating_add(limit / 8 + 8) {
+    if *kept > with_margin(limit) {
         draft.emit(Effect::Prune { job: state.job.clone() });
     }
 }

@@ -15,13 +15,15 @@ use crate::decision::{CommandReply, DecidedUnit, Effect};
 use crate::ids::{JobId, NodeId};
 use crate::job::LockPolicy;
 use crate::policy::catch_up::{CatchUpPlan, GRACE, OccurrenceRange};
-use crate::record::{Actor, Cursor, ForeignRun, JobRecord, JobState, Run, ScheduleId};
+use crate::record::{Actor, Cursor, ForeignRun, JobRecord, JobState, RecordKey, Run, ScheduleId};
 use crate::run::Reason;
 use crate::view::{DecisionView, Halt};
 
-/// An occurrence that this node cannot claim yet, because its definition or zone data is outdated, is retried after
-/// this time.
+/// An occurrence that this node cannot claim yet, because its zone or calendar is missing, is retried after this time.
 const LOOK_AGAIN: Span = Span::from_secs(60);
+/// An occurrence that a node with newer zone data should claim is checked again after this time. If that node is gone,
+/// or does not claim it within the grace period, this node claims it as it is stored.
+const NEWER_DATA_WAIT: Span = Span::from_secs(1);
 /// How much earlier than the nominal time a foreign node may start a run, by the store's clock.
 const FOREIGN_EARLY: Span = Span::from_millis(500);
 
@@ -37,8 +39,9 @@ pub(super) fn decide(
     let is_paused = state.pauses.is_paused() || view.pauses().is_paused();
     view.require_loaded()?;
     let plan = |next| only(Effect::Plan { job: id.clone(), schedule: schedule.clone(), next });
-    let (Some(job), Some(cursor)) = (job, cursor) else { return Ok(plan(None)) };
-    let Some(definition) = job.schedule(schedule) else { return Ok(plan(None)) };
+    let Some(cursor) = cursor else { return Ok(plan(None)) };
+    let definition = job.as_ref().and_then(|job| job.schedule(schedule)).filter(|definition| definition.enabled);
+    let (Some(job), Some(definition)) = (&job, definition) else { return remove_orphan(view, &cursor, &state) };
     let now = view.stamp.at;
     let later = || plan(Some((nominal, now.plus(LOOK_AGAIN))));
     // The schedule may have been changed between a time and `@reboot` since the command was planned.
@@ -46,13 +49,12 @@ pub(super) fn decide(
     if !is_next {
         return Ok(plan(cursor.next.zip(cursor.wake)));
     }
-    // A node with an older definition or older zone data may not claim. `@reboot` depends on neither.
-    if !at_start && (cursor.revision != job.revision || *cursor.zones > *view.world.zones_version) {
-        return Ok(later());
-    }
     // A missing zone or calendar may come back. Occurrences that were due in between are caught up then.
-    let Ok(table) = Timetable::new(&job, schedule, definition, view.world) else { return Ok(later()) };
-    let claim = OccurrenceClaim::new(view, &job, &table, &cursor, &state);
+    let Ok(table) = Timetable::new(job, schedule, definition, view.world) else { return Ok(later()) };
+    if !at_start && cursor.revision != job.revision {
+        return refresh(view, &table, &cursor);
+    }
+    let claim = OccurrenceClaim::new(view, job, &table, &cursor, &state);
     if at_start {
         return claim.at_start(nominal, is_paused);
     }
@@ -60,12 +62,19 @@ pub(super) fn decide(
     if now < due {
         return Ok(plan(Some((nominal, due))));
     }
+    if table.is_behind(&cursor, view.world) && now < due.plus(GRACE) && has_newer_data(view, job, &cursor) {
+        return Ok(plan(Some((nominal, now.plus(NEWER_DATA_WAIT)))));
+    }
     if is_paused {
         return Ok(only(Effect::Rest { job: id.clone(), schedule: schedule.clone(), nominal }));
     }
     let is_eligible = view.world.is_eligible(&job.job.nodes);
     if !is_eligible && now < due.plus(GRACE) {
         return Ok(plan(Some((nominal, due.plus(GRACE)))));
+    }
+    // A node whose keeper fails counts as absent. The occurrence rests until a keeper works, and catch-up applies then.
+    if !is_eligible && view.world.waits_for_keeper(view.stamp.owner.node, &job.job.nodes) {
+        return Ok(later());
     }
     // A live node checks at the end of the grace period. If it is much later, no node was alive and catch-up applies.
     let is_in_their_place = !is_eligible && now < due.plus(GRACE).plus(GRACE);
@@ -124,13 +133,21 @@ impl<'a> OccurrenceClaim<'a> {
     }
 
     fn skip(mut self, nominal: Instant, reason: Reason) -> Result<DecidedUnit, Halt> {
+        if self.cursor.claimed.claimed_until(nominal).is_some() {
+            // It had its outcome before the clock was set back. This creates no run.
+            return self.on_time(nominal, &Actor::Schedule);
+        }
         self.skip_occurrence(nominal, reason)?;
+        self.mark_claimed(nominal, nominal);
         self.advance_cursor(nominal, None);
         self.finish()
     }
 
     /// No node was alive when the occurrence was due. Everything that is late is decided in this one commit.
     fn late(mut self, first: Instant) -> Result<DecidedUnit, Halt> {
+        if let Some(until) = self.cursor.claimed.claimed_until(first) {
+            return self.skip_claimed(first, until);
+        }
         let view = self.draft.view;
         let CatchUpPlan { missed, backlog, live } = self.table.divide(first, self.draft.at());
         let is_eligible = self.may_claim();
@@ -150,6 +167,7 @@ impl<'a> OccurrenceClaim<'a> {
         let mut newest = missed.map_or(first, |missed| missed.to);
         if let Some(reach) = backlog {
             catch_up::add(&mut self.draft, &mut self.state, self.table, reach)?;
+            self.mark_claimed(reach.from, reach.to);
             self.cursor.streak = None;
             newest = reach.to;
         }
@@ -160,16 +178,37 @@ impl<'a> OccurrenceClaim<'a> {
         self.finish()
     }
 
+    /// Occurrences that were claimed before the clock was set back have come once more, and no node was alive. One span
+    /// stands for all of them, also for those that still have their runs.
+    fn skip_claimed(mut self, first: Instant, until: Instant) -> Result<DecidedUnit, Halt> {
+        let to = self.table.last_come(first, until.min(self.draft.at()));
+        let part = SkipPart { reach: OccurrenceRange { from: first, to }, reason: Reason::ClaimedBefore };
+        skips::record_all(&mut self.draft, &mut self.state, &mut self.cursor.streak, self.table, vec![part])?;
+        self.advance_cursor(to, None);
+        self.finish()
+    }
+
     fn look_again(&self, nominal: Instant) -> DecidedUnit {
         let next = Some((nominal, self.draft.at().plus(LOOK_AGAIN)));
         only(Effect::Plan { job: self.job.id.clone(), schedule: self.table.id.clone(), next })
     }
 
-    /// Creates the runs of an occurrence, unless it has runs already because its cursor was set back.
+    /// Creates the runs of an occurrence, unless it has or had runs already because its cursor was set back.
     fn claim(&mut self, nominal: Instant, actor: &Actor) -> Result<(), Halt> {
+        let is_claimed = self.cursor.claimed.claimed_until(nominal).is_some();
+        self.mark_claimed(nominal, nominal);
+        if is_claimed {
+            // Usually the run is assumed to be absent. Here it probably exists.
+            self.draft.view.prefetch([RecordKey::Run(self.table.run_id(nominal, None))]);
+        }
         if let Some(id) = occurrence::existing_run(&self.draft, self.table, nominal, &self.places) {
             let run = self.draft.run(id);
             self.advance_cursor(nominal, run.as_deref());
+            return Ok(());
+        }
+        if is_claimed {
+            self.skip_occurrence(nominal, Reason::ClaimedBefore)?;
+            self.advance_cursor(nominal, None);
             return Ok(());
         }
         if let Some(run) = self.foreign_claim(nominal, actor) {
@@ -213,6 +252,16 @@ impl<'a> OccurrenceClaim<'a> {
         skips::record_all(&mut self.draft, &mut self.state, &mut self.cursor.streak, self.table, vec![part])
     }
 
+    /// Marks occurrences as claimed, before the cursor moves on. Those that follow the latest one extend its range.
+    fn mark_claimed(&mut self, from: Instant, to: Instant) {
+        let cursor = &mut self.cursor;
+        if cursor.at_start || self.table.counts_from_previous() {
+            return;
+        }
+        let from = if cursor.next == Some(from) { cursor.last.unwrap_or(from) } else { from };
+        cursor.claimed.insert(from, to);
+    }
+
     /// Moves the cursor to the occurrence after this one.
     fn advance_cursor(&mut self, nominal: Instant, run: Option<&Run>) {
         let cursor = &mut self.cursor;
@@ -225,7 +274,7 @@ impl<'a> OccurrenceClaim<'a> {
             self.table.next(nominal)
         };
         cursor.wake = cursor.next.map(|next| self.table.wake(next));
-        cursor.zones = self.draft.view.world.zones_version.clone();
+        cursor.zones = self.table.zones(self.draft.view.world);
     }
 
     fn finish(self) -> Result<DecidedUnit, Halt> {
@@ -236,6 +285,30 @@ impl<'a> OccurrenceClaim<'a> {
         draft.put_cursor(cursor);
         draft.finish(CommandReply::Done)
     }
+}
+
+/// Whether a live node that may run the job has the zone data that a cursor was computed from, or newer data.
+fn has_newer_data(view: &DecisionView<'_>, job: &JobRecord, cursor: &Cursor) -> bool {
+    view.world.has_zone_data(view.stamp.owner.node, &job.job.nodes, &cursor.zones)
+}
+
+/// Computes a cursor again that belongs to another revision of its job. A store that lost its last writes can have
+/// both: one was restored and the other was not. The commit compares both, so they are not two states of a change.
+fn refresh(view: &DecisionView<'_>, table: &Timetable<'_>, cursor: &Cursor) -> Result<DecidedUnit, Halt> {
+    let mut draft = UnitDraft::new(view);
+    draft.put_cursor(table.refresh(cursor.clone(), draft.at(), view.world));
+    draft.finish(CommandReply::Done)
+}
+
+/// Deletes a cursor whose job or schedule is gone.
+fn remove_orphan(view: &DecisionView<'_>, cursor: &Cursor, state: &JobState) -> Result<DecidedUnit, Halt> {
+    let mut draft = UnitDraft::new(view);
+    let floor = state.floor.max(cursor.last);
+    if floor != state.floor {
+        draft.put_state(JobState { floor, ..state.clone() });
+    }
+    draft.delete(RecordKey::Cursor(cursor.job.clone(), cursor.schedule.clone()));
+    draft.finish(CommandReply::Done)
 }
 
 /// A decision that writes nothing and has one effect.

@@ -17,8 +17,10 @@ mod conditions;
 mod draft;
 mod drain;
 mod event;
+mod expire;
 mod finish_run;
 mod fire;
+mod keyed;
 mod mark;
 mod node_lock;
 mod occurrence;
@@ -28,6 +30,7 @@ mod prune;
 mod put_job;
 mod reap;
 mod remove_job;
+mod repair_job;
 mod replan;
 mod report;
 mod rerun;
@@ -52,6 +55,7 @@ use crate::command::Command;
 use crate::decision::{DecidedUnit, Decision};
 use crate::view::{DecisionView, Halt};
 
+pub(crate) use bind::bindings as run_bindings;
 pub use placement::NODES_MAX;
 pub use run_lifecycle::{KILL_WAIT, LAUNCH_WITHIN, LOCK_POLL, WAIT_POLL};
 
@@ -73,7 +77,8 @@ fn dispatch(view: &DecisionView<'_>, command: &Command) -> Result<DecidedUnit, H
     match command {
         Command::PutJob { id, job, source, uid, provided } => put_job::decide(view, id, job, source, *uid, *provided),
         Command::RemoveJob { id, source, provided } => remove_job::decide(view, id, source, *provided),
-        Command::Replan { job, even_older } => replan::decide(view, job, *even_older),
+        Command::Replan { job } => replan::decide(view, job),
+        Command::RepairJob { job } => repair_job::decide(view, job),
         Command::Pause { job, why } => pause::decide(view, job.as_ref(), why),
         Command::Resume { job } => resume::decide(view, job.as_ref()),
         Command::Fire { job, schedule, nominal, at_start } => fire::decide(view, job, schedule, *nominal, *at_start),
@@ -86,12 +91,14 @@ fn dispatch(view: &DecisionView<'_>, command: &Command) -> Result<DecidedUnit, H
         Command::Stop { run } => stop::decide(view, *run),
         Command::Signal { run, signal } => signal::decide(view, *run, *signal),
         Command::Mark { run, state, why } => mark::decide(view, *run, *state, why),
-        Command::Rerun { run, id, anew } => rerun::decide(view, *run, *id, *anew),
+        Command::Rerun { run, id, current } => rerun::decide(view, *run, *id, *current),
         Command::Reap { run, beat } => reap::decide(view, *run, *beat),
         Command::Drain { node, on } => drain::decide(view, *node, *on),
         Command::AcquireLock { lock, holder, ttl } => node_lock::acquire(view, lock, *holder, *ttl),
         Command::ReleaseLock { lock, holder } => Ok(node_lock::release(lock, *holder)),
         Command::Event { once, holder, command } => event::decide(view, once, *holder, command),
-        Command::Prune { job, runs, spans } => prune::decide(view, job, runs, spans),
+        Command::Keyed { key, command } => keyed::decide(view, key, command),
+        Command::Expire { keys, before } => expire::decide(view, keys, *before),
+        Command::Prune { job, runs, spans, unreadable } => prune::decide(view, job, runs, spans, unreadable),
     }
 }

@@ -24,17 +24,14 @@ pub(super) struct RunCandidate {
     pub(super) admission: Option<Admission>,
 }
 
-/// The id of an attempt at an occurrence, on any node or on a target.
-pub(super) fn run_id(
-    uid: JobUid,
-    schedule: &ScheduleId,
-    nominal: Instant,
-    attempt: u32,
-    target: Option<NodeId>,
-) -> RunId {
+/// The attempt that ids are derived for. The ids of retries follow it.
+const FIRST_ATTEMPT: u32 = 1;
+
+/// The id of the first attempt at an occurrence, on any node or on a target.
+pub(super) fn run_id(uid: JobUid, schedule: &ScheduleId, nominal: Instant, target: Option<NodeId>) -> RunId {
     match target {
-        Some(node) => RunId::on_node(uid, schedule.as_str(), nominal, attempt, node),
-        None => RunId::derived(uid, schedule.as_str(), nominal, attempt),
+        Some(node) => RunId::on_node(uid, schedule.as_str(), nominal, FIRST_ATTEMPT, node),
+        None => RunId::derived(uid, schedule.as_str(), nominal, FIRST_ATTEMPT),
     }
 }
 

@@ -8,7 +8,7 @@ use cronhold_schedule::Instant;
 use super::draft::UnitDraft;
 use crate::decision::{CommandReply, DecidedUnit, Rejection};
 use crate::ids::JobId;
-use crate::record::{ActivePause, Actor, PauseState, Record};
+use crate::record::{ActivePause, Actor, PauseState, Record, RecordKind};
 use crate::view::{DecisionView, Halt};
 
 /// Pauses a job, or all jobs when `job` is absent.
@@ -27,6 +27,7 @@ pub(super) fn decide(view: &DecisionView<'_>, job: Option<&JobId>, why: &str) ->
             draft.put_state(state);
         }
         None => {
+            view.replace_unreadable(&[RecordKind::Pause]);
             let mut pauses = (*view.pauses()).clone();
             if pauses.is_paused() {
                 return Err(Rejection::Paused(None).into());
@@ -75,7 +76,7 @@ mod tests {
         );
     }
 
-    /// Each of the two pauses is enough, and what a pause covered is recorded as that when it is over.
+    /// Either pause suffices. After its end, the occurrences that it covered are recorded with that reason.
     #[test]
     fn paused_cursor_does_not_advance() {
         play(

@@ -82,12 +82,12 @@ pub(super) fn reject_elsewhere(view: &DecisionView<'_>, run: &Run, job: Option<&
     }
 }
 
-/// Rejects whatever would start a run here if this is not a node, or one that drains.
+/// Rejects whatever would start a run here if this is not a node, or one that starts nothing.
 fn reject_idle(view: &DecisionView<'_>) -> Result<(), Rejection> {
     match view.world {
         world if !world.is_node => Err(Rejection::NotANode),
         world if world.is_draining => Err(Rejection::Draining),
-        _ => Ok(()),
+        world => world.keeper_problem.as_deref().map_or(Ok(()), |why| Err(Rejection::KeeperFails(why.to_owned()))),
     }
 }
 

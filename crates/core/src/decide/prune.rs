@@ -9,7 +9,7 @@ use super::draft::UnitDraft;
 use crate::decision::{CommandReply, DecidedUnit};
 use crate::ids::{JobId, RunId};
 use crate::policy::retention::TRIM_MAX;
-use crate::record::{JobState, RecordKey, Run, SkipSpan};
+use crate::record::{JobState, RecordKey, RecordKind, Run, SkipSpan};
 use crate::run::State;
 use crate::view::{DecisionView, Halt};
 
@@ -18,7 +18,9 @@ pub(super) fn decide(
     job: &JobId,
     runs: &[RunId],
     spans: &[RunId],
+    unreadable: &[(RunId, State)],
 ) -> Result<DecidedUnit, Halt> {
+    view.replace_unreadable(&[RecordKind::Run]);
     let unique = |ids: &[RunId]| -> BTreeSet<RunId> { ids.iter().take(TRIM_MAX).copied().collect() };
     let of_job = |run: &Arc<Run>| run.job == *job && run.state.is_finished();
     let finished: Vec<Arc<Run>> = unique(runs).into_iter().filter_map(|id| view.run(id)).filter(of_job).collect();
@@ -36,15 +38,27 @@ pub(super) fn decide(
         decrement_kept(&mut state, run.state);
         draft.delete(RecordKey::Run(run.id));
     }
-    // A span is as recent as its last occurrence. One that may still be extended must stay.
-    for span in spans.into_iter().filter(|span| Some(span.range.to) < newest) {
+    // A span is as recent as its last occurrence. One that may still be extended must stay; those of a removed job are
+    // not extended.
+    let is_removed = !spans.is_empty() && view.job(job).is_none();
+    for span in spans.into_iter().filter(|span| is_removed || Some(span.range.to) < newest) {
         decrement_kept(&mut state, State::Skipped);
         draft.delete(RecordKey::SkipSpan(span.id));
     }
-    if state == before {
+    let mut has_unreadable = false;
+    for (id, listed_as) in unreadable.iter().take(TRIM_MAX) {
+        let key = RecordKey::Run(*id);
+        if view.stored(&key).is_none() && view.is_unreadable(&key) {
+            decrement_kept(&mut state, *listed_as);
+            draft.delete(key);
+            has_unreadable = true;
+        }
+    }
+    if state != before {
+        draft.put_state(state);
+    } else if !has_unreadable {
         return draft.finish(CommandReply::Unchanged);
     }
-    draft.put_state(state);
     draft.finish(CommandReply::Done)
 }
 
@@ -57,7 +71,9 @@ fn decrement_kept(state: &mut JobState, finished: State) {
 
 /// Whether a run has a retry that has not ended.
 fn is_tried_again(view: &DecisionView<'_>, run: &Run) -> bool {
-    run.retried_by.and_then(|retry| view.run(retry)).is_some_and(|retry| !retry.state.is_finished())
+    let Some(retry) = run.retried_by else { return false };
+    // A retry that cannot be read may not have ended.
+    view.run(retry).map_or_else(|| view.is_unreadable(&RecordKey::Run(retry)), |retry| !retry.state.is_finished())
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::command::Precondition;
 use crate::decision::{CommandReply, DecidedUnit, Rejection};
 use crate::ids::{JobId, JobUid};
 use crate::job::Job;
-use crate::record::{Cursor, JobRecord, JobSource, JobState, LockName, Record, ScheduleId};
+use crate::record::{Cursor, JobRecord, JobSource, JobState, LockName, Record, RecordKey, RecordKind, ScheduleId};
 use crate::run::Reason;
 use crate::view::{DecisionView, Halt};
 
@@ -30,10 +30,12 @@ pub(super) fn decide(
     uid: JobUid,
     provided: Precondition,
 ) -> Result<DecidedUnit, Halt> {
+    view.replace_unreadable(&[RecordKind::Job, RecordKind::Cursor, RecordKind::Backlog]);
     let mut draft = UnitDraft::new(view);
     let (old, mut state) = (view.job(id), draft.job_state(id));
     view.require_loaded()?;
-    check(id, old.as_deref(), provided)?;
+    let is_unreadable = view.is_unreadable(&RecordKey::Job(id.clone()));
+    check(id, old.as_deref(), is_unreadable, provided)?;
     let zone: Arc<str> = view.world.zone.name().into();
     if let Some(old) = &old {
         if !old.source.is_open_to(source) {
@@ -52,16 +54,16 @@ pub(super) fn decide(
     let tables = tables(view, &new)?;
 
     let before = state.clone();
+    state.removed = None;
     if let Some(old) = &old {
         let counts = |id: &ScheduleId| new.schedule(id).is_some_and(|schedule| schedule.enabled);
         let leaving = old.schedules().map(|(schedule, _)| schedule).filter(|schedule| !counts(schedule));
         RetiringSchedules::new(&draft, old, leaving).retire(&mut draft, &mut state, &Reason::ScheduleRemoved)?;
     }
     for table in tables.iter().filter(|table| table.schedule.enabled) {
-        let cursor = match &old {
-            Some(_) => view.cursor(id, table.id),
-            None => None,
-        };
+        // The schedules of a job that cannot be read are not known, but those that it keeps have a cursor.
+        let had_schedules = old.is_some() || is_unreadable;
+        let cursor = if had_schedules { view.cursor(id, table.id) } else { None };
         let since = state.floor.map_or(view.stamp.at, |floor| floor.max(view.stamp.at));
         draft.put_cursor(match cursor {
             Some(cursor) => go_on(table, (*cursor).clone(), old.as_deref(), view),
@@ -69,7 +71,7 @@ pub(super) fn decide(
         });
     }
     set_pause(view, &mut state, old.as_ref().is_some_and(|old| old.job.paused), job.paused);
-    if old.is_some() {
+    if old.is_some() || is_unreadable {
         // The new definition may not have the conditions that waiting runs wait for.
         resume::wake_all(&mut draft, &state);
     }
@@ -81,8 +83,20 @@ pub(super) fn decide(
     draft.finish(CommandReply::Done)
 }
 
-/// Checks the precondition of a command that changes a job.
-pub(super) fn check(id: &JobId, old: Option<&JobRecord>, provided: Precondition) -> Result<(), Rejection> {
+/// Checks the precondition of a command that changes a job. A job that cannot be read exists, and its revision is unknown.
+pub(super) fn check(
+    id: &JobId,
+    old: Option<&JobRecord>,
+    is_unreadable: bool,
+    provided: Precondition,
+) -> Result<(), Rejection> {
+    if is_unreadable {
+        return match provided {
+            Precondition::Any | Precondition::There => Ok(()),
+            Precondition::New => Err(Rejection::JobThere(id.clone())),
+            Precondition::As { .. } => Err(Rejection::JobChanged { job: id.clone(), revision: 0 }),
+        };
+    }
     match (provided, old) {
         (Precondition::Any, _) | (Precondition::New, None) | (Precondition::There, Some(_)) => Ok(()),
         (Precondition::New, Some(_)) => Err(Rejection::JobThere(id.clone())),
@@ -187,7 +201,7 @@ mod tests {
         );
     }
 
-    /// Nobody makes, changes or overwrites a job by mistake. One that was made anew is another job.
+    /// A precondition protects against accidental changes. A job that was removed and created again has another uid.
     #[test]
     fn put_with_unmet_precondition_is_rejected() {
         play(
@@ -220,8 +234,8 @@ mod tests {
         );
     }
 
-    /// What was made by hand is anybody's who works by hand, and stays what it was made as. What a job file says is
-    /// not.
+    /// Commands, the API and foreign programs may change each other's jobs, which keep their source. Jobs of a job file
+    /// change only through their file.
     #[test]
     fn source_of_a_job_decides_who_may_change_it() {
         let bench = play(
@@ -251,7 +265,7 @@ mod tests {
         assert_eq!(sources.collect::<Vec<_>>(), ["a api", "b foreign", "c directory:"]);
     }
 
-    /// A schedule that returns or is enabled again begins now: what passed meanwhile was not wanted.
+    /// A schedule that is added or enabled again starts now: occurrences in between are not caught up.
     #[test]
     fn reenabled_schedule_begins_now() {
         play(
@@ -275,7 +289,7 @@ mod tests {
         );
     }
 
-    /// What was due or to be caught up of a schedule that goes has its outcome as well.
+    /// Due and backlogged occurrences of a removed schedule get an outcome too.
     #[test]
     fn removed_schedule_records_its_due_occurrences() {
         play(
@@ -310,7 +324,7 @@ mod tests {
         );
     }
 
-    /// Runs that wait are asked again at once, those behind the first too: what they wait for may be gone.
+    /// All waiting runs are checked at once, not only the first, because the change may end what they wait for.
     #[test]
     fn put_wakes_waiting_runs() {
         play(

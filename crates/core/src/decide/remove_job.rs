@@ -1,5 +1,5 @@
-//! Removes a job. Its finished runs stay until they are pruned, its run numbers go on if a job of that name is created
-//! again, and runs that still wait are skipped.
+//! Removes a job. Its finished runs stay until they expire, its run numbers go on if a job of that name is created again
+//! before that, and runs that still wait are skipped.
 
 use super::draft::UnitDraft;
 use super::retire::RetiringSchedules;
@@ -7,7 +7,7 @@ use super::{put_job, resume};
 use crate::command::Precondition;
 use crate::decision::{CommandReply, DecidedUnit, Rejection};
 use crate::ids::JobId;
-use crate::record::{JobSource, RecordKey};
+use crate::record::{JobSource, RecordKey, RecordKind};
 use crate::run::Reason;
 use crate::view::{DecisionView, Halt};
 
@@ -18,20 +18,30 @@ pub(super) fn decide(
     source: &JobSource,
     provided: Precondition,
 ) -> Result<DecidedUnit, Halt> {
+    view.replace_unreadable(&[RecordKind::Job, RecordKind::JobState, RecordKind::Cursor, RecordKind::Backlog]);
     let mut draft = UnitDraft::new(view);
     let (job, mut state) = (view.job(id), draft.job_state(id));
     view.require_loaded()?;
-    let job = job.ok_or_else(|| Rejection::NoJob(id.clone()))?;
-    if !job.source.is_open_to(source) {
-        return Err(Rejection::OtherSource { job: id.clone(), source_of_job: job.source.clone() }.into());
-    }
-    put_job::check(id, Some(&job), provided)?;
+    let is_unreadable = view.is_unreadable(&RecordKey::Job(id.clone()));
     let before = state.clone();
-    let retiring = RetiringSchedules::new(&draft, &job, job.schedules().map(|(schedule, _)| schedule));
-    retiring.retire(&mut draft, &mut state, &Reason::JobRemoved)?;
+    if let Some(job) = &job {
+        if !job.source.is_open_to(source) {
+            return Err(Rejection::OtherSource { job: id.clone(), source_of_job: job.source.clone() }.into());
+        }
+        put_job::check(id, Some(job), false, provided)?;
+        let retiring = RetiringSchedules::new(&draft, job, job.schedules().map(|(schedule, _)| schedule));
+        retiring.retire(&mut draft, &mut state, &Reason::JobRemoved)?;
+    } else if is_unreadable {
+        // Its schedules are not known. A cursor without a job starts nothing, and is deleted when it is due.
+        put_job::check(id, None, true, provided)?;
+    } else {
+        return Err(Rejection::NoJob(id.clone()).into());
+    }
     resume::end(&mut state.pauses, view.stamp.at);
     resume::wake_all(&mut draft, &state);
-    if state != before {
+    let key = RecordKey::JobState(id.clone());
+    if state != before || view.stored(&key).is_some() || view.is_unreadable(&key) {
+        state.removed = Some(view.stamp.at);
         draft.put_state(state);
     }
     draft.delete(RecordKey::Job(id.clone()));
@@ -81,7 +91,7 @@ mod tests {
         );
     }
 
-    /// Occurrences that were due or to be caught up have an outcome too; numbers and the place in time go on.
+    /// Due and backlogged occurrences get an outcome; run numbers and cursors continue if the job is created again.
     #[test]
     fn occurrences_due_at_removal_are_recorded() {
         play(

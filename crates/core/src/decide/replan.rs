@@ -8,16 +8,17 @@ use crate::ids::JobId;
 use crate::view::{DecisionView, Halt};
 
 /// Computes the cursors of all schedules of a job again.
-pub(super) fn decide(view: &DecisionView<'_>, id: &JobId, even_older: bool) -> Result<DecidedUnit, Halt> {
+pub(super) fn decide(view: &DecisionView<'_>, id: &JobId) -> Result<DecidedUnit, Halt> {
     let job = view.job(id).ok_or_else(|| Rejection::NoJob(id.clone()))?;
     let mut draft = UnitDraft::new(view);
     let mut is_changed = false;
     for (schedule, definition) in job.schedules() {
         let Some(cursor) = view.cursor(id, schedule) else { continue };
-        // A node with older zone data does not undo what one with newer data has computed, and a schedule that does not
-        // compile on this node keeps its cursor.
+        // A schedule that does not compile on this node keeps its cursor, and one that a live node with newer zone data
+        // has computed is left to that node.
         let Ok(table) = Timetable::new(&job, schedule, definition, view.world) else { continue };
-        if *cursor.zones > *view.world.zones_version && !even_older {
+        let me = view.stamp.owner.node;
+        if table.is_behind(&cursor, view.world) && view.world.has_zone_data(me, &job.job.nodes, &cursor.zones) {
             continue;
         }
         let fresh = table.refresh((*cursor).clone(), view.stamp.at, view.world);
@@ -31,7 +32,7 @@ pub(super) fn decide(view: &DecisionView<'_>, id: &JobId, even_older: bool) -> R
 
 #[cfg(test)]
 mod tests {
-    use crate::decide::testing::play;
+    use crate::decide::testing::{DecisionBench, instant, play};
 
     #[test]
     fn replan_without_changes_writes_nothing() {
@@ -49,7 +50,7 @@ mod tests {
         );
     }
 
-    /// What has come keeps its place, what has not is where the calendar has it now.
+    /// Due occurrences stay; future ones follow the new calendar.
     #[test]
     fn replan_moves_future_occurrences_to_the_new_calendar() {
         play(
@@ -72,28 +73,103 @@ mod tests {
         );
     }
 
-    /// Nobody undoes what was computed with newer zone data, unless there is nobody else.
+    /// In 2026b the zone of the job has other rules than in 2026a: its clocks do not change on 2026-03-29, at
+    /// 1993:00. Node 1 has 2026b. Node 2 leaves to it what differs, and nothing else.
     #[test]
-    fn replan_keeps_cursors_of_newer_zone_data() {
+    fn node_with_older_zone_data_leaves_what_differs_to_a_live_node_with_newer_data() {
         play(
             "
-            00:00 zones 2026b
-            00:00 put j 0 12 * * *
-                next 12:00, job r1
-            01:00 zones 2026a
-            01:00 replan j
+            1978:00 there 1:zones=2026b 2:zones=2026a
+            1978:00 zones 2026b
+            1978:00 put j CRON_TZ=Europe/Berlin 0 12 * * *; overlap allow
+                next 1979:00, job r1
+            1978:01 node 2.1
+            1978:01 zones 2026a
+            1978:01 replan j
                 unchanged
-            12:00 due
-                (plan 12:00 at 12:01)
-            12:00:30 replan j even older
-                nothing
-            12:00:30 due
-                #1 12:00 starting, next 36:00
+            1979:00 due
+                #1 1979:00 starting, next 2002:00
+            1980:00 node 1.1
+            1980:00 zones 2026b
+            1980:00 replan j
+                next 2003:00
+            1980:00 replan j
+                unchanged
+            1981:00 node 2.1
+            1981:00 zones 2026a
+            1981:00 repair j
+                unchanged
+            2003:00 due
+                (plan 2003:00 at 2003:00:01)
+            2003:00:02 there 2:zones=2026a
+            2003:00:02 due
+                #2 2003:00 starting, next 2026:00
             ",
         );
     }
 
-    /// A calendar that went missing stops its schedule only until it is back.
+    /// A node that has the newer data and does not act, for whatever reason, holds up nothing for longer than a minute.
+    #[test]
+    fn stored_occurrence_is_claimed_if_no_node_with_newer_data_acts() {
+        for nodes in ["1:zones=2026b,draining 2:zones=2026a", "1:zones=2026b 2:zones=2026a,gpu"] {
+            play(&format!(
+                "
+                1996:00 there {nodes}
+                1996:00 zones 2026b
+                1996:00 put j CRON_TZ=Europe/Berlin 0 12 * * *; nodes{}
+                    next 2003:00, job r1
+                1996:01 node 2.1
+                1996:01 zones 2026a
+                2003:00 due
+                    #1 2003:00 starting, next 2026:00
+                ",
+                if nodes.contains("gpu") { " gpu" } else { "" },
+            ));
+        }
+        play(
+            "
+            1996:00 there 1:zones=2026b 2:zones=2026a
+            1996:00 zones 2026b
+            1996:00 put j CRON_TZ=Europe/Berlin 0 12 * * *
+                next 2003:00, job r1
+            1996:01 node 2.1
+            1996:01 zones 2026a
+            2003:00:59 due
+                (plan 2003:00 at 2003:01)
+            2003:01 due
+                #1 2003:00 starting, next 2026:00
+            ",
+        );
+    }
+
+    /// Another release that says the same about the time in question changes nothing, and neither does any release
+    /// for a schedule that does not depend on zone data.
+    #[test]
+    fn another_release_with_the_same_rules_changes_nothing() {
+        for (schedule, due) in [
+            ("0 12 * * *", "12:00"),
+            ("@every 10m", "00:10"),
+            ("CRON_TZ=Asia/Kolkata 0 12 * * *", "06:30"),
+            ("CRON_TZ=Europe/Berlin 0 12 * * *", "11:00"),
+        ] {
+            let mut bench = DecisionBench::new();
+            let put = format!("put j {schedule}");
+            for line in ["zones 2026b", &put, "there 1:zones=2026a 2:zones=2026b"] {
+                bench.happens(line);
+            }
+            for release in ["2026a", "2026b", "2026c"] {
+                bench.happens(&format!("zones {release}"));
+                assert_eq!(bench.happens("replan j"), ["unchanged"], "{schedule} {release}");
+                assert_eq!(bench.happens("repair j"), ["unchanged"], "{schedule} {release}");
+            }
+            bench.happens("zones 2026a");
+            bench.now = instant(due);
+            let results = bench.happens("due");
+            assert!(results.iter().any(|line| line.contains("starting")), "{schedule}: {results:?}");
+        }
+    }
+
+    /// The schedule continues when its calendar is available again.
     #[test]
     fn missing_calendar_suspends_its_schedule_until_it_is_back() {
         play(
@@ -116,9 +192,9 @@ mod tests {
         );
     }
 
-    /// A clock that was a day ahead has claimed what had not come yet. What has its run is passed over.
+    /// A clock that was a day ahead claimed future occurrences. Those that have a run are not run again.
     #[test]
-    fn a_cursor_that_is_too_far_ahead_is_set_back() {
+    fn cursor_too_far_ahead_is_moved_back() {
         play(
             "
             00:00 put j @every 1h; overlap allow; catch_up none
@@ -131,6 +207,74 @@ mod tests {
                 #3 03:00 starting, next 04:00
             26:00 due
                 #4 04:00–25:00 ×22 skipped: missed, next 27:00
+            ",
+        );
+    }
+
+    /// The runs of claimed occurrences may be deleted before the clock is set back. They do not start once more. What
+    /// was never claimed runs.
+    #[test]
+    fn occurrences_claimed_before_the_clock_was_set_back_do_not_start_again() {
+        play(
+            "
+            00:00 put j @every 1h; overlap allow; catch_up none; kept 0
+                next 01:00, job r1
+            01:00 due
+                #1 01:00 starting, next 02:00
+            02:00 due
+                #2 02:00 starting, next 03:00
+            10:00 due
+                #3 03:00–09:00 ×7 skipped: missed, #4 10:00 starting, next 11:00
+            10:10 ended #1 yes
+                #1 01:00 success
+            10:10 ended #2 yes
+                #2 02:00 success
+            10:10 ended #4 yes
+                #4 10:00 success
+            10:11 prune j #1 #4
+                #1 gone, #4 gone
+            00:30 replan j
+                next 01:00
+            01:00 due
+                #5 01:00–01:00 ×1 skipped: claimed before the clock was set back, next 02:00
+            02:00 due
+                next 03:00
+            03:00 due
+                #6 03:00 starting, next 04:00
+            10:00 due
+                #7 04:00–09:00 ×6 skipped: missed, #8 10:00–10:00 ×1 skipped: claimed before the clock was set back, next 11:00
+            11:00 due
+                #9 11:00 starting, next 12:00
+            ",
+        );
+    }
+
+    /// After an outage, too: what the catch-up policy would start was claimed before.
+    #[test]
+    fn claimed_occurrences_are_not_caught_up() {
+        play(
+            "
+            00:00 put j @every 10m; overlap allow; catch_up all 3h; kept 0
+                next 00:10, job r1
+            00:10 due
+                #1 00:10 starting, next 00:20
+            00:20 due
+                #2 00:20 starting, next 00:30
+            00:30 due
+                #3 00:30 starting, next 00:40
+            00:31 ended #1 yes
+                #1 00:10 success
+            00:31 ended #2 yes
+                #2 00:20 success
+            00:31 ended #3 yes
+                #3 00:30 success
+            00:32 prune j #1 #2 #3
+                #1 gone, #2 gone, #3 gone
+            00:01 replan j
+                next 00:10
+            00:50 due
+                #4 00:10–00:30 ×3 skipped: claimed before the clock was set back, next 00:40
+                #5 00:50 starting, next 01:00, backlog 00:40–00:40 of 1
             ",
         );
     }

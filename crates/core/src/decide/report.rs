@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_keeper_takes_its_programs_along() {
+    fn runs_of_a_lost_keeper_end_in_error() {
         play(
             "00:00 put j overlap allow; lock
                 job r1
@@ -224,7 +224,7 @@ mod tests {
         );
     }
 
-    /// Whatever became of it then: it was told to end, and it has ended.
+    /// The run was to stop and its program is gone, so it counts as stopped, whatever was lost.
     #[test]
     fn stopped_run_that_is_lost_fails_without_retry() {
         let bench = play(
@@ -257,7 +257,7 @@ mod tests {
             00:04 keeper-lost #4
                 #4 00:04 error: keeper lost, #5 00:04 attempt 2 scheduled",
         );
-        // The program did not say so itself.
+        // The program did not report it.
         assert_eq!(bench.run(None, 1).log.last().map(|entry| &entry.actor), Some(&Actor::Recovery));
     }
 
@@ -413,14 +413,10 @@ mod tests {
                 #1 01:00 failure: exit code 1, #2 01:00 attempt 2 scheduled
             01:01 run j
                 #3 01:01 skipped: overlap, → #3
-            01:01:09 wake #2
-                (wake #2 01:01:10), unchanged
             01:01:10 wake #2
                 #2 01:00 attempt 2 starting
             01:02 ended #2 no
                 #2 01:00 attempt 2 failure: exit code 1, #4 01:00 attempt 3 scheduled
-            01:02:19 wake #4
-                (wake #4 01:02:20), unchanged
             01:02:20 wake #4
                 #4 01:00 attempt 3 starting
             01:03 ended #4 no
@@ -469,7 +465,7 @@ mod tests {
         );
     }
 
-    /// Such a schedule would never be asked again; as it is, its next waits until it can be.
+    /// Without a next time, the schedule would stop for good. Instead, it retries until the calendar is available.
     #[test]
     fn after_previous_schedule_survives_a_missing_calendar() {
         play(

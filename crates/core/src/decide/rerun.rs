@@ -15,18 +15,18 @@ use crate::record::{ExecutionPolicy, JobState, Run, Transition};
 use crate::run::{self, Cause, Operation, State};
 use crate::view::{DecisionView, Halt};
 
-pub(super) fn decide(view: &DecisionView<'_>, of: RunId, id: RunId, anew: bool) -> Result<DecidedUnit, Halt> {
-    once(view, id, || make(view, of, id, anew))
+pub(super) fn decide(view: &DecisionView<'_>, of: RunId, id: RunId, current: bool) -> Result<DecidedUnit, Halt> {
+    once(view, id, || make(view, of, id, current))
 }
 
-fn make(view: &DecisionView<'_>, of: RunId, id: RunId, anew: bool) -> Result<DecidedUnit, Halt> {
+fn make(view: &DecisionView<'_>, of: RunId, id: RunId, current: bool) -> Result<DecidedUnit, Halt> {
     let old = run_lifecycle::find_run(view, of)?;
     run::next(old.state, Cause::By(Operation::Rerun))?;
     let mut draft = UnitDraft::new(view);
     let (job, mut state) = (view.job(&old.job), draft.job_state(&old.job));
     view.require_loaded()?;
     // A run whose program could not be resolved has nothing to repeat.
-    if anew || old.work.is_none() {
+    if current || old.work.is_none() {
         let job = job.ok_or_else(|| Rejection::NoJob(old.job.clone()))?;
         let given = old.args.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let args = Args::bind(&job.job.params, &given, &BTreeMap::new())?;
@@ -104,7 +104,7 @@ mod tests {
                 job r2
             00:31 rerun #1
                 #2 00:10 starting, → #2
-            00:31 rerun #1 anew
+            00:31 rerun #1 current
                 #3 00:10 skipped: overlap, → #3
             00:32 ended #2 yes
                 #2 00:10 success
@@ -114,7 +114,7 @@ mod tests {
         let [first, was, is] = [1, 2, 4].map(|number| bench.run(None, number));
         assert_eq!((shell(&was), was.rerun_of), ("old 1", Some(first.id)));
         assert_eq!((shell(&is), is.terms.timeout.is_some()), ("new 1", true));
-        // The stop time of the schedule has passed, and someone wants the run nevertheless.
+        // The stop time of the schedule has passed; it does not apply to a requested rerun.
         assert!(first.terms.stop_at.is_some());
         assert_eq!((was.terms.stop_at, &was.schedule, was.attempt), (None, &None, 1));
     }
@@ -130,7 +130,7 @@ mod tests {
                 #1 00:01 failure: exit code 1, #2 00:01 attempt 2 scheduled
             00:02 put j param y; overlap allow; retry 2
                 job r2, (wake #2 00:02)
-            00:02 rerun #1 anew
+            00:02 rerun #1 current
                 ! there is no param `x` (did you mean `y`?); the param `y` needs a value
             00:02 rerun #1
                 #3 00:01 starting, → #3
@@ -154,7 +154,7 @@ mod tests {
                 j#1 00:01 success
             00:02 remove j
                 job gone
-            00:02 rerun j#1 anew
+            00:02 rerun j#1 current
                 ! there is no job `j`
             00:02 rerun j#1
                 j#2 00:01 starting, → #2

@@ -9,7 +9,7 @@ use super::draft::UnitDraft;
 use crate::decision::{CommandReply, DecidedUnit, Effect, Rejection};
 use crate::ids::JobId;
 use crate::policy::catch_up::GRACE;
-use crate::record::{JobState, PauseState, Record};
+use crate::record::{JobState, PauseState, Record, RecordKey, RecordKind};
 use crate::view::{DecisionView, Halt};
 
 /// Resumes a job, or all jobs when `job` is absent.
@@ -42,8 +42,9 @@ fn of_job(view: &DecisionView<'_>, id: &JobId) -> Result<DecidedUnit, Halt> {
 
 /// Nodes plan all paused cursors again when they see this record change. That would be too much for one decision.
 fn of_everything(view: &DecisionView<'_>) -> Result<DecidedUnit, Halt> {
+    view.replace_unreadable(&[RecordKind::Pause]);
     let mut pauses = (*view.pauses()).clone();
-    if !pauses.is_paused() {
+    if !pauses.is_paused() && !view.is_unreadable(&RecordKey::Pause) {
         return Err(Rejection::NotPaused(None).into());
     }
     end(&mut pauses, view.stamp.at);
@@ -93,7 +94,7 @@ mod tests {
         );
     }
 
-    /// What the pause did not cover was missed for another reason.
+    /// Occurrences outside of the pause were missed for another reason.
     #[test]
     fn occurrences_during_and_outside_a_pause_have_different_reasons() {
         play(
@@ -110,7 +111,7 @@ mod tests {
         );
     }
 
-    /// Nothing may have been decided between two pauses.
+    /// If nothing was decided between two pauses, they count as one.
     #[test]
     fn adjacent_pauses_are_merged() {
         play(

@@ -24,6 +24,8 @@ struct RetiringSchedule<'a> {
     schedule: &'a ScheduleId,
     cursor: Option<Arc<Cursor>>,
     backlog: Option<Arc<Backlog>>,
+    /// A cursor and a backlog that cannot be read.
+    unreadable: Vec<RecordKey>,
 }
 
 impl<'a> RetiringSchedules<'a> {
@@ -37,8 +39,13 @@ impl<'a> RetiringSchedules<'a> {
         for schedule in schedules {
             let cursor = draft.view.cursor(&job.id, schedule);
             let backlog = draft.view.backlog(&job.id, schedule);
-            if cursor.is_some() || backlog.is_some() {
-                leaving.push(RetiringSchedule { schedule, cursor, backlog });
+            let mut unreadable = vec![
+                RecordKey::Cursor(job.id.clone(), schedule.clone()),
+                RecordKey::Backlog(job.id.clone(), schedule.clone()),
+            ];
+            unreadable.retain(|key| draft.view.is_unreadable(key));
+            if cursor.is_some() || backlog.is_some() || !unreadable.is_empty() {
+                leaving.push(RetiringSchedule { schedule, cursor, backlog, unreadable });
             }
         }
         Self { job, leaving, everything: draft.view.pauses() }
@@ -47,7 +54,7 @@ impl<'a> RetiringSchedules<'a> {
     /// Deletes the cursors and backlogs, and records the occurrences that were left.
     pub(super) fn retire(self, draft: &mut UnitDraft<'_>, state: &mut JobState, reason: &Reason) -> Result<(), Halt> {
         let pauses = state.pauses.clone();
-        for RetiringSchedule { schedule, cursor, backlog } in &self.leaving {
+        for RetiringSchedule { schedule, cursor, backlog, .. } in &self.leaving {
             let definition = self.job.schedule(schedule);
             // If the schedule's zone or calendar is missing, its occurrences cannot be computed and are not recorded.
             let table = definition.and_then(|own| Timetable::new(self.job, schedule, own, draft.view.world).ok());
@@ -59,7 +66,8 @@ impl<'a> RetiringSchedules<'a> {
                 skips::record_all(draft, state, &mut None, &table, parts)?;
             }
         }
-        for RetiringSchedule { schedule, cursor, backlog } in self.leaving {
+        for RetiringSchedule { schedule, cursor, backlog, unreadable } in self.leaving {
+            unreadable.into_iter().for_each(|key| draft.delete(key));
             if let Some(cursor) = cursor {
                 state.floor = state.floor.max(cursor.last);
                 draft.delete(RecordKey::Cursor(self.job.id.clone(), schedule.clone()));

@@ -32,20 +32,24 @@ pub(super) fn once(
     id: RunId,
     make: impl FnOnce() -> Result<DecidedUnit, Halt>,
 ) -> Result<DecidedUnit, Halt> {
-    let there = |run: &Run| DecidedUnit { answer: answer(run), ..DecidedUnit::default() };
     if view.assume_absent_unless_loaded(&RecordKey::Run(id)).is_some()
         && let Some(run) = view.run(id)
     {
-        return Ok(there(&run));
+        return Ok(existing(&run));
     }
     match make() {
         Err(Halt::Reject(rejection)) => {
             // The rejection may only be due to records that are not loaded yet.
             view.require_loaded()?;
-            view.run(id).map(|run| there(&run)).ok_or(Halt::Reject(rejection))
+            view.run(id).map(|run| existing(&run)).ok_or(Halt::Reject(rejection))
         }
         made => made,
     }
+}
+
+/// The reply to a repeated command: the run that the first one created.
+pub(super) fn existing(run: &Run) -> DecidedUnit {
+    DecidedUnit { answer: answer(run), ..DecidedUnit::default() }
 }
 
 /// Admits a new run, writes it and replies with it.
@@ -192,7 +196,7 @@ mod tests {
         let command = ask(&bench, "key", None);
         assert_eq!(bench.line(anna.clone(), &command), "#1 00:00 starting, → #1");
         let first = bench.run(None, 1);
-        // Also later, with other args, for another time, and when the job is gone.
+        // The same holds later, with other args, for another time, and after the job was removed.
         assert_eq!(bench.line(anna.clone(), &command), "→ #1");
         let later = ask(&bench, "key", Some(START.plus(cronhold_schedule::Span::from_secs(60))));
         assert_eq!(bench.line(anna.clone(), &later), "→ #1");

@@ -69,7 +69,9 @@ pub(super) fn apply_admission(
     job: &JobRecord,
     admission: Admission,
 ) -> Result<Run, Halt> {
-    let again = draft.at().plus(WAIT_POLL);
+    // Without a node, nothing is planned here. The run is due at once, so that a watchdog finds it if the notification
+    // is lost.
+    let again = if draft.view.world.is_node { draft.at().plus(WAIT_POLL) } else { draft.at() };
     match admission {
         // The node that the run is for starts it when it is notified.
         Admission::Start | Admission::Wait if !placement::is_for_this_node(draft.view, &run) => {

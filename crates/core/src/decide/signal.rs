@@ -74,7 +74,7 @@ mod tests {
         );
     }
 
-    /// Whoever has the program hears that it was killed, and sees to it at once.
+    /// The node that has the program reads the stored request and kills the program.
     #[test]
     fn sigkill_from_another_node_is_stored_and_other_signals_rejected() {
         play(

@@ -55,7 +55,7 @@ mod tests {
         assert_eq!((state.kept.skipped, state.kept.failure, state.queue.len(), state.active.len()), (3, 1, 0, 1));
     }
 
-    /// A schedule that counts from its run goes on when someone skips the retry that it counts from.
+    /// A schedule that counts from the retry continues when the retry is skipped.
     #[test]
     fn skipped_retry_lets_its_schedule_go_on() {
         play(

@@ -84,7 +84,8 @@ pub(super) fn record(
     let stretch = table.counted(draft.view, reach);
     let span = match open {
         Some(open) => Some(extend_span(draft, (*open).clone(), stretch)),
-        None if stretch.count == 1 && so_far < SkipStreak::SINGLE => {
+        // A run of its own would have the id of the run that was claimed.
+        None if stretch.count == 1 && so_far < SkipStreak::SINGLE && reason != Reason::ClaimedBefore => {
             record_single(draft, state, table, stretch.from, reason.clone())?;
             None
         }

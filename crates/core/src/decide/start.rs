@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(bench.run(None, 2).state, State::Waiting);
     }
 
-    /// Who holds the lock is no run of ours, so that nobody is told to stop it.
+    /// The holder is not a run of ours, so there is no hint to stop it.
     #[test]
     fn start_is_rejected_while_a_foreign_node_holds_the_lock() {
         play(
@@ -141,7 +141,7 @@ mod tests {
         );
     }
 
-    /// What someone told to start goes on when its lock is free, as if they had made it.
+    /// A run that an operator started starts when its lock is free, like a manual run.
     #[test]
     fn started_run_that_waits_for_a_lock_ignores_the_pause() {
         play(

@@ -48,7 +48,7 @@ mod tests {
         bench.effects.clear();
         bench.happens("stop #3");
         assert!(bench.effects.iter().any(|effect| matches!(effect, Effect::Stop { run } if run.number.0 == 3)));
-        // Another node writes what it wants; the owner does it.
+        // Another node stores the request; the owner of the run carries it out.
         bench.happens("run j x");
         bench.happens("node 2.1");
         bench.effects.clear();

@@ -1,5 +1,5 @@
 //! What holds for all decisions about runs: every operation in every state does what the table says, and no sequence of
-//! commands leads to runs, sets and locks that do not fit together or to runs that wait for each other.
+//! commands leads to inconsistent runs, sets and locks, or to runs that wait for each other.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ fn every_operation_in_every_state_does_what_the_table_says() {
                 Operation::Signal => Command::Signal { run, signal: Signal::TERM },
                 Operation::Kill => Command::Signal { run, signal: Signal::KILL },
                 Operation::Mark(state) => Command::Mark { run, state, why: String::new() },
-                Operation::Rerun => Command::Rerun { run, id, anew: false },
+                Operation::Rerun => Command::Rerun { run, id, current: false },
             };
             let told = bench.execute(anna(), &command);
             let after = bench.run(None, way.2);
@@ -108,18 +108,18 @@ fn every_report_in_every_state_does_what_the_table_says() {
             let command = Command::Report { run: before.id, report: report.clone() };
             let done = bench.execute(Actor::Program, &command).expect("reports are never refused");
             let after = bench.run(None, way.2);
-            // Only what has a program can be told of it, and what runs was launched.
-            let is_heard = way.0.has_program()
+            // A report has an effect only on a run that has a program; a running one was launched.
+            let has_effect = way.0.has_program()
                 && (way.0, &report) != (State::Running, &ProgramReport::NotLaunched("no".to_owned()));
-            // What was told to end and is gone has done so.
-            let is_told = cause == Cause::Broke && before.ending.is_some();
-            match run::next(way.0, if is_told { Cause::Failed } else { cause }) {
-                Ok(run::TransitionEffect::Enter(state)) if is_heard => assert_eq!(after.state, state, "{report:?}"),
+            // A run that was to stop and whose program is gone counts as stopped.
+            let was_stopped = cause == Cause::Broke && before.ending.is_some();
+            match run::next(way.0, if was_stopped { Cause::Failed } else { cause }) {
+                Ok(run::TransitionEffect::Enter(state)) if has_effect => assert_eq!(after.state, state, "{report:?}"),
                 Ok(run::TransitionEffect::Send) => {
                     assert!(matches!(&done.effects[..], [Effect::Stop { run }] if *run == before));
                     assert_eq!(after, before);
                 }
-                // Nobody knew how a lost one ended. Now somebody does, and the run stays as it is.
+                // The late result of a lost run is added to its log; its state stays.
                 _ if way.0 == State::Error && matches!(report, ProgramReport::Ended(_)) => {
                     assert_eq!(
                         (after.state, &after.reason, after.log.len()),
@@ -156,7 +156,7 @@ fn commands_reject_a_span_of_skips() {
             Command::Stop { run },
             Command::Signal { run, signal: Signal::KILL },
             Command::Mark { run, state: State::Success, why: String::new() },
-            Command::Rerun { run, id: RunId::from_key(START, "new"), anew: true },
+            Command::Rerun { run, id: RunId::from_key(START, "new"), current: true },
         ] {
             assert_eq!(bench.execute(anna(), &command), Err(Rejection::NoRun(run)), "{command:?}");
         }
@@ -181,7 +181,7 @@ impl RecordSource for Nothing {
     }
 }
 
-/// A decision goes on past a record that is not loaded, so that one round loads all that it is known to read.
+/// A decision continues past a missing record, so that one round requests all records that it would read.
 #[test]
 fn one_pass_names_all_missing_records() {
     let bench = DecisionBench::new();
@@ -197,7 +197,7 @@ fn one_pass_names_all_missing_records() {
     assert_eq!(decide(&DecisionView::new(&Nothing, &bench.world, &stamp), &command), Decision::Need(needed.to_vec()));
 }
 
-/// What is decided about a command when the set of runs is another than the bench has. Nothing is applied.
+/// Decides a command with a changed set of runs, without applying the result.
 fn decided_with(bench: &DecisionBench, change: impl FnOnce(&mut JobState), command: &Command) -> Decision {
     let mut records = bench.records.clone();
     let mut state = (**bench.job_states().next().expect("a job")).clone();
@@ -257,7 +257,7 @@ fn job_of(bench: &DecisionBench) -> JobId {
     bench.run(None, 1).job.clone()
 }
 
-/// Jobs that get in each other's way, in every kind of overlap.
+/// Jobs that block each other, with every overlap policy.
 const JOBS: [&str; 7] = [
     "a overlap queue 2; lock shared; retry 3; param x; timeout 5m",
     "b overlap replace; lock shared; retry 2; retry_on_error; grace 0s",
@@ -293,7 +293,7 @@ fn step(bench: &mut DecisionBench, (what, which, more): (u8, u8, u8)) {
                 let state = [State::Success, State::Failure, State::Error, State::Skipped][usize::from(more) % 4];
                 bench.happens(&format!("mark {run} {state}"))
             }
-            (None, 13) => bench.happens(&format!("rerun {run} {}", ["anew", ""][usize::from(more) % 2])),
+            (None, 13) => bench.happens(&format!("rerun {run} {}", ["current", ""][usize::from(more) % 2])),
             (None, 14) => bench.happens(&format!("prune {} {run}", run.split('#').next().unwrap_or(""))),
             _ if more >= 128 => bench.happens(&format!("node {}.1", more % 2 + 1)),
             _ => bench.happens(&format!("put {}", JOBS[usize::from(more) % JOBS.len()])),
@@ -301,7 +301,7 @@ fn step(bench: &mut DecisionBench, (what, which, more): (u8, u8, u8)) {
     }
     for before in finished.iter().filter(|run| Some(run.id) != marked) {
         let after = bench.runs().find(|run| run.id == before.id);
-        // Of one that was lost it may be noted how its program ended.
+        // The log of a lost run may have gained the late result of its program.
         let is_same = |after: &Run| {
             let notes = after.log.len().saturating_sub(before.log.len());
             let lost = before.state == State::Error && notes <= 1;
@@ -312,7 +312,7 @@ fn step(bench: &mut DecisionBench, (what, which, more): (u8, u8, u8)) {
     }
 }
 
-/// Lets time pass and every program end, until nothing is left that has not ended.
+/// Lets time pass and ends every program, until all runs have ended.
 fn settle(bench: &mut DecisionBench) {
     const STEPS_MAX: usize = 3_000;
     for _ in 0..STEPS_MAX {
@@ -339,13 +339,13 @@ fn settle(bench: &mut DecisionBench) {
             assert_eq!(kept.of(finished).map(|count| *count as usize), Some(stored), "{} {finished}", state.job);
         }
     }
-    assert!(!bench.records.keys().any(|key| matches!(key, RecordKey::Lock(_))), "a lock is held by nobody");
+    assert!(!bench.records.keys().any(|key| matches!(key, RecordKey::Lock(_))), "a lock outlives its run");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
-    /// The bench checks after each command that runs, sets and locks fit together and moved along the table.
+    /// After each command, the bench checks that runs, sets and locks are consistent and followed the transition table.
     #[test]
     fn random_commands_keep_all_invariants(steps in proptest::collection::vec(any::<(u8, u8, u8)>(), 1..80)) {
         let mut bench = DecisionBench::new();
@@ -360,7 +360,7 @@ proptest! {
     }
 }
 
-/// The watchdog looks at everything again and again; that must cost nothing while nothing is due.
+/// The watchdog checks everything repeatedly, so a check without due work must not write.
 #[test]
 fn wake_before_the_due_time_writes_nothing() {
     for way in WAYS {

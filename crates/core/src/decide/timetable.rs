@@ -2,6 +2,7 @@
 //! occurrences use it, so that they agree on them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use cronhold_schedule::{Instant, Schedule, Span, Timing};
 
@@ -14,7 +15,7 @@ use crate::decision::Rejection;
 use crate::ids::{NodeId, RunId};
 use crate::job;
 use crate::policy::catch_up::{self, CatchUpPlan, CountedRange, OccurrenceRange, Occurrences};
-use crate::record::{Actor, Cursor, JobRecord, JobState, RecordKey, Run, ScheduleId};
+use crate::record::{Actor, ClaimedRanges, Cursor, JobRecord, JobState, RecordKey, Run, ScheduleId};
 use crate::run::{Cause, Reason};
 use crate::view::{DecisionView, Halt};
 use crate::world::DecisionContext;
@@ -76,7 +77,7 @@ impl<'a> Timetable<'a> {
 
     /// The id of the run of an occurrence, on any node or on a target. All nodes derive the same id.
     pub(super) fn run_id(&self, nominal: Instant, target: Option<NodeId>) -> RunId {
-        occurrence::run_id(self.job.uid, self.id, nominal, 1, target)
+        occurrence::run_id(self.job.uid, self.id, nominal, target)
     }
 
     /// Creates the run of an occurrence. If its args are invalid, the run ends at once in error.
@@ -189,10 +190,11 @@ impl<'a> Timetable<'a> {
             schedule: self.id.clone(),
             since,
             last: None,
+            claimed: ClaimedRanges::default(),
             next,
             wake: next.map(|next| self.wake(next)),
             revision: self.job.revision,
-            zones: world.zones_version.clone(),
+            zones: self.zones(world),
             generation: 0,
             follows: None,
             at_start: self.is_at_start(),
@@ -223,8 +225,34 @@ impl<'a> Timetable<'a> {
             cursor.since = Self::counts_since(&cursor, now);
         }
         cursor.revision = self.job.revision;
-        cursor.zones = world.zones_version.clone();
+        // A cursor that other zone data gives as well is not written only for the name of the release.
+        if cursor.next != was || cursor.zones.is_empty() || !self.compiled.depends_on_zone_data() {
+            cursor.zones = self.zones(world);
+        }
         cursor
+    }
+
+    /// The release of the zone data that its occurrences are computed from; empty if they do not depend on it.
+    pub(super) fn zones(&self, world: &DecisionContext) -> Arc<str> {
+        if self.compiled.depends_on_zone_data() { world.zones_version.clone() } else { Arc::from("") }
+    }
+
+    /// Whether a cursor was computed from older zone data, and this node's data gives another next occurrence.
+    pub(super) fn is_outdated(&self, cursor: &Cursor, world: &DecisionContext) -> bool {
+        !cursor.zones.is_empty() && *cursor.zones < *world.zones_version && !self.gives_next(cursor)
+    }
+
+    /// Whether a cursor was computed from newer zone data, and this node's data gives another next occurrence.
+    pub(super) fn is_behind(&self, cursor: &Cursor, world: &DecisionContext) -> bool {
+        *cursor.zones > *world.zones_version && !self.gives_next(cursor)
+    }
+
+    /// Whether this node's zone data gives the same next occurrence. Only the time since the latest occurrence
+    /// counts: what the data of two releases say about other times does not matter.
+    fn gives_next(&self, cursor: &Cursor) -> bool {
+        let is_by_zone = self.compiled.depends_on_zone_data() && !self.counts_from_previous();
+        let after = cursor.last.map_or(cursor.since, |last| last.max(cursor.since));
+        !is_by_zone || self.next(after) == cursor.next
     }
 
     /// The time from which a changed cursor is responsible for all occurrences. Another node's clock may be ahead, and

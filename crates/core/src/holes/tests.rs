@@ -100,6 +100,29 @@ fn unchecked_parts_are_reported() {
     }
 }
 
+/// A cursor that no node advances is reported. One that is slightly late, or whose job is paused, is not.
+#[test]
+fn overdue_cursor_is_reported() {
+    const HINT: &str = "  hint: is a node running that may run it? see `cronhold why backup`";
+    let cursor = |next: &str| format!("schedule spec: @every 1h\ncursor since={next}");
+    let claimed = |at: &str| format!("`backup`: no node has claimed the occurrence at {at} yet.");
+    for (text, expected) in [
+        (cursor("05T11:58 next=05T11:58"), vec![]),
+        (cursor("05T11:57 next=05T11:57"), vec![claimed("2026-01-05 11:57 UTC"), HINT.to_owned()]),
+        (
+            cursor("05T04:00 next=05T04:00 wake=05T04:10"),
+            vec![
+                "`backup`: no node has claimed the occurrence at 2026-01-05 04:00 UTC, due at 2026-01-05 04:10 UTC, yet."
+                    .to_owned(),
+                HINT.to_owned(),
+            ],
+        ),
+        (cursor("05T04:00 next=05T04:00") + "\npaused since=05T03:45", vec![]),
+    ] {
+        assert_eq!(report(&text), expected, "{text}");
+    }
+}
+
 #[test]
 fn search_is_bounded_and_can_be_continued() {
     let known = scene(

@@ -1,5 +1,6 @@
 //! Ids of 128 bits. A run's id is a UUIDv7 that sorts by nominal time. It is derived from the run's occurrence, so that
-//! a claim that is sent twice creates the same run.
+//! a claim that is sent twice creates the same run. The id of a retry follows the id of the attempt before it, so the
+//! attempts at an occurrence are neighbours, in their order.
 
 use std::fmt;
 
@@ -23,6 +24,10 @@ pub struct NodeId(u128);
 
 /// The bits of version and variant.
 const FIXED_BITS: u128 = 0xf << 76 | 0b11 << 62;
+
+/// The bits after the variant, and the number of them.
+const TAIL_BITS: u128 = (1 << TAIL_LEN) - 1;
+const TAIL_LEN: u32 = 62;
 
 /// Version 7, variant 2.
 const FIXED: u128 = 0x7 << 76 | 0b10 << 62;
@@ -57,6 +62,17 @@ impl RunId {
     /// The id of a run that has neither an occurrence nor an idempotency key.
     pub fn from_random(nominal: Instant, random: [u8; 10]) -> Self {
         Self::assembled(nominal, random)
+    }
+
+    /// The id of the retry of this run: the next larger id of the same time. Other ids of that time differ by 74 random
+    /// bits, so it is as unlikely to be taken as the id of a first attempt.
+    #[must_use]
+    pub fn retry(self) -> Self {
+        let head = self.0 >> (TAIL_LEN + 2) & 0xfff;
+        // At the largest id, the bits start again at zero and stay below the time.
+        let next = (head << TAIL_LEN | self.0 & TAIL_BITS).wrapping_add(1);
+        let (head, tail) = (next >> TAIL_LEN & 0xfff, next & TAIL_BITS);
+        Self(self.0 >> 80 << 80 | head << (TAIL_LEN + 2) | tail | FIXED)
     }
 
     /// Parses an id, with or without dashes.
@@ -204,6 +220,26 @@ mod tests {
         for (index, id) in ids.iter().enumerate() {
             assert!(!ids[..index].contains(id), "{index}");
             assert_eq!(id.time().millis(), nominal().millis());
+        }
+    }
+
+    #[test]
+    fn attempts_are_neighbours_in_their_order() {
+        for (id, expected) in [
+            ("019d3736523b7d04aff61fb15cf2af56", "019d3736523b7d04aff61fb15cf2af57"),
+            ("019d3736523b7d04afffffffffffffff", "019d3736523b7d04b000000000000000"),
+            ("019d3736523b7d04bfffffffffffffff", "019d3736523b7d058000000000000000"),
+            ("019d3736523b7fffbfffffffffffffff", "019d3736523b70008000000000000000"),
+        ] {
+            let retry = RunId::parse(id).expect(id).retry();
+            assert_eq!(RunId::parse(&retry.to_string()), Ok(retry), "{id}: a UUIDv7");
+            assert_eq!(retry.to_string(), expected);
+        }
+        let job = JobUid::from_bits(7);
+        for first in (0..100).map(|second| RunId::derived(job, "s", Instant::from_secs(second), 1)) {
+            let attempts: Vec<RunId> = std::iter::successors(Some(first), |id| Some(id.retry())).take(50).collect();
+            assert!(attempts.is_sorted_by(|one, next| one < next), "{first}");
+            assert!(attempts.iter().all(|id| id.time() == first.time()), "{first}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! References to a run: its id, `job#number`, or the job alone for its latest run.
+//! References to a run: its id, `job#number`, or the job alone for the run that is running or started last.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ pub enum RunRef {
     Id(RunId),
     /// The run with this number within its job.
     Numbered(JobId, RunNumber),
-    /// The latest run of a job.
+    /// The run of a job that is running, or started last.
     Latest(JobId),
 }
 

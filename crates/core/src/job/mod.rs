@@ -47,6 +47,9 @@ pub struct Job {
     pub lock: LockPolicy,
     /// Time after which the lock of a lost node expires.
     pub ttl: Span,
+    /// How long a program without a lock may continue while its node cannot renew its lease; the default of the store's
+    /// URL when absent.
+    pub lease: Option<Span>,
     /// What happens when a run is due while another is active.
     pub overlap: OverlapPolicy,
     /// What happens to occurrences that were missed.
@@ -97,6 +100,7 @@ impl Job {
             conditions: Vec::new(),
             lock: LockPolicy::None,
             ttl: policies::LOCK_TTL_DEFAULT,
+            lease: None,
             overlap: OverlapPolicy::default(),
             catch_up: CatchUpRule::default(),
             retry: Retry::default(),

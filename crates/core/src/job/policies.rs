@@ -14,7 +14,6 @@ pub(super) const LOCK_TTL_DEFAULT: Span = Span::from_secs(10);
 /// The lock that a run holds while it is active.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum LockPolicy {
-    /// No lock.
     #[default]
     None,
     /// A lock named like the job.
@@ -165,7 +164,6 @@ pub enum StopSchedule {
 /// Which nodes may run a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum NodeSelector {
-    /// Any node.
     #[default]
     Any,
     /// Any node that has all these labels.
@@ -192,13 +190,13 @@ impl NodeSelector {
 /// How many finished runs of each outcome are kept, and how long their output is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Retain {
-    /// Successful runs.
+    /// Number of successful runs that are kept.
     pub success: u32,
-    /// Failed runs.
+    /// Number of failed runs that are kept.
     pub failure: u32,
     /// Runs that ended in error.
     pub error: u32,
-    /// Skipped runs.
+    /// Number of skipped runs that are kept.
     pub skipped: u32,
     /// How long output is kept after its last line.
     pub output: Span,

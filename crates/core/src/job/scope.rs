@@ -35,10 +35,10 @@ pub const NAMES: [TemplateName; 11] = [
     TemplateName { name: "attempt", meaning: "1, and one more with each retry", scopes: OF_A_RUN },
     TemplateName {
         name: "task",
-        meaning: "the JSON that answered `start`",
+        meaning: "the JSON response to `start`",
         scopes: &[TemplateScope::Remote, TemplateScope::Answer],
     },
-    TemplateName { name: "answer", meaning: "the JSON that answered `poll`", scopes: &[TemplateScope::Answer] },
+    TemplateName { name: "answer", meaning: "the JSON response to `poll`", scopes: &[TemplateScope::Answer] },
     TemplateName { name: "number", meaning: "the run's number in its job", scopes: &[TemplateScope::Action] },
     TemplateName { name: "state", meaning: "the state that the run has entered", scopes: &[TemplateScope::Action] },
     TemplateName { name: "reason", meaning: "why, or an empty text", scopes: &[TemplateScope::Action] },
@@ -51,7 +51,6 @@ const OF_A_RUN: &[TemplateScope] =
     &[TemplateScope::Run, TemplateScope::Remote, TemplateScope::Answer, TemplateScope::Action];
 
 impl TemplateScope {
-    /// All scopes.
     pub const ALL: [Self; 5] = [Self::Run, Self::Remote, Self::Answer, Self::Action, Self::Trigger];
 
     /// The name of the scope in messages and in the guide.

@@ -36,7 +36,7 @@ pub enum Feature {
     CommandAction,
     /// The action `publish`.
     PublishAction,
-    /// `triggers`.
+    /// The key `triggers`.
     Triggers,
 }
 

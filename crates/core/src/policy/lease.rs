@@ -8,20 +8,23 @@ use crate::record::ExecutionPolicy;
 
 /// After this time without a heartbeat the runs of a node are lost, unless they have a lease.
 pub const STALE_AFTER: Span = Span::from_secs(45);
+/// The lease of a run that only its own job's overlap or limits restrict, unless the job or the store's URL sets another.
+/// It is longer than a restart of the store or an upgrade of the daemon takes.
+pub const LEASE_DEFAULT: Span = Span::from_secs(600);
 /// No run is lost sooner than this, however short its lease. Nodes send a heartbeat every two seconds.
 pub const STALE_MIN: Span = Span::from_secs(6);
 /// How much earlier programs end than other nodes may consider them gone.
 const MARGIN_MAX: Span = Span::from_millis(500);
 
 /// The lease of a job's runs on a shared store. For a job with a lock it is the lock's time to live. A run that only
-/// its own job's overlap or limits restrict has a longer one, so that a store that is unreachable for some seconds does
-/// not end it.
-pub fn lease(job: &Job) -> Option<Span> {
+/// its own job's overlap or limits restrict has the job's `lease`, or else `default`. That one can be long: the set of
+/// active runs keeps other runs from starting, and the lease only bounds how long a lost node blocks them.
+pub fn lease(job: &Job, default: Span) -> Option<Span> {
     if job.lock != LockPolicy::None {
         return Some(job.ttl);
     }
     let is_limited = job.conditions.iter().any(limits);
-    (job.overlap != OverlapPolicy::Allow || is_limited).then_some(STALE_AFTER)
+    (job.overlap != OverlapPolicy::Allow || is_limited).then(|| job.lease.unwrap_or(default))
 }
 
 /// Whether a condition counts runs.
@@ -56,9 +59,18 @@ mod tests {
 
     #[test]
     fn job_with_a_lock_or_an_overlap_rule_has_a_lease() {
-        assert_eq!(lease(&job(LockPolicy::None, OverlapPolicy::Allow)), None);
-        assert_eq!(lease(&job(LockPolicy::None, OverlapPolicy::Skip)), Some(STALE_AFTER));
-        assert_eq!(lease(&job(LockPolicy::Job, OverlapPolicy::Allow)), Some(Span::from_secs(8)));
+        let own = Some(Span::from_secs(90));
+        for (lock, overlap, set, expected) in [
+            (LockPolicy::None, OverlapPolicy::Allow, None, None),
+            (LockPolicy::None, OverlapPolicy::Allow, own, None),
+            (LockPolicy::None, OverlapPolicy::Skip, None, Some(LEASE_DEFAULT)),
+            (LockPolicy::None, OverlapPolicy::Skip, own, own),
+            (LockPolicy::Job, OverlapPolicy::Allow, None, Some(Span::from_secs(8))),
+            (LockPolicy::Job, OverlapPolicy::Skip, own, Some(Span::from_secs(8))),
+        ] {
+            let job = Job { lease: set, ..job(lock, overlap) };
+            assert_eq!(lease(&job, LEASE_DEFAULT), expected, "{:?} {:?} {set:?}", job.lock, job.overlap);
+        }
     }
 
     #[test]
@@ -69,5 +81,7 @@ mod tests {
             assert!(stale_after(&terms) > lease && margin(lease) < lease, "{lease}");
         }
         assert!(stale_after(&ExecutionPolicy::default()) > STALE_AFTER);
+        // A restart of the store takes a minute, and the stop signal comes a grace period before the end.
+        assert!(LEASE_DEFAULT >= Span::from_secs(300));
     }
 }

@@ -1,53 +1,57 @@
-//! Which finished runs are pruned. Each final state has its own limit, so that a job that fails all night does not push
-//! out its successes.
+//! How long things are kept that no job says anything about, which outputs are deleted, and how much one commit deletes.
+//! `decide/prune.rs` and `decide/expire.rs` say what must stay.
 
-use cronhold_schedule::Instant;
+use cronhold_schedule::{Instant, Span};
 
-use crate::ids::RunId;
-use crate::job::Retain;
+use crate::job::{Condition, Job, Requirement, Retain};
 use crate::record::Run;
-use crate::run::State;
 
 /// The most runs that are pruned in one commit; the rest follows next time.
 pub const TRIM_MAX: usize = 1_000;
 
-/// The properties of a run that the retention policy depends on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RetentionCandidate {
-    /// The id of the run.
-    pub id: RunId,
-    /// The state of the run.
-    pub state: State,
-    /// Whether an action of the run is still to be done.
-    pub has_undone_actions: bool,
-    /// Whether a retry of it waits for its time.
-    pub has_pending_retry: bool,
+/// The most records that one commit deletes because they have expired; the rest follows next time.
+pub const EXPIRE_MAX: usize = 200;
+/// How long an idempotency key counts.
+pub const KEY_KEPT: Span = Span::from_secs(DAY);
+
+const DAY: u64 = 86_400;
+
+/// The number of runs above which a job is pruned. The margin lets runs be pruned in batches.
+pub fn with_margin(limit: u32) -> u32 {
+    limit.saturating_add(limit / 8 + 8)
 }
 
-/// The runs of one job that can be pruned, oldest first, out of its runs from newest to oldest. A run that must stay
-/// counts as kept.
-///
-/// Invariant: a run that is not finished, has undone actions or a pending retry is never among them.
-pub fn to_trim(retain: &Retain, newest_first: &[RetentionCandidate]) -> Vec<RunId> {
-    let mut kept = [0u32; 4];
-    let mut trimmed = Vec::new();
-    for candidate in newest_first {
-        let (share, limit) = match candidate.state {
-            State::Success => (0, retain.success),
-            State::Failure => (1, retain.failure),
-            State::Error => (2, retain.error),
-            State::Skipped => (3, retain.skipped),
-            _ => continue,
-        };
-        if kept[share] < limit || candidate.has_undone_actions || candidate.has_pending_retry {
-            kept[share] = kept[share].saturating_add(1);
-        } else {
-            trimmed.push(candidate.id);
+/// How long things are kept after they were last used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeptSpans {
+    /// The latest outcomes of a job with certain args; longer if a condition of any job looks back further.
+    pub outcomes: Span,
+    /// The runs of a removed job, and its state with the number of the next run.
+    pub removed_job: Span,
+    /// The record of a node that is gone and owns nothing.
+    pub node: Span,
+    /// The fence of a lock that is free. Later fences are higher, because they are not below the store's milliseconds.
+    pub fence: Span,
+}
+
+impl Default for KeptSpans {
+    fn default() -> Self {
+        let month = Span::from_secs(30 * DAY);
+        Self { outcomes: month, removed_job: month, node: Span::from_secs(7 * DAY), fence: month }
+    }
+}
+
+/// The furthest that the conditions of a job look back.
+pub fn longest_within(job: &Job) -> Span {
+    fn of(condition: &Condition) -> Span {
+        match &condition.requires {
+            Requirement::After { within, .. } => within.unwrap_or(Span::ZERO),
+            Requirement::All(inner) | Requirement::Any(inner) => inner.iter().map(of).max().unwrap_or(Span::ZERO),
+            Requirement::Not(inner) => of(inner),
+            _ => Span::ZERO,
         }
     }
-    trimmed.reverse();
-    trimmed.truncate(TRIM_MAX);
-    trimmed
+    job.conditions.iter().map(of).max().unwrap_or(Span::ZERO)
 }
 
 /// Whether an output can be deleted. An output without a run always can. The record of the run keeps the last lines.
@@ -60,60 +64,13 @@ pub fn is_output_over(retain: &Retain, run: Option<&Run>, now: Instant) -> bool 
 
 #[cfg(test)]
 mod tests {
-    use cronhold_schedule::Span;
-
     use super::*;
-    use crate::ids::{JobId, JobUid, RunNumber};
+    use crate::ids::{JobId, JobUid, RunId, RunNumber};
     use crate::record::{Actor, Transition};
-
-    /// Runs as letters from newest to oldest: `+` success, `-` failure, `!` error, `/` skipped, `.` unfinished; after
-    /// one of them, `a` is an undone action and `r` a pending retry.
-    fn trimmed(runs: &str) -> Vec<usize> {
-        let mut candidates: Vec<RetentionCandidate> = Vec::new();
-        for letter in runs.chars() {
-            let state = match letter {
-                '+' => State::Success,
-                '-' => State::Failure,
-                '!' => State::Error,
-                '/' => State::Skipped,
-                '.' => State::Running,
-                flag => {
-                    let last = candidates.last_mut().expect("a run before its flag");
-                    last.has_undone_actions |= flag == 'a';
-                    last.has_pending_retry |= flag == 'r';
-                    continue;
-                }
-            };
-            let id = id(candidates.len());
-            candidates.push(RetentionCandidate { id, state, has_undone_actions: false, has_pending_retry: false });
-        }
-        let retain = Retain { success: 2, failure: 1, error: 0, skipped: 1, output: Span::ZERO };
-        let position = |id: RunId| candidates.iter().position(|one| one.id == id).expect("one of them");
-        to_trim(&retain, &candidates).into_iter().map(position).collect()
-    }
+    use crate::run::State;
 
     fn id(index: usize) -> RunId {
         RunId::from_key(Instant::EPOCH, &index.to_string())
-    }
-
-    #[test]
-    fn runs_beyond_the_limits_are_pruned_oldest_first() {
-        for (runs, expected) in [
-            ("", &[][..]),
-            ("++", &[]),
-            ("+++", &[2]),
-            ("++++", &[3, 2]),
-            ("+-+-+-", &[5, 4, 3]),
-            ("!", &[0]),
-            ("!a!r", &[]),
-            ("....", &[]),
-            (".+.+.+", &[5]),
-            ("++a+a+", &[3]),
-            ("+++a++r", &[3]),
-            ("///", &[2, 1]),
-        ] {
-            assert_eq!(trimmed(runs), expected, "{runs}");
-        }
     }
 
     #[test]
@@ -134,12 +91,5 @@ mod tests {
             );
         }
         assert!(is_output_over(&retain, None, Instant::EPOCH));
-    }
-
-    #[test]
-    fn one_commit_prunes_a_bounded_number_of_the_oldest_runs() {
-        let runs = "+".repeat(TRIM_MAX + 12);
-        let found = trimmed(&runs);
-        assert_eq!((found.len(), found[0]), (TRIM_MAX, TRIM_MAX + 11));
     }
 }

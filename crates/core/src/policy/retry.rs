@@ -2,6 +2,7 @@
 
 use cronhold_schedule::{Instant, Span};
 
+use crate::ids::RunId;
 use crate::job::{OnLost, Retry, RetryOn};
 use crate::run::{Reason, State};
 
@@ -19,6 +20,8 @@ pub struct AttemptEnd<'a> {
     pub attempt: u32,
     /// When it ended.
     pub at: Instant,
+    /// The id of its run.
+    pub run: RunId,
 }
 
 /// When the next attempt starts, if there is one.
@@ -30,7 +33,7 @@ pub fn next_attempt(retry: &Retry, on_lost: OnLost, ended: AttemptEnd<'_>) -> Op
     } else {
         return None;
     };
-    (ended.attempt < most_attempts).then(|| ended.at.plus(wait_after(retry, ended.attempt)))
+    (ended.attempt < most_attempts).then(|| ended.at.plus(spread(wait_after(retry, ended.attempt), ended.run)))
 }
 
 /// How long to wait after an attempt: the backoff times the factor for each attempt before it, up to the longest wait.
@@ -40,6 +43,14 @@ pub fn wait_after(retry: &Retry, attempt: u32) -> Span {
     // An overflowing product is infinite, and the conversion to an integer saturates.
     let micros = (retry.backoff.micros() as f64 * factor.powi(times)).round() as u64;
     Span::from_micros(micros).min(retry.most)
+}
+
+/// Makes a wait longer by up to a quarter, so that runs that failed together are not retried together. The share depends
+/// on the run alone: the low bits of its id are a hash, or random.
+fn spread(wait: Span, run: RunId) -> Span {
+    let share = run.bits() as u32;
+    let more = (u128::from(wait.micros() / 4) * u128::from(share)) >> u32::BITS;
+    wait.plus(Span::from_micros(u64::try_from(more).unwrap_or(u64::MAX)))
 }
 
 /// Whether the policy retries such an outcome. A run that an operator ended is not retried.
@@ -111,10 +122,26 @@ mod tests {
             (1, &[Failure], OnLost::Retry, State::Error, &Reason::StartUnknown, 5, None),
             (1, &[Failure], OnLost::Retry, State::Error, &Reason::NodeLost, 1, None),
         ] {
-            let ended = AttemptEnd { state, reason: Some(reason), attempt, at: Instant::EPOCH };
+            // The low bits of this id are zero, so that its waits are not made longer.
+            let run = RunId::from_random(Instant::EPOCH, [0; 10]);
+            let ended = AttemptEnd { state, reason: Some(reason), attempt, at: Instant::EPOCH, run };
             let found = next_attempt(&retry(attempts, 2.0, on), lost, ended);
             assert_eq!(found, expected.map(Instant::from_secs), "{attempts} {on:?} {state} {reason} {attempt}");
         }
+    }
+
+    #[test]
+    fn runs_that_failed_together_are_retried_apart() {
+        let policy = retry(3, 2.0, &[RetryOn::Failure]);
+        let second = |job: u32| {
+            let run = RunId::from_key(Instant::EPOCH, &job.to_string());
+            let failed = AttemptEnd { state: State::Failure, reason: None, attempt: 1, at: Instant::EPOCH, run };
+            let at = next_attempt(&policy, OnLost::Error, failed).expect("a retry");
+            assert_eq!(next_attempt(&policy, OnLost::Error, failed), Some(at), "the same run waits the same time");
+            at.millis() / 100
+        };
+        let times: BTreeSet<i64> = (0..1_000).map(second).collect();
+        assert_eq!((times.first(), times.last(), times.len()), (Some(&100), Some(&124), 25), "in tenths of a second");
     }
 
     proptest! {

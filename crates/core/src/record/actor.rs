@@ -22,7 +22,6 @@ pub enum Actor {
     Program,
     /// A node that restarted and recovered its unfinished runs.
     Recovery,
-    /// The watchdog.
     Watchdog,
     /// Retention, which deletes old records.
     Retention,

@@ -10,7 +10,6 @@ use crate::policy::catch_up::CountedRange;
 /// The occurrences of one schedule that are still to be caught up. It is deleted when none is left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Backlog {
-    /// The job.
     pub job: JobId,
     /// The schedule within the job.
     pub schedule: ScheduleId,

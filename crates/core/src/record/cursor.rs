@@ -6,14 +6,13 @@ use std::sync::Arc;
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
 
-use super::ScheduleId;
+use super::{ClaimedRanges, ScheduleId};
 use crate::ids::{JobId, RunId};
 use crate::run::Reason;
 
 /// How far a schedule of a job has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
-    /// The job.
     pub job: JobId,
     /// The schedule within the job.
     pub schedule: ScheduleId,
@@ -22,13 +21,17 @@ pub struct Cursor {
     pub since: Instant,
     /// The latest occurrence that has an outcome or a backlog.
     pub last: Option<Instant>,
+    /// Which occurrences were claimed. Unlike `last` they stay if the clock is set back, and unlike runs they are never
+    /// deleted. Empty for schedules that are not ordered by time.
+    pub claimed: ClaimedRanges,
     /// The only occurrence that can be claimed.
     pub next: Option<Instant>,
     /// When `next` is due: its nominal time plus its jitter.
     pub wake: Option<Instant>,
     /// The revision of the job that `next` was computed from. A node with another revision may not claim.
     pub revision: u32,
-    /// The version of the zone data that `next` was computed from, such as `2026e`.
+    /// The release of the zone data that `next` was computed from, such as `2026e`. Empty if the schedule does not
+    /// depend on zone data.
     pub zones: Arc<str>,
     /// How many runs a schedule that counts from the previous run has created. It identifies a late report of an
     /// earlier run.

@@ -8,7 +8,6 @@ use crate::ids::JobId;
 /// The latest run of a job that a foreign node started. Never part of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignRun {
-    /// The job.
     pub job: JobId,
     /// The name of the foreign system, one word.
     pub system: &'static str,

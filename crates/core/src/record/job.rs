@@ -19,7 +19,7 @@ pub struct JobRecord {
     pub uid: JobUid,
     /// 1 when the job is created, and one more with each change. Cursors name the revision they were computed from.
     pub revision: u32,
-    /// The definition.
+    /// The definition of the job.
     pub job: Arc<Job>,
     /// The zone of its schedules that name none: the default of the node that stored the job. Nodes with another
     /// default use this one.

@@ -1,5 +1,5 @@
-//! The set of a job's runs as one record, so that no decision depends on a scan. It outlives the job: a job that is
-//! created again continues its run numbers.
+//! The set of a job's runs as one record, so that no decision depends on a scan. It outlives the job for a while: a job
+//! that is created again in that time continues its run numbers.
 
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,21 @@ pub struct JobState {
     pub kept: KeptCounts,
     /// How far the cursors of removed schedules had come. A schedule that is added again does not begin before it.
     pub floor: Option<Instant>,
+    /// When the job was removed; `None` while it exists, and if an older version removed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<Instant>,
+    /// Among the runs that have ended, the one that started last; `None` if none has started. It may be deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latest: Option<LatestRun>,
+}
+
+/// The run of a job that started last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatestRun {
+    /// The id of the run.
+    pub run: RunId,
+    /// When it started, or when it ended in error without a start.
+    pub at: Instant,
 }
 
 /// A run that counts for overlap.
@@ -68,6 +83,8 @@ impl JobState {
             pauses: PauseState::default(),
             kept: KeptCounts::default(),
             floor: None,
+            removed: None,
+            latest: None,
         }
     }
 
@@ -106,6 +123,15 @@ impl JobState {
         self.dequeue(run);
     }
 
+    /// Records a run that has ended as the latest one, unless one that started later has ended already. A run that was
+    /// skipped has not started.
+    pub fn observe_end(&mut self, run: &Run) {
+        let Some(at) = run.started().or_else(|| run.finished().filter(|_| run.state == State::Error)) else { return };
+        if self.latest.is_none_or(|latest| latest.at <= at) {
+            self.latest = Some(LatestRun { run: run.id, at });
+        }
+    }
+
     /// Removes a run from the queue.
     pub fn dequeue(&mut self, run: RunId) {
         self.queue.retain(|queued| queued.run != run);
@@ -113,6 +139,11 @@ impl JobState {
 }
 
 impl KeptCounts {
+    /// Whether a run is stored that started, or ended in error.
+    pub fn has_started(self) -> bool {
+        [self.success, self.failure, self.error].iter().any(|count| *count > 0)
+    }
+
     /// The count of a finished state; `None` for other states.
     pub fn of(&mut self, state: State) -> Option<&mut u32> {
         match state {
@@ -121,6 +152,41 @@ impl KeptCounts {
             State::Error => Some(&mut self.error),
             State::Skipped => Some(&mut self.skipped),
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::JobUid;
+    use crate::record::{Actor, Transition};
+
+    /// A run of an old occurrence that starts now counts, and one that was skipped does not.
+    #[test]
+    fn latest_run_is_the_one_that_started_last() {
+        let job = JobId::parse("j").expect("a name");
+        let mut state = JobState::new(job.clone());
+        for (number, log, expected) in [
+            (1, &[(1, State::Waiting), (2, State::Skipped)][..], None),
+            (2, &[(3, State::Starting), (4, State::Running), (50, State::Failure)], Some(2)),
+            (3, &[(9, State::Skipped)], Some(2)),
+            (4, &[(20, State::Starting), (21, State::Success)], Some(4)),
+            (5, &[(19, State::Starting), (90, State::Success)], Some(4)),
+            (6, &[(20, State::Starting), (91, State::Success)], Some(6)),
+            (7, &[(95, State::Scheduled), (96, State::Error)], Some(7)),
+            (8, &[(97, State::Scheduled), (98, State::Skipped)], Some(7)),
+        ] {
+            let id = |number: u8| RunId::from_random(Instant::from_secs(-i64::from(number)), [number; 10]);
+            let mut run =
+                Run::blank(id(number), RunNumber(number.into()), job.clone(), JobUid::from_bits(1), id(1).time());
+            run.log = log
+                .iter()
+                .map(|(at, state)| Transition::entered(Instant::from_secs(*at), *state, Actor::Program))
+                .collect();
+            run.state = log.last().expect("a state").1;
+            state.observe_end(&run);
+            assert_eq!(state.latest.map(|latest| latest.run), expected.map(id), "{number}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use cronhold_schedule::text::shortened;
-use cronhold_schedule::{Instant, TextError};
+use cronhold_schedule::{Instant, Span, TextError};
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{JobId, RunId};
@@ -34,6 +34,10 @@ impl LockName {
     pub const RESERVED: &str = "#cronhold/";
     /// The prefix of the names of event locks.
     const EVENT: &str = "#cronhold/event/";
+    /// The prefix of the names of locks for idempotency keys.
+    const REQUEST: &str = "#cronhold/request/";
+    /// The prefixes of marks; see [`Self::is_mark`].
+    pub const MARKS: [&str; 2] = [Self::EVENT, Self::REQUEST];
 
     /// The lock of a job, if it has one.
     pub fn of(job: &JobId, lock: &LockPolicy) -> Option<Self> {
@@ -52,9 +56,17 @@ impl LockName {
         Ok(Self(text.into()))
     }
 
+    /// How long an event counts as handled. A node that receives an event this late must not act on it.
+    pub const EVENT_TTL: Span = Span::from_secs(15 * 60);
+
     /// The lock of an event that all nodes receive, from a digest of the event.
     pub fn of_event(digest: &str) -> Result<Self, TextError> {
         Self::parse(&format!("{}{digest}", Self::EVENT))
+    }
+
+    /// The lock of an idempotency key, from a digest of the key and of what it was sent for.
+    pub fn of_request(digest: &str) -> Result<Self, TextError> {
+        Self::parse(&format!("{}{digest}", Self::REQUEST))
     }
 
     /// Whether the name is reserved for Cronhold.
@@ -62,9 +74,10 @@ impl LockName {
         self.0.starts_with(Self::RESERVED)
     }
 
-    /// Whether it is the lock of an event. Such a lock is not released but expires.
-    pub fn is_of_event(&self) -> bool {
-        self.0.starts_with(Self::EVENT)
+    /// Whether the lock is a mark: it says that an event or a request was carried out. A mark is neither renewed nor
+    /// released but expires, and its fence is never read.
+    pub fn is_mark(&self) -> bool {
+        Self::MARKS.iter().any(|prefix| self.0.starts_with(prefix))
     }
 
     /// The name as text.

@@ -3,6 +3,7 @@
 
 mod actor;
 mod backlog;
+mod claimed_ranges;
 mod cursor;
 mod foreign;
 mod identity;
@@ -23,11 +24,12 @@ use serde::{Deserialize, Serialize};
 
 pub use actor::Actor;
 pub use backlog::Backlog;
+pub use claimed_ranges::ClaimedRanges;
 pub use cursor::{Cursor, SkipStreak};
 pub use foreign::ForeignRun;
 pub use identity::{Identity, LatestOutcome};
 pub use job::{JobRecord, JobSource, ScheduleId};
-pub use job_state::{ActiveRun, JobState, KeptCounts};
+pub use job_state::{ActiveRun, JobState, KeptCounts, LatestRun};
 pub use lock::{LockName, LockState};
 pub use node::{NodeRecord, RunOwner};
 pub use pause::{ActivePause, PauseState};
@@ -49,14 +51,23 @@ use crate::ids::{JobId, NodeId, RunId};
 pub struct RecordVersion(u64);
 
 impl RecordVersion {
-    /// Bits for the number of a unit; the rest are for the writer. 2^40 units last a year at 30,000 per second, and
-    /// 2^23 writers last two years at one every ten seconds.
+    /// Bits for the number of a unit; the rest are for the writer. 2^40 units last a year at 30,000 per second.
     const UNIT_BITS: u32 = 40;
+    /// Bits for the writer, whose numbers may be larger.
+    const WRITER_BITS: u32 = 23;
+    /// The units of writers that have these bits in common begin at different multiples of this power of two.
+    const FIRST_UNIT_BITS: u32 = 32;
+
+    /// Writer numbers are below this. Stores start over when they reach it: at one new writer per second, after 68
+    /// years. An equal version then means nothing, because no commit of the earlier writer is under way.
+    pub const WRITERS: u32 = 1 << (63 - Self::FIRST_UNIT_BITS);
 
     /// The version of records that `writer` writes in its unit number `unit`.
     pub const fn new(writer: u32, unit: u64) -> Self {
-        assert!(writer < 1 << 23 && unit < 1 << Self::UNIT_BITS, "writers and units are counted from 0");
-        Self((writer as u64) << Self::UNIT_BITS | unit)
+        assert!(writer < Self::WRITERS && unit < 1 << Self::UNIT_BITS, "writers and units are counted from 0");
+        let number = writer as u64 % (1 << Self::WRITER_BITS);
+        let first = (writer as u64 >> Self::WRITER_BITS) << Self::FIRST_UNIT_BITS;
+        Self((number << Self::UNIT_BITS) | ((first + unit) % (1 << Self::UNIT_BITS)))
     }
 
     /// A version that a store returned.
@@ -97,13 +108,11 @@ pub enum RecordKey {
     Backlog(JobId, ScheduleId),
     /// The latest outcomes of a job with certain args.
     Identity(JobId, Args),
-    /// A run.
     Run(RunId),
     /// A span of skipped occurrences. Its id differs from the ids of all runs.
     SkipSpan(RunId),
     /// A lock. Locks are taken and released, never written by a put.
     Lock(LockName),
-    /// A node.
     Node(NodeId),
     /// The latest run of a job on a foreign node. It is read and compared, never written.
     Foreign(JobId),
@@ -124,13 +133,11 @@ pub enum Record {
     Backlog(Arc<Backlog>),
     /// The latest outcomes of a job with certain args.
     Identity(Arc<Identity>),
-    /// A run.
     Run(Arc<Run>),
     /// A span of skipped occurrences.
     SkipSpan(Arc<SkipSpan>),
     /// A lock and its holder.
     Lock(Arc<LockState>),
-    /// A node.
     Node(Arc<NodeRecord>),
     /// The latest run of a job on a foreign node.
     Foreign(Arc<ForeignRun>),
@@ -168,27 +175,16 @@ impl Record {
 /// Kinds of records. Stores keep each kind separately, except that spans of skips are stored with the runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RecordKind {
-    /// [`RecordKey::Pause`].
     Pause,
-    /// [`RecordKey::Job`].
     Job,
-    /// [`RecordKey::JobState`].
     JobState,
-    /// [`RecordKey::Cursor`].
     Cursor,
-    /// [`RecordKey::Backlog`].
     Backlog,
-    /// [`RecordKey::Identity`].
     Identity,
-    /// [`RecordKey::Run`].
     Run,
-    /// [`RecordKey::SkipSpan`].
     SkipSpan,
-    /// [`RecordKey::Lock`].
     Lock,
-    /// [`RecordKey::Node`].
     Node,
-    /// [`RecordKey::Foreign`].
     Foreign,
 }
 
@@ -207,6 +203,19 @@ impl RecordKey {
             Self::Lock(_) => RecordKind::Lock,
             Self::Node(_) => RecordKind::Node,
             Self::Foreign(_) => RecordKind::Foreign,
+        }
+    }
+
+    /// The job to which the record belongs; `None` if the key does not say.
+    pub const fn job(&self) -> Option<&JobId> {
+        match self {
+            Self::Job(job)
+            | Self::JobState(job)
+            | Self::Cursor(job, _)
+            | Self::Backlog(job, _)
+            | Self::Identity(job, _)
+            | Self::Foreign(job) => Some(job),
+            Self::Pause | Self::Run(_) | Self::SkipSpan(_) | Self::Lock(_) | Self::Node(_) => None,
         }
     }
 
@@ -242,6 +251,28 @@ impl fmt::Display for RecordKey {
 pub struct StoredRecord {
     /// The version that the last write gave it.
     pub version: RecordVersion,
-    /// The content.
     pub record: Record,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn versions_of_writers_differ() {
+        assert_eq!(RecordVersion::new(5, 7).bits(), 5 << 40 | 7);
+        let step = 1 << RecordVersion::WRITER_BITS;
+        let writers = (0..256).map(|turn| turn * step + 3).chain([RecordVersion::WRITERS - 1]);
+        let versions: BTreeSet<RecordVersion> = writers
+            .clone()
+            .flat_map(|writer| [0, 1, (1 << 32) - 1].map(|unit| RecordVersion::new(writer, unit)))
+            .collect();
+        assert_eq!(versions.len(), 3 * writers.count());
+        assert!(versions.iter().all(|version| i64::try_from(version.bits()).is_ok()));
+        // The last unit of a writer does not change the bits of the writer.
+        let last = RecordVersion::new(RecordVersion::WRITERS - 1, (1 << 40) - 1);
+        assert_eq!(last.bits() >> 40, (1 << 23) - 1);
+    }
 }

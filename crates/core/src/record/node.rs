@@ -30,13 +30,36 @@ pub struct NodeRecord {
     /// shared store, and only shown: no decision there depends on a wall clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skew: Option<i64>,
+    /// The release of its time zone data, such as `2026e`; empty if it is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub zones: String,
+    /// Why its keeper cannot start programs, so that it starts nothing; `None` if it can. Stored only on a shared store:
+    /// a node that is alone knows its own keeper.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keeper_problem: Option<String>,
 }
 
 impl NodeRecord {
     /// A node without labels that has just started and has sent no heartbeat yet.
     pub fn new(id: NodeId, name: impl Into<String>, incarnation: u32, at: Instant) -> Self {
-        let labels = BTreeSet::new();
-        Self { id, name: name.into(), incarnation, since: at, beat: at, gone: at, labels, draining: false, skew: None }
+        Self {
+            id,
+            name: name.into(),
+            incarnation,
+            since: at,
+            beat: at,
+            gone: at,
+            labels: BTreeSet::new(),
+            draining: false,
+            skew: None,
+            zones: String::new(),
+            keeper_problem: None,
+        }
+    }
+
+    /// Whether it starts runs: it does not drain, and its keeper can start programs.
+    pub fn may_start(&self) -> bool {
+        !self.draining && self.keeper_problem.is_none()
     }
 
     /// Whether it counts as alive at a time of the store's clock.

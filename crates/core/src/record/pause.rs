@@ -20,7 +20,7 @@ pub struct PauseState {
 pub struct ActivePause {
     /// When it began.
     pub since: Instant,
-    /// Who paused.
+    /// The actor that paused.
     pub by: Actor,
     /// The operator's reason; may be empty.
     pub why: String,

@@ -13,7 +13,6 @@ const ON: char = '@';
 /// A run that waits in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueuedRun {
-    /// The run.
     pub run: RunId,
     /// The only node that may start it; `None` if any node may. Runs of different nodes do not block each other.
     pub target: Option<NodeId>,

@@ -123,7 +123,7 @@ pub struct ResolvedProcess {
     /// Exit codes that mean success.
     #[serde(default = "only_zero", skip_serializing_if = "is_only_zero")]
     pub success_codes: Vec<u8>,
-    /// Resource limits.
+    /// Resource limits of the program.
     #[serde(default, skip_serializing_if = "ResourceLimits::is_empty")]
     pub limits: ResourceLimits,
 }
@@ -277,9 +277,24 @@ impl Run {
         self.log.iter().find(|transition| transition.state.is_finished()).map(|transition| transition.at)
     }
 
+    /// When the run started: it got a node, which launches its program. `None` if it never did.
+    pub fn started(&self) -> Option<Instant> {
+        self.log.iter().find(|transition| transition.state == State::Starting).map(|transition| transition.at)
+    }
+
+    /// Until when the run was unfinished; `None` while it is. A run without a log counts by its nominal time.
+    pub fn active_until(&self) -> Option<Instant> {
+        self.state.is_finished().then(|| self.finished().unwrap_or(self.nominal))
+    }
+
     /// The actor that created the run.
     pub fn creator(&self) -> Option<&Actor> {
         self.log.first().map(|transition| &transition.actor)
+    }
+
+    /// Whether the run belongs to the active runs of its job: it has a program, or is a retry that has not ended.
+    pub fn counts_as_active(&self) -> bool {
+        self.state.has_program() || self.retry_of.is_some() && !self.state.is_finished()
     }
 
     /// Whether an operator created or started the run. Such a run starts even while its job is paused.

@@ -39,6 +39,11 @@ impl SkipSpan {
         self.range.from
     }
 
+    /// Until when occurrences were skipped. A span that made up for an outage ended when it was created.
+    pub fn active_until(&self) -> Instant {
+        self.log.last().map_or(self.range.to, |entry| entry.at.max(self.range.to))
+    }
+
     /// Whether an occurrence at `nominal` of the span's schedule is part of the span.
     pub fn covers(&self, nominal: Instant) -> bool {
         self.range.from <= nominal && nominal <= self.range.to

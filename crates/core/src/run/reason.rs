@@ -22,6 +22,8 @@ pub enum Reason {
     Paused,
     /// No node was running when it was due, and the catch-up policy did not select it.
     Missed,
+    /// It was claimed before the clock was set back, and its run is no longer kept.
+    ClaimedBefore,
     /// Its day is not in the calendar.
     Calendar,
     /// Another run with the same args was waiting or active.
@@ -74,12 +76,13 @@ pub enum Reason {
 }
 
 /// Reasons whose text is fixed.
-const FIXED: [(&str, Reason); 18] = [
+const FIXED: [(&str, Reason); 19] = [
     ("overlap", Reason::Overlap),
     ("queue full", Reason::QueueFull),
     ("replaced", Reason::Replaced),
     ("paused", Reason::Paused),
     ("missed", Reason::Missed),
+    ("claimed before the clock was set back", Reason::ClaimedBefore),
     ("calendar", Reason::Calendar),
     ("duplicate", Reason::Duplicate),
     ("lock", Reason::Lock),
@@ -105,6 +108,7 @@ impl Reason {
             | Self::QueueFull
             | Self::Paused
             | Self::Missed
+            | Self::ClaimedBefore
             | Self::Calendar
             | Self::Duplicate
             | Self::Lock
@@ -189,12 +193,13 @@ mod tests {
     use super::*;
 
     /// The text of each reason and the states that it fits: `+` success, `-` failure, `!` error, `/` skipped.
-    const REASONS: [(&str, &str); 28] = [
+    const REASONS: [(&str, &str); 29] = [
         ("overlap", "/"),
         ("queue full", "/"),
         ("replaced", "+-/"),
         ("paused", "/"),
         ("missed", "/"),
+        ("claimed before the clock was set back", "/"),
         ("calendar", "/"),
         ("duplicate", "/"),
         ("lock", "/"),

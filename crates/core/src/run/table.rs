@@ -34,7 +34,7 @@ pub enum Cause {
 pub enum Operation {
     /// End the wait for its time, or else for its conditions.
     Start,
-    /// Skip it.
+    /// End a scheduled or waiting run without running its program.
     Skip,
     /// Stop its program: signal, grace period, SIGKILL to the whole process group.
     Stop,

@@ -21,15 +21,11 @@ pub struct Bindings {
 /// A value that a name is bound to. Args are texts; responses of remote services can be any JSON value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BoundValue {
-    /// JSON `null`.
     Null,
-    /// A boolean.
     Bool(bool),
-    /// An integer.
     Number(i64),
     /// Any other number.
     Float(f64),
-    /// A text.
     Text(String),
     /// Values in order.
     List(Vec<BoundValue>),

@@ -11,7 +11,7 @@ use minijinja::{Error, State, Value};
 use super::dates::{day_of, day_value};
 use super::environment::{refused, world};
 
-/// `calendar('name')`.
+/// `calendar('name')`: a calendar, or an expression of calendars.
 pub(super) fn calendar(state: &State<'_, '_>, text: &str) -> Result<Value, Error> {
     let world = world(state)?;
     let days = CalendarExpr::parse(text).and_then(|expression| world.calendars.compile(&expression));

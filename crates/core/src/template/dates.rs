@@ -25,7 +25,7 @@ pub(super) fn to_date(value: &Value) -> Result<Value, Error> {
     day_of(value).map(day_value)
 }
 
-/// `shift_days(date, n)`.
+/// `shift_days(date, n)`: the date `n` days later, or earlier if `n` is negative.
 pub(super) fn shift_days(value: &Value, days: i32) -> Result<Value, Error> {
     let far = || refused("the shifted date is not between the years 0000 and 9999");
     if !(-SHIFT_MAX..=SHIFT_MAX).contains(&days) {

@@ -21,7 +21,9 @@ pub enum Fact {
     NoNode(Arc<NodeRecord>),
     /// No live node may start it. It requires these labels; if there are none, all nodes are draining.
     NoEligibleNode(BTreeSet<String>),
-    /// A run that is not finished, and what blocks it if it has not started.
+    /// No live node may start it. This one could, but its keeper cannot start programs.
+    KeeperFails(Arc<NodeRecord>),
+    /// A run that is not finished, and what blocks it.
     OnItsWay(Arc<Run>, Option<Hindrance>),
     /// The number of further runs that are not finished.
     MoreOnTheirWay(usize),
@@ -48,12 +50,11 @@ pub enum Fact {
         nominal: Instant,
         /// Its position relative to the requested time.
         place: TimePosition,
-        /// Its outcome.
         outcome: OccurrenceOutcome,
     },
 }
 
-/// What blocks a run that has not started.
+/// What blocks a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hindrance {
     /// The job, or all jobs, are paused.
@@ -72,6 +73,8 @@ pub enum Hindrance {
     Active(RunId, usize),
     /// Its conditions do not hold yet, as far as the records show.
     Conditions,
+    /// It has to be started or stopped by the keeper of this node, which fails.
+    Keeper(Arc<NodeRecord>),
 }
 
 /// Why the only node that may start a run cannot.
@@ -83,6 +86,8 @@ pub enum Unable {
     Draining,
     /// It no longer has the labels.
     Labels,
+    /// Its keeper cannot start programs.
+    Keeper,
 }
 
 /// What a schedule does next.

@@ -4,7 +4,7 @@
 //! `then.rs` those about an occurrence; `words.rs` turns them into short sentences.
 
 mod fact;
-mod known;
+mod known_records;
 pub(crate) mod ledger;
 mod now;
 mod reasons;
@@ -17,7 +17,7 @@ mod words;
 use cronhold_schedule::Instant;
 
 pub use fact::{Fact, Hindrance, OccurrenceOutcome, Prospect, TimePosition, Unable};
-pub use known::KnownRecords;
+pub use known_records::KnownRecords;
 pub(crate) use wall::ExplanationClock;
 pub(crate) use words::doctor;
 pub use words::{ExplanationLine, Tone};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cronhold_schedule::{Instant, Timing};
 
 use super::fact::{Fact, Hindrance, Prospect, Unable};
-use super::known::KnownRecords;
+use super::known_records::KnownRecords;
 use crate::ids::{JobId, NodeId, RunId};
 use crate::job::{JobSchedule, NodeSelector, OverlapPolicy};
 use crate::policy::catch_up::COUNT_MAX;
@@ -23,7 +23,7 @@ pub(super) fn facts(id: &JobId, known: &KnownRecords, world: &DecisionContext, n
         let with_program = known.runs.iter().filter(|run| run.job == *id && run.state.has_program());
         return [Fact::NoJob]
             .into_iter()
-            .chain(with_program.map(|run| Fact::OnItsWay(Arc::clone(run), None)))
+            .chain(with_program.map(|run| Fact::OnItsWay(Arc::clone(run), waits_for_keeper(run, known))))
             .collect();
     };
     let mut facts: Vec<Fact> = known.pauses.current.clone().map(Fact::AllPaused).into_iter().collect();
@@ -71,11 +71,20 @@ fn nodes(job: &JobRecord, known: &KnownRecords, now: Instant) -> Option<Fact> {
         NodeSelector::Any => Default::default(),
         NodeSelector::Labels(labels) | NodeSelector::Each(labels) => labels.clone(),
     };
-    let may = |node: &&Arc<NodeRecord>| now <= node.gone && !node.draining && labels.is_subset(&node.labels);
-    match known.nodes.iter().find(may) {
-        Some(_) => None,
+    let is_there = |node: &&Arc<NodeRecord>| now <= node.gone && !node.draining && labels.is_subset(&node.labels);
+    let mut there = known.nodes.iter().filter(is_there).peekable();
+    match there.peek().copied() {
         None => Some(Fact::NoEligibleNode(labels)),
+        Some(_) if there.any(|node| node.may_start()) => None,
+        Some(first) => Some(Fact::KeeperFails(Arc::clone(first))),
     }
+}
+
+/// The keeper that a run waits for, if that keeper fails: the run is about to start its program or to end it.
+fn waits_for_keeper(run: &Run, known: &KnownRecords) -> Option<Hindrance> {
+    let owner = run.owner.filter(|_| matches!(run.state, State::Starting | State::Stopping))?.node;
+    let node = known.nodes.iter().find(|node| node.id == owner && node.keeper_problem.is_some())?;
+    Some(Hindrance::Keeper(Arc::clone(node)))
 }
 
 /// The unfinished runs: those with a program first, then the waiting ones in the order of the queue.
@@ -100,7 +109,7 @@ fn on_their_way(job: &JobRecord, known: &KnownRecords, now: Instant) -> Vec<Fact
 /// What blocks a run, checked in the same order as decisions do.
 fn hindrance(run: &Run, job: &JobRecord, known: &KnownRecords, now: Instant) -> Option<Hindrance> {
     if run.state.has_program() {
-        return None;
+        return waits_for_keeper(run, known);
     }
     if known.is_paused() && !run.is_by_operator() {
         return Some(Hindrance::Pause);
@@ -154,7 +163,8 @@ fn unable(node: NodeId, job: &JobRecord, known: &KnownRecords, now: Instant) -> 
     match known.nodes.iter().find(|there| there.id == node && now <= there.gone) {
         None => Some(Unable::Gone),
         Some(there) if !job.job.nodes.allow(&there.labels) => Some(Unable::Labels),
-        Some(there) => there.draining.then_some(Unable::Draining),
+        Some(there) if there.draining => Some(Unable::Draining),
+        Some(there) => there.keeper_problem.as_ref().map(|_| Unable::Keeper),
     }
 }
 

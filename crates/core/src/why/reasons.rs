@@ -1,10 +1,15 @@
 //! Reasons, actors and conditions as text: the part of a sentence after "because" or "by".
 
+use std::collections::BTreeMap;
+
 use cronhold_schedule::text::shortened;
 
+use crate::args::Args;
+use crate::decide::run_bindings;
 use crate::job::{Condition, Probe, Requirement};
-use crate::record::Actor;
+use crate::record::{Actor, Run};
 use crate::run::Reason;
+use crate::template::Template;
 use crate::world::DecisionContext;
 
 /// The deepest nesting of conditions that is shown.
@@ -17,6 +22,9 @@ pub(super) fn because(reason: &Reason, world: &DecisionContext) -> String {
         Reason::QueueFull => "the queue of the job was full",
         Reason::Replaced => "a newer run was due and its `overlap` is `replace`",
         Reason::Paused => "the job or everything was paused",
+        Reason::ClaimedBefore => {
+            "it was claimed before the clock was set back; its run is no longer kept, and it does not start twice"
+        }
         Reason::Missed => "no node was running to start it, and `catch_up` did not select it",
         Reason::Calendar => "its day is not in the calendar",
         Reason::Duplicate => "another run with the same args was waiting or active",
@@ -69,23 +77,40 @@ pub(super) fn by(actor: &Actor) -> String {
     fixed.to_owned()
 }
 
-/// What a condition requires.
-pub(super) fn condition(condition: &Condition) -> String {
-    required(&condition.requires, DEPTH_MAX)
+/// What a condition of a run requires.
+pub(super) fn condition(condition: &Condition, run: &Run, world: &DecisionContext) -> String {
+    required(&condition.requires, run, world, DEPTH_MAX)
 }
 
-fn required(requirement: &Requirement, depth: u32) -> String {
+/// The args that a run of another job needs, after a comma: those that the condition names, and those of the waiting
+/// run, of which only the other job's params count.
+fn needed_args(named: &BTreeMap<String, Template>, run: &Run, world: &DecisionContext) -> String {
+    let bindings = run_bindings(run, world);
+    let bound = |template: &Template| template.bind(&bindings).unwrap_or_else(|_| template.text().to_owned());
+    let named: Args = named.iter().map(|(name, template)| (name.clone(), bound(template))).collect();
+    let own = run.args.iter().filter(|(name, _)| !named.iter().any(|(given, _)| given == *name));
+    let own: Args = own.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    match (named.is_empty(), own.is_empty()) {
+        (true, true) => String::new(),
+        (false, true) => format!(", with {named}"),
+        (true, false) => format!(", with {own} as far as it has these params"),
+        (false, false) => format!(", with {named}, and {own} as far as it has these params"),
+    }
+}
+
+fn required(requirement: &Requirement, run: &Run, world: &DecisionContext, depth: u32) -> String {
     let nested = |conditions: &[Condition], word: &str| match depth.checked_sub(1) {
         Some(depth) => {
-            let parts: Vec<String> = conditions.iter().map(|one| required(&one.requires, depth)).collect();
+            let parts: Vec<String> = conditions.iter().map(|one| required(&one.requires, run, world, depth)).collect();
             format!("({})", parts.join(word))
         }
         None => "…".to_owned(),
     };
     match requirement {
-        Requirement::After { job, states, .. } => {
+        Requirement::After { job, args, states, .. } => {
             let states: Vec<&str> = states.iter().map(|state| state.name()).collect();
-            format!("a run of `{}` that ended in {}", shortened(job.text()), states.join(" or "))
+            let args = needed_args(args, run, world);
+            format!("a run of `{}` that ended in {}{args}", shortened(job.text()), states.join(" or "))
         }
         Requirement::MaxRunning { count, pool: Some(pool), .. } => {
             format!("fewer than {count} runs in the pool `{pool}`")
@@ -107,12 +132,12 @@ fn required(requirement: &Requirement, depth: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use cronhold_schedule::{Span, TimeOfDay};
+    use cronhold_schedule::{Instant, Span, TimeOfDay};
 
     use super::*;
+    use crate::ids::{JobId, JobUid, RunId, RunNumber};
     use crate::job::HttpProgram;
     use crate::run::State;
-    use crate::template::Template;
     use crate::why::tests::scene::world;
 
     fn wanted(requires: Requirement) -> Condition {
@@ -149,8 +174,39 @@ mod tests {
             (Requirement::Not(Box::new(file())), "not (the file `/ready`)"),
             (deep.requires, "not (not (not (not (not …))))"),
         ] {
-            assert_eq!(condition(&wanted(requires)), expected);
+            assert_eq!(condition(&wanted(requires), &run(&[]), &world()), expected);
         }
+    }
+
+    /// A run for another date does not count, so the date is named.
+    #[test]
+    fn condition_on_another_job_names_its_args() {
+        let requires = |args: &[(&str, &str)]| {
+            let template = |text: &str| Template::parse(text).expect("a template");
+            let args = args.iter().map(|(name, text)| ((*name).to_owned(), template(text))).collect();
+            let job = Template::literal("dump");
+            wanted(Requirement::After { job, args, states: vec![State::Success], within: None, must_exist: false })
+        };
+        let today = run(&[("date", "2026-11-16")]);
+        for (named, of, expected) in [
+            (&[][..], &run(&[]), ""),
+            (&[], &today, ", with date=2026-11-16 as far as it has these params"),
+            (&[("date", "{{ date }}")], &today, ", with date=2026-11-16"),
+            (
+                &[("day", "{{ date }}")],
+                &today,
+                ", with day=2026-11-16, and date=2026-11-16 as far as it has these params",
+            ),
+        ] {
+            let expected = format!("a run of `dump` that ended in success{expected}");
+            assert_eq!(condition(&requires(named), of, &world()), expected);
+        }
+    }
+
+    fn run(args: &[(&str, &str)]) -> Run {
+        let args = args.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let (id, job) = (RunId::from_random(Instant::EPOCH, [0; 10]), JobId::parse("j").expect("a name"));
+        Run { args, ..Run::blank(id, RunNumber(1), job, JobUid::from_bits(1), Instant::EPOCH) }
     }
 
     /// Every reason is the end of a sentence, so it starts in lower case and has no full stop.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cronhold_schedule::{Instant, Span};
 
 use super::fact::{Fact, OccurrenceOutcome, Prospect, TimePosition};
-use super::known::KnownRecords;
+use super::known_records::KnownRecords;
 use super::ledger::{Ledger, LedgerEntry};
 use super::now::{count, cursor};
 use crate::ids::JobId;

@@ -2,7 +2,7 @@
 
 use cronhold_schedule::{Instant, Span, TimeOfDay, WallTime, Zone};
 
-use super::known::KnownRecords;
+use super::known_records::KnownRecords;
 use crate::record::ScheduleId;
 use crate::world::DecisionContext;
 

@@ -159,7 +159,7 @@ impl ExplanationWriter<'_> {
     }
 }
 
-/// `backup#42`
+/// The name of a run, such as `backup#42`.
 fn name(run: &Run) -> String {
     format!("{}#{}", run.job, run.number)
 }

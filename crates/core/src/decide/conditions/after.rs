@@ -54,7 +54,7 @@ impl ConditionCheck<'_> {
         }
         if asked.must_exist && peers.is_empty() && identity.touched().is_none() {
             let blank = if args.is_empty() { "" } else { " " };
-            return failed(format!("there is no run of {job}{blank}{args}, and none is on its way"));
+            return failed(format!("there is no run of {job}{blank}{args}, and none is pending"));
         }
         ConditionResult::Wait(again)
     }

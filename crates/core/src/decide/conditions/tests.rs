@@ -1,4 +1,4 @@
-//! Conditions in scripts: what runs wait for, and what becomes of them.
+//! Conditions, as scripts: what runs wait for, and how they continue.
 
 use crate::decide::testing::play;
 
@@ -74,7 +74,7 @@ fn after_with_must_exist_fails_without_such_a_run() {
         00:00 put k overlap allow
             job r1
         00:01 run j x=1
-            j#1 00:01 error: condition: there is no run of up x=1, and none is on its way, → #1
+            j#1 00:01 error: condition: there is no run of up x=1, and none is pending, → #1
         00:01 run up x=2
             up#1 00:01 starting, → #1
         00:02 run j x=2
@@ -238,7 +238,7 @@ fn unsupported_condition_fails_the_run() {
     );
 }
 
-/// `w` is a window that is closed, `o` one that is open, `f` cannot be asked, `d` finds a duplicate.
+/// `w` is a closed window, `o` an open one, `f` cannot be evaluated, `d` finds a duplicate.
 #[test]
 fn all_any_and_not_combine_conditions() {
     for (conditions, expected) in [

@@ -45,15 +45,15 @@ mod tests {
             ("UTC", "22:00", "06:00", "2026-01-05T06:00:00Z", "2026-01-05T22:00:00Z"),
             ("UTC", "22:00", "06:00", "2026-01-05T23:00:00Z", "open"),
             ("America/New_York", "09:00", "17:00", "2026-01-05T13:00:00Z", "2026-01-05T14:00:00Z"),
-            // The hour from 02:00 is not there on this day: the window opens when it would have been over.
+            // A clock change skips the hour from 02:00: the window opens at the end of the gap.
             ("America/New_York", "02:30", "04:00", "2026-03-08T06:00:00Z", "2026-03-08T07:00:00Z"),
             ("America/New_York", "02:30", "04:00", "2026-03-08T07:00:00Z", "open"),
             ("America/New_York", "02:10", "02:50", "2026-03-08T07:00:00Z", "2026-03-09T06:10:00Z"),
-            // The hour from 01:00 is there twice on this day, and the window with it.
+            // A clock change repeats the hour from 01:00, so the window opens twice.
             ("America/New_York", "01:10", "01:50", "2026-11-01T05:10:00Z", "open"),
             ("America/New_York", "01:10", "01:50", "2026-11-01T05:55:00Z", "2026-11-01T06:10:00Z"),
             ("America/New_York", "01:10", "01:50", "2026-11-01T06:30:00Z", "open"),
-            // The whole of 2011-12-30 is not there.
+            // The zone skipped the whole day 2011-12-30.
             ("Pacific/Apia", "09:00", "10:00", "2011-12-29T20:30:00Z", "2011-12-30T19:00:00Z"),
         ] {
             let zone = ZoneRegistry::bundled().get(zone).expect("a zone");

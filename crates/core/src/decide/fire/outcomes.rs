@@ -1,5 +1,5 @@
-//! Whatever happens in whatever order: every occurrence of a schedule that counts has exactly one outcome, waits in a
-//! backlog, or is still to be claimed. Of a job that runs on each node it has one outcome for all, or one run a node.
+//! Random steps in random order: every occurrence of an enabled schedule has exactly one outcome, waits in a backlog,
+//! or is still to be claimed. With `nodes: each`, it has one outcome for all nodes, or one run per node.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::record::Record;
 /// Minutes between occurrences of the schedule in this test.
 const EVERY: u64 = 2;
 
-/// What can happen. A minute hand that moves is one of these too.
+/// One random step: a command, or time that passes.
 fn step() -> impl Strategy<Value = String> {
     let overlap = prop::sample::select(vec!["allow", "skip", "queue 2", "replace"]);
     let catch_up = prop::sample::select(vec!["none", "last 10m", "all 10m", "all 3h"]);
@@ -29,7 +29,7 @@ fn step() -> impl Strategy<Value = String> {
         "; each gpu; retry 2",
     ]);
     let put = (overlap, catch_up, more).prop_map(|(overlap, catch_up, more)| {
-        // What concerns a schedule stands right after it.
+        // Settings of a schedule follow it immediately.
         let (of_schedule, of_job) = match more {
             "; disabled" | "; jitter 1m" => (more, ""),
             _ => ("", more),
@@ -64,7 +64,7 @@ fn step() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A schedule that counts, from when to when.
+/// A period in which the schedule existed and was enabled.
 struct Counting {
     after: Instant,
     until: Option<Instant>,
@@ -95,7 +95,7 @@ fn play(steps: &[String]) {
     }
 }
 
-/// Whether there is one outcome for all nodes, or one on each of some.
+/// Whether there is one outcome for all nodes, or at most one per node.
 fn is_one(found: &[String]) -> bool {
     let nodes: BTreeSet<&str> = found.iter().filter_map(|outcome| outcome.strip_prefix("on ")).collect();
     found.len() == 1 || found.len() == nodes.len() && !nodes.is_empty()
@@ -115,7 +115,7 @@ fn happens(bench: &mut DecisionBench, step: &str) -> Vec<String> {
     said
 }
 
-/// Those that have come while the schedule counted.
+/// The occurrences so far that fall into these periods.
 fn occurrences(counting: &[Counting], now: Instant) -> Vec<Instant> {
     let every = i64::try_from(EVERY * 60).expect("small");
     let steps = (now.secs() - START.secs()) / every;
@@ -125,7 +125,7 @@ fn occurrences(counting: &[Counting], now: Instant) -> Vec<Instant> {
     all.filter(counts).collect()
 }
 
-/// Everything that speaks of an occurrence.
+/// All records that cover an occurrence.
 fn outcomes(bench: &DecisionBench, at: Instant) -> Vec<String> {
     let of = |record: &Record| match record {
         Record::Run(run) if run.attempt > 1 || run.schedule.as_ref().is_none_or(|id| id.as_str() != "a") => None,

@@ -1,4 +1,4 @@
-//! Occurrences on time, late, withheld, and those that nobody may claim.
+//! Occurrences on time, late, skipped, and those that no node may claim, as scripts.
 
 use crate::decide::testing::play;
 
@@ -24,7 +24,7 @@ fn due_occurrence_starts_and_advances_the_cursor() {
     );
 }
 
-/// Several may be due at once within the minute that counts as on time.
+/// Several occurrences can be due at once within the minute that counts as on time.
 #[test]
 fn successive_occurrences_start_in_order() {
     play(
@@ -117,7 +117,7 @@ fn occurrence_that_a_foreign_node_has_run_is_skipped() {
     );
 }
 
-/// The first twenty are records of their own, the rest is one. Anything else in between begins a new row.
+/// The first twenty skips have a record each, the following ones share a span. Any other outcome ends the streak.
 #[test]
 fn many_skips_in_a_row_become_one_span() {
     let mut script = String::from(
@@ -171,7 +171,7 @@ fn late_occurrences_are_missed_or_backlogged_by_policy() {
     );
 }
 
-/// What is on time is claimed in the commit that decides about what is late.
+/// The commit that decides about late occurrences also claims the one that is on time.
 #[test]
 fn late_occurrences_do_not_delay_the_one_on_time() {
     play(
@@ -187,7 +187,7 @@ fn late_occurrences_do_not_delay_the_one_on_time() {
     );
 }
 
-/// A job that nobody was there for again and again has one record for that in the end.
+/// Repeated outages extend the same span of missed occurrences.
 #[test]
 fn second_outage_extends_the_missed_span() {
     play(
@@ -225,7 +225,7 @@ fn jitter_delays_the_due_time_and_not_the_nominal_time() {
     );
 }
 
-/// The schedule as it is now has an occurrence before the one that was due, and its jitter makes that one due after it.
+/// The changed schedule has an occurrence before the due one, and its jitter moves the due time of that one after it.
 #[test]
 fn occurrences_before_the_cursor_are_not_caught_up() {
     play(
@@ -270,7 +270,7 @@ fn schedule_after_previous_run_counts_from_its_end() {
     );
 }
 
-/// There is only one that can have been missed. It runs when it is wanted, else the next is counted from now.
+/// At most one occurrence can be missed. `catch_up` decides whether it runs; otherwise the next counts from now.
 #[test]
 fn late_occurrence_after_previous_run_starts_late() {
     play(
@@ -334,7 +334,7 @@ fn reboot_schedule_runs_once_per_node_start() {
     );
 }
 
-/// Other nodes have a minute; then whoever is there records it.
+/// Eligible nodes have one minute to claim it; then any node records the skip.
 #[test]
 fn occurrence_without_eligible_node_is_skipped() {
     play(
@@ -365,7 +365,7 @@ fn occurrence_without_eligible_node_is_skipped() {
     );
 }
 
-/// One that is on time waits for a node that may run it, also when others were late.
+/// An occurrence that is on time waits for an eligible node, even if earlier ones were late.
 #[test]
 fn ineligible_node_records_late_occurrences_and_starts_none() {
     play(
@@ -383,25 +383,22 @@ fn ineligible_node_records_late_occurrences_and_starts_none() {
 }
 
 #[test]
-fn node_with_older_zone_data_does_not_claim() {
+fn schedule_in_elapsed_time_does_not_depend_on_zone_data() {
     play(
         "
+        00:00 there 1:zones=2026b 2:zones=2026a
         00:00 zones 2026b
         00:00 put j @every 10m
             next 00:10, job r1
-        00:10 zones 2026a
+        00:09 node 2.1
+        00:09 zones 2026a
         00:10 due
-            (plan 00:10 at 00:11)
-        00:10 replan j
-            unchanged
-        00:10:30 zones 2026c
-        00:10:30 due
             #1 00:10 starting, next 00:20
         ",
     );
 }
 
-/// What does not fit is an outcome too, and does not stop the schedule.
+/// Invalid args are an outcome too, and the schedule continues.
 #[test]
 fn invalid_args_end_the_run_in_error() {
     play(
@@ -418,7 +415,7 @@ fn invalid_args_end_the_run_in_error() {
     );
 }
 
-/// A name keeps the place of a schedule whose timing is another now, and an occurrence that is due its outcome.
+/// A named schedule keeps its cursor if its timing changes, so an occurrence that is already due gets an outcome.
 #[test]
 fn due_occurrence_survives_a_change_of_its_named_schedule() {
     play(
@@ -433,6 +430,39 @@ fn due_occurrence_survives_a_change_of_its_named_schedule() {
             job r3, (wake #1 00:30:30)
         01:00 due
             #2 00:30–00:45 ×2 skipped: missed, a next 01:45
+        ",
+    );
+}
+
+/// A store that was rolled back can have a cursor of a later revision than its job, or of an earlier one.
+#[test]
+fn cursor_of_another_revision_is_refreshed_and_then_claimed() {
+    for revision in [1, 7] {
+        play(&format!(
+            "
+            00:00 put j a: @every 10m
+                a next 00:10, job r1
+            00:01 put j a: @every 10m; overlap allow
+                job r2
+            00:02 revert cursor j a {revision}
+            00:10 due
+                nothing
+            00:10 due
+                #1 00:10 starting, a next 00:20
+            ",
+        ));
+    }
+}
+
+#[test]
+fn cursor_without_its_job_or_schedule_is_removed() {
+    play(
+        "
+        00:00 put j a: @every 10m
+            a next 00:10, job r1
+        00:01 lose job j
+        00:10 due
+            a gone
         ",
     );
 }

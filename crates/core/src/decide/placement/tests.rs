@@ -8,7 +8,7 @@ use crate::record::{Cursor, Record, RecordKey};
 use crate::run::State;
 
 #[test]
-fn an_occurrence_has_a_run_on_each_node() {
+fn nodes_each_creates_a_run_on_each_node() {
     let bench = play(
         "00:00 there 1 2 3:draining 4:old
         00:00 put j @every 10m; each; overlap skip
@@ -35,7 +35,7 @@ fn an_occurrence_has_a_run_on_each_node() {
     assert!([(1, 1), (2, 2), (3, 4), (4, 2)].iter().all(|pair| owners.contains(pair)), "{owners:?}");
 }
 
-/// Nobody else is known: the node itself is all there is.
+/// The node knows no other nodes, so it is the only target.
 #[test]
 fn nodes_each_with_one_node_creates_one_run() {
     play(
@@ -52,6 +52,70 @@ fn nodes_each_with_one_node_creates_one_run() {
     );
 }
 
+/// A node whose keeper fails counts as absent: other nodes take its share, and without them the occurrence rests.
+#[test]
+fn node_without_keeper_leaves_occurrences_to_others() {
+    play(
+        "00:00 there 1:no-keeper 2
+        00:00 node 1.1
+        00:00 put j @every 10m
+            next 00:10, job r1
+        00:10 due
+            (plan 00:10 at 00:11)
+        00:10 run j
+            #1 00:10 waiting, → #1
+        00:10 start #1
+            ! this node cannot start programs: it does not reply
+        00:10 node 2.1
+        00:10 wake #1
+            #1 00:10 starting",
+    );
+}
+
+/// On the only node, occurrences wait for the keeper and then follow the catch-up policy, as after a restart.
+#[test]
+fn occurrences_rest_while_no_keeper_works() {
+    play(
+        "00:00 there 1:no-keeper
+        00:00 node 1.1
+        00:00 put j @every 10m; catch_up all 1h
+            next 00:10, job r1
+        00:10 due
+            (plan 00:10 at 00:11)
+        00:11:30 due
+            (plan 00:10 at 00:12:30)
+        00:25 due
+            (plan 00:10 at 00:26)
+        00:25 run j
+            #1 00:25 waiting, → #1
+        00:25 there 1
+        00:25 node 1.1
+        00:25 wake #1
+            #1 00:25 starting
+        00:25 due
+            next 00:30, backlog 00:10–00:20 of 2",
+    );
+}
+
+/// A node without the labels does not skip an occurrence that waits for the keeper of a node that has them.
+#[test]
+fn occurrence_waits_for_the_keeper_of_another_node() {
+    play(
+        "00:00 there 1 2:gpu,no-keeper
+        00:00 node 1.1
+        00:00 put j @every 10m; nodes gpu
+            next 00:10, job r1
+        00:10 due
+            (plan 00:10 at 00:11)
+        00:11:30 due
+            (plan 00:10 at 00:12:30)
+        00:11:40 there 1 2:old
+        00:11:40 node 1.1
+        00:11:40 due
+            #1 00:10 skipped: no eligible node, next 00:20",
+    );
+}
+
 #[test]
 fn nodes_each_without_eligible_node_is_skipped() {
     play(
@@ -63,7 +127,7 @@ fn nodes_each_without_eligible_node_is_skipped() {
         00:11 due
             #1 00:10 skipped: no eligible node, next 00:20",
     );
-    // One that may not itself leaves it to those who may, and then makes their runs.
+    // An ineligible node first leaves the claim to eligible ones, then creates their runs.
     play(
         "00:00 there 1 2:gpu 3:gpu
         00:00 put j @every 10m; each gpu
@@ -75,7 +139,7 @@ fn nodes_each_without_eligible_node_is_skipped() {
     );
 }
 
-/// A node that goes away for a moment keeps its run; one that stays away does not hold it for ever.
+/// A node that is absent for a moment keeps its run. If it stays absent, the run is skipped.
 #[test]
 fn waiting_run_is_skipped_when_its_target_is_gone() {
     play(
@@ -118,7 +182,7 @@ fn target_that_lost_its_labels_skips_its_run() {
     );
 }
 
-/// What is so for all nodes is one record, as for any other job.
+/// An outcome that is the same on all nodes is one record, as for any other job.
 #[test]
 fn occurrence_skipped_on_all_nodes_is_one_skip() {
     let mut bench = play(
@@ -135,7 +199,7 @@ fn occurrence_skipped_on_all_nodes_is_one_skip() {
         00:30 due
             #4 00:30 skipped: overlap, next 00:40",
     );
-    // Nodes that come later have no part in it, also when the cursor comes by again.
+    // Nodes that join later get no run, even if the cursor is moved back to the occurrence.
     bench.happens("there 1 2 3");
     let key = bench.records.keys().find(|key| matches!(key, RecordKey::Cursor(..))).expect("a cursor").clone();
     let stored = bench.records.get_mut(&key).expect("a cursor");
@@ -148,7 +212,7 @@ fn occurrence_skipped_on_all_nodes_is_one_skip() {
     assert_eq!(bench.happens("due"), ["next 00:30"]);
 }
 
-/// A claim stays one small unit, however many nodes there are.
+/// The maximum keeps a claim small, however many nodes there are.
 #[test]
 fn nodes_above_the_maximum_get_no_run() {
     let mut bench = DecisionBench::new();
@@ -164,7 +228,7 @@ fn nodes_above_the_maximum_get_no_run() {
     assert!(bench.runs().all(|run| run.state == State::Waiting));
 }
 
-/// Each node has a row of its own, whatever the others do.
+/// Each node has its own sequence of runs, independent of other nodes.
 #[test]
 fn overlap_applies_per_node() {
     play(
@@ -235,7 +299,7 @@ fn locks_and_limits_apply_across_nodes() {
         00:10 wake #2
             #2@2 00:10 waiting",
     );
-    // Runs of other nodes are no duplicates.
+    // Runs of other nodes do not count as duplicates.
     play(
         "00:00 there 1 2
         00:00 put j @every 10m; each; overlap allow; needs skip_duplicate
@@ -313,6 +377,27 @@ fn manual_run_targets_the_node_that_received_it() {
     );
 }
 
+/// A node that drains, and a command without a node, start nothing. What happens to a new run is the same everywhere.
+#[test]
+fn run_that_cannot_start_here_is_skipped_as_on_any_node() {
+    play(
+        "00:00 there 1 2
+        00:00 put j @every 10m
+            next 00:10, job r1
+        00:01 run j
+            #1 00:01 starting, → #1
+        00:02 launched #1
+            #1 00:01 running
+        00:03 drained on
+        00:03 run j
+            #2 00:03 skipped: overlap, → #2
+        00:04 ended #1 yes
+            #1 00:01 success
+        00:05 run j
+            #3 00:05 waiting, → #3",
+    );
+}
+
 #[test]
 fn change_from_each_to_any_node_leaves_no_waiting_run() {
     play(
@@ -349,7 +434,7 @@ fn change_from_each_to_any_node_leaves_no_waiting_run() {
     );
 }
 
-/// A start of a node is an occurrence on that node alone; one that counts from the previous run counts from its own.
+/// `@reboot` has an occurrence only on the node that started. After-previous schedules count per node.
 #[test]
 fn nodes_each_works_with_reboot_and_after_previous() {
     play(
@@ -377,7 +462,7 @@ fn nodes_each_works_with_reboot_and_after_previous() {
     );
 }
 
-/// Nodes keep step: nobody has a row of what was missed.
+/// The next backlogged occurrence starts after all nodes have started the previous one.
 #[test]
 fn backlog_of_nodes_each_waits_for_all_nodes() {
     play(
@@ -399,7 +484,7 @@ fn backlog_of_nodes_each_waits_for_all_nodes() {
 }
 
 #[test]
-fn a_node_that_drains_starts_nothing() {
+fn draining_node_starts_nothing() {
     play(
         "00:00 there 1 2
         00:00 put j @every 10m; overlap queue

@@ -1,15 +1,15 @@
-//! Runs that are lost with their node, what their programs say later, leases and locks that run out, as scripts.
+//! Runs of lost nodes, late reports of their programs, expired leases and locks, as scripts.
 
 use cronhold_schedule::Span;
 
 use crate::decide::testing::{DecisionBench, instant, play};
 use crate::decision::Effect;
-use crate::policy::lease::STALE_AFTER;
+use crate::policy::lease::{LEASE_DEFAULT, STALE_AFTER};
 use crate::record::{LockState, Record, RecordKey, Transition};
 use crate::run::State;
 
 #[test]
-fn a_run_is_lost_with_its_node() {
+fn run_of_a_lost_node_ends_in_error_and_is_retried() {
     play(
         "00:00 there 1 2
         00:00 put j overlap skip; lock; retry 2; retry_on_error
@@ -30,9 +30,9 @@ fn a_run_is_lost_with_its_node() {
     );
 }
 
-/// Whoever comes back in time keeps its runs, and nobody is lost for itself.
+/// A node that sends a heartbeat in time keeps its runs, and no node declares its own runs lost.
 #[test]
-fn a_beat_in_between_keeps_it() {
+fn heartbeat_in_between_keeps_the_run() {
     play(
         "00:00 there 1 2
         00:00 put j overlap skip
@@ -61,7 +61,7 @@ fn a_beat_in_between_keeps_it() {
 }
 
 #[test]
-fn what_was_starting_or_stopping() {
+fn starting_and_stopping_runs_of_a_lost_node_end() {
     play(
         "00:00 there 1 2
         00:00 put j overlap allow; on_lost_retry
@@ -83,9 +83,9 @@ fn what_was_starting_or_stopping() {
     );
 }
 
-/// A schedule that counts from its previous run goes on when that is lost, in as many questions as there may be.
+/// A schedule that counts from its previous run continues when that run is lost.
 #[test]
-fn a_schedule_that_follows_a_lost_run_goes_on() {
+fn after_previous_schedule_continues_after_a_lost_run() {
     play(
         "00:00 there 1 2
         00:00 put j with 10m interval
@@ -100,7 +100,7 @@ fn a_schedule_that_follows_a_lost_run_goes_on() {
 }
 
 #[test]
-fn how_it_ended_is_noted_once() {
+fn late_end_of_a_lost_run_is_noted_once() {
     let bench = play(
         "00:00 there 1 2
         00:00 put j overlap allow
@@ -133,10 +133,10 @@ fn how_it_ended_is_noted_once() {
     assert_eq!(run.finished(), Some(instant("00:02")));
 }
 
-/// What had to be alone, or was told to end, may not go on.
+/// A late program must end if it must run alone, or if a stop was requested.
 #[test]
-fn a_program_that_comes_back_late_is_stopped() {
-    for (items, told, is_stopped) in [
+fn late_program_that_must_run_alone_is_stopped() {
+    for (items, stop, is_stopped) in [
         ("overlap skip", "", true),
         ("overlap allow; lock", "", true),
         ("overlap allow; needs max_running 5", "", true),
@@ -144,7 +144,7 @@ fn a_program_that_comes_back_late_is_stopped() {
         ("overlap allow", "stop #1", true),
     ] {
         let mut bench = DecisionBench::new();
-        let happens = ["there 1 2", &format!("put j {items}"), "node 2.1", "run j", "launched #1", told, "node 1.1"];
+        let happens = ["there 1 2", &format!("put j {items}"), "node 2.1", "run j", "launched #1", stop, "node 1.1"];
         happens.into_iter().filter(|what| !what.is_empty()).for_each(|what| drop(bench.happens(what)));
         bench.happens("reap #1 00:00");
         assert!(bench.run(None, 1).state.is_finished());
@@ -153,7 +153,7 @@ fn a_program_that_comes_back_late_is_stopped() {
         let said = bench.happens("launched #1");
         assert!(said[0].ends_with("unchanged"), "{said:?}");
         let stops = bench.effects.iter().any(|effect| matches!(effect, Effect::Stop { .. }));
-        assert_eq!(stops, is_stopped, "{items} {told}");
+        assert_eq!(stops, is_stopped, "{items} {stop}");
     }
 }
 
@@ -206,8 +206,10 @@ fn leases_exist_only_on_shared_stores() {
     for (world, items, lease) in [
         ("label none", "overlap skip; lock l; ttl 8s", None),
         ("shared", "overlap skip; lock l; ttl 8s", Some(ttl)),
-        ("shared", "overlap skip", Some(STALE_AFTER)),
-        ("shared", "overlap allow; needs any max_running 3 | window 00:00 23:00", Some(STALE_AFTER)),
+        ("shared", "overlap skip", Some(LEASE_DEFAULT)),
+        ("shared", "overlap skip; lease 90s", Some(Span::from_secs(90))),
+        ("shared", "overlap allow; needs any max_running 3 | window 00:00 23:00", Some(LEASE_DEFAULT)),
+        ("shared", "overlap allow; lease 90s", None),
         ("shared", "overlap allow", None),
     ] {
         let mut bench = DecisionBench::new();
@@ -219,7 +221,7 @@ fn leases_exist_only_on_shared_stores() {
         let until = lock_of(&bench).map(|lock| lock.until);
         assert_eq!(until, run.lock.as_ref().map(|_| lease.map(|lease| bench.now.plus(lease))), "{world}: {items}");
 
-        // The next attempt is as the job is then, and a rerun is not less alone than what it repeats.
+        // A retry uses the current job, and a rerun keeps the lease of the run that it repeats.
         bench.happens("put j overlap allow; lock l; ttl 8s; retry 2");
         bench.happens("ended #1 no");
         bench.happens("rerun #1");
@@ -229,7 +231,7 @@ fn leases_exist_only_on_shared_stores() {
     }
 }
 
-/// A run that was made when nobody else was there is repeated where others are.
+/// The original run was created while its node was alone on the store.
 #[test]
 fn rerun_gets_a_lease_once_the_store_is_shared() {
     let mut bench = DecisionBench::new();
@@ -246,7 +248,7 @@ fn node_acquires_and_releases_a_lock_of_its_own() {
     bench.happens("hold files a");
     assert_eq!(lock_of(&bench).map(|lock| lock.until), Some(None));
     assert!(bench.happens("hold files b")[0].starts_with("! the lock `files` is held by run "));
-    // What is no longer held cannot be let go for someone else.
+    // Only the holder can release a lock.
     bench.happens("let-go files b");
     assert!(lock_of(&bench).is_some());
     bench.happens("let-go files a");

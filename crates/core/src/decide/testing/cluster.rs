@@ -1,7 +1,7 @@
 //! Script lines about several nodes. The bench decides as one node at a time.
 //!
 //! - `node 2.1`: from now on node 2 decides, in its first incarnation. It has the labels that `there` gave it.
-//! - `there 1 2:gpu,ssd 3:draining`: these nodes are alive and share the store; each sends a heartbeat now.
+//! - `there 1 2:gpu,ssd 3:draining,zones=2026b`: these nodes are alive and share the store; each sends a heartbeat now.
 //! - `shared`: the store is shared. `drained on`: this node starts nothing; `drained off` ends that.
 //! - `beat 2`: node 2 sends a heartbeat. `expired LOCK`: a lock was not renewed in time.
 //! - `reap #1 00:05`: its node sent its last heartbeat at 00:05. `lock-lost #1`. `drain 2 on`. `hold LOCK KEY`,
@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cronhold_schedule::Span;
+use cronhold_schedule::{Span, ZoneRegistry};
 
 use super::script::{instant, job_id};
 use super::{DecisionBench, START};
@@ -84,6 +84,17 @@ impl DecisionBench {
         }
     }
 
+    /// Gives the node zone data of a release. In 2026b, Berlin has the rules of Brazzaville: it has the same time in
+    /// winter, and no summer time.
+    pub(super) fn set_zones(&mut self, release: &str) {
+        let zones = ZoneRegistry::bundled();
+        self.world.zones_version = release.into();
+        self.world.zones = Arc::new(match release {
+            "2026b" => zones.with_rules_of("Europe/Berlin", "Africa/Brazzaville"),
+            _ => zones,
+        });
+    }
+
     fn become_node(&mut self, text: &str) {
         let (node, incarnation) = text.split_once('.').expect("a node and its incarnation");
         self.me.node = node_id(node);
@@ -96,6 +107,7 @@ impl DecisionBench {
         if let Some(me) = me {
             self.world.labels = Arc::new(me.labels.clone());
             self.world.is_draining = me.draining;
+            self.world.keeper_problem = me.keeper_problem.as_deref().map(Arc::from);
         }
     }
 
@@ -110,6 +122,8 @@ impl DecisionBench {
             beat: self.now,
             gone: self.now.plus(GONE_AFTER),
             draining: words.contains("draining"),
+            zones: words.iter().find_map(|word| word.strip_prefix("zones=")).unwrap_or_default().to_owned(),
+            keeper_problem: words.contains("no-keeper").then(|| "it does not reply".to_owned()),
             labels: words,
             skew: None,
         }

@@ -70,7 +70,7 @@ impl DecisionBench {
             "catch" => self.all_backlogs(),
             "wake" if rest.is_empty() => self.all_woken(),
             "zones" => {
-                self.world.zones_version = rest.into();
+                self.set_zones(rest);
                 Vec::new()
             }
             // Defines a calendar; without days, removes it.
@@ -88,6 +88,10 @@ impl DecisionBench {
                 self.world.labels = Arc::new(words(rest).collect());
                 Vec::new()
             }
+            "lose" | "revert" => {
+                self.lose(verb, rest);
+                Vec::new()
+            }
             "node" | "there" | "shared" | "drained" | "beat" | "expired" | "foreign-run" => {
                 self.change_cluster(verb, rest);
                 Vec::new()
@@ -96,6 +100,26 @@ impl DecisionBench {
                 let (actor, command) = self.command(verb, rest);
                 vec![self.line(actor, &command)]
             }
+        }
+    }
+
+    /// The store loses a write: `lose #1` a run, `lose cursor j a` a cursor, `lose job j` a job, and
+    /// `revert cursor j a 1` the revision that a cursor belongs to.
+    fn lose(&mut self, verb: &str, what: &str) {
+        self.has_lost_records = true;
+        let words: Vec<&str> = what.split_whitespace().collect();
+        let key = match words[..] {
+            ["job", job] => RecordKey::Job(job_id(job)),
+            ["cursor", job, schedule, ..] => RecordKey::Cursor(job_id(job), self.schedule(job, schedule)),
+            _ => RecordKey::Run(self.run_id(what)),
+        };
+        let mut stored = self.records.remove(&key).unwrap_or_else(|| panic!("there is no {key}"));
+        if let (Record::Cursor(cursor), "revert") = (&stored.record, verb) {
+            let revision = words[3].parse().expect("a number");
+            stored.record = Record::Cursor(Arc::new(crate::record::Cursor { revision, ..(**cursor).clone() }));
+            self.units += 1;
+            stored.version = crate::record::RecordVersion::new(1, self.units);
+            self.records.insert(key, stored);
         }
     }
 
@@ -159,7 +183,8 @@ impl DecisionBench {
             "remove" => (anna, self.remove(first, JobSource::Api, Precondition::Any)),
             "discard" => (anna, self.remove(more, JobSource::Api, self.seen(first, more))),
             "withdraw" => (anna, self.remove(first, JobSource::Foreign, Precondition::Any)),
-            "replan" => (Actor::Watchdog, Command::Replan { job: job_id(first), even_older: more == "even older" }),
+            "repair" => (Actor::Watchdog, Command::RepairJob { job: job_id(first) }),
+            "replan" => (Actor::Watchdog, Command::Replan { job: job_id(first) }),
             "pause" => (anna, Command::Pause { job: what(), why: more.to_owned() }),
             "resume" => (anna, Command::Resume { job: what() }),
             "fire" => {
@@ -192,14 +217,14 @@ impl DecisionBench {
             }
             "rerun" => {
                 let id = RunId::from_key(START, &format!("rerun {} {rest}", self.now));
-                (anna, Command::Rerun { run: run(), id, anew: more == "anew" })
+                (anna, Command::Rerun { run: run(), id, current: more == "current" })
             }
             "prune" => {
                 let names: Vec<String> = words(more).collect();
                 let spans: Vec<RunId> = names.iter().filter_map(|name| self.span_id(name)).collect();
                 let runs = names.iter().filter(|name| self.span_id(name).is_none());
                 let runs = runs.map(|name| self.run_id(name)).collect();
-                (Actor::Retention, Command::Prune { job: job_id(first), runs, spans })
+                (Actor::Retention, Command::Prune { job: job_id(first), runs, spans, unreadable: Vec::new() })
             }
             _ => self.cluster_command(verb, rest),
         }
@@ -286,7 +311,11 @@ pub(in crate::decide) fn job(items: &str) -> Job {
             "catch_up" => job.catch_up = catch_up(value),
             "lock" if value.is_empty() => job.lock = LockPolicy::Job,
             "lock" => job.lock = LockPolicy::Named(value.to_owned()),
-            "retry" => job.retry.attempts = value.parse().expect("a number"),
+            "retry" => {
+                job.retry.attempts = value.parse().expect("a number");
+                // With its spread it is at most ten seconds.
+                job.retry.backoff = Span::from_secs(8);
+            }
             "retry_on_error" => drop(job.retry.on.insert(RetryOn::Error)),
             "timeout" => job.timeout = Some(span()),
             "grace" => job.stop.grace = span(),
@@ -296,6 +325,7 @@ pub(in crate::decide) fn job(items: &str) -> Job {
             "kept" => job.retain.success = value.parse().expect("a number"),
             "each" => job.nodes = NodeSelector::Each(words(value).collect()),
             "ttl" => job.ttl = span(),
+            "lease" => job.lease = Some(span()),
             "nodes" => job.nodes = NodeSelector::Labels(words(value).collect()),
             "param" => drop(job.params.insert(value.to_owned(), Param::default())),
             "shell" => job.program = Program::Shell(crate::Template::parse(value).expect("a template")),

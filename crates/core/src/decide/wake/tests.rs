@@ -1,4 +1,4 @@
-//! Looks at runs in scripts: queues, locks, limits, pauses and retries.
+//! Checks of waiting and active runs, as scripts: queues, locks, limits, pauses and retries.
 
 use crate::decide::testing::play;
 
@@ -168,8 +168,8 @@ fn stop_time_ends_scheduled_runs_only() {
     );
 }
 
-/// One that waited until after its stop time has as long as one that starts in time: stopped at once it would be a start
-/// for nothing, and without a stop it would be in the way of all that follow.
+/// A run that waited past its stop time gets the same duration as one that starts on time. If it were stopped at once,
+/// the start would be useless; without a stop, it would block all following runs.
 #[test]
 fn stop_time_that_has_passed_counts_from_the_start() {
     play(

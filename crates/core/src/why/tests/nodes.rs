@@ -28,6 +28,26 @@ type Scene = (&'static str, Option<&'static str>, &'static str, &'static str);
 
 const SCENES: &[Scene] = &[
     (
+        "a keeper that fails on every node",
+        None,
+        "
+            job shell
+            node id=1 beat=05T12:00 keeper=silent
+            node id=2 beat=05T12:00 draining
+            run n=1 asked owned at=05T11:59 due=05T12:01 log=waiting@05T11:59,starting@05T11:59
+            run n=2 asked at=05T11:59 due=05T12:01 log=waiting@05T11:59
+            state queue=2 active=1",
+        "
+            No live node can start it: the keeper of `web-1` fails (silent).
+            > it goes on when the keeper works again; `keeper/log` in the data directory has its log
+            `backup#1` has been starting since 2026-01-05 11:59 UTC on `web-1`: it waits for the keeper of `web-1`, which fails (silent).
+            > it goes on when the keeper works again; `keeper/log` in the data directory has its log
+            `backup#2` has waited since 2026-01-05 11:59 UTC: no live node may start it.
+            > `cronhold nodes` shows the nodes
+            `backup` has no schedule: it runs only when it is started explicitly.
+            > `cronhold run backup` starts it",
+    ),
+    (
         "a run that waits for its node",
         None,
         "
@@ -48,7 +68,7 @@ const SCENES: &[Scene] = &[
             > it starts when the drain of the node ends; `cronhold nodes` shows the nodes
             `backup#4` has waited since 2026-01-05 11:59 UTC for node 00000000000000000000000000000009: only node 00000000000000000000000000000009 may start it, which is not running.
             > it is skipped when its node does not return within a minute; `cronhold nodes` shows the nodes
-            `backup` has no schedule: it runs only when someone or something starts it.
+            `backup` has no schedule: it runs only when it is started explicitly.
             > `cronhold run backup` starts it",
     ),
     (
@@ -68,7 +88,7 @@ const SCENES: &[Scene] = &[
             > it is skipped within a minute; `cronhold nodes` shows the nodes
             `backup#3` has waited since 2026-01-05 11:59 UTC for `web-1`: `backup#1` has not ended.
             > `cronhold start backup#3` starts it anyway
-            `backup` has no schedule: it runs only when someone or something starts it.
+            `backup` has no schedule: it runs only when it is started explicitly.
             > `cronhold run backup` starts it",
     ),
     (
@@ -81,7 +101,7 @@ const SCENES: &[Scene] = &[
             run n=1 asked owned lease=45 at=05T11:00 log=waiting@05T11:00,starting@05T11:00,running@05T11:00",
         "
             `backup#1` has been running since 2026-01-05 11:00 UTC, for 1h on `web-1`; the last heartbeat of its node was at 2026-01-05 11:59:30 UTC, and 45s500ms later it is lost, by when its program has been ended.
-            `backup` has no schedule: it runs only when someone or something starts it.
+            `backup` has no schedule: it runs only when it is started explicitly.
             > `cronhold run backup` starts it",
     ),
     (

@@ -321,7 +321,7 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
             job overlap=skip",
         "
             `backup` has no occurrence at 2026-01-05 03:00 UTC.
-            `backup` has no schedule: it runs only when someone or something starts it.
+            `backup` has no schedule: it runs only when it is started explicitly.
             > `cronhold run backup` starts it",
     ),
 ];

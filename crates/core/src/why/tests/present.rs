@@ -16,7 +16,7 @@ fn unfinished_runs_beyond_a_limit_are_counted() {
     let line = |n| format!("`backup#{n}` has been running since 2026-01-05 11:00 UTC, for 1h.\n");
     let expected: String = (1..=10).map(line).collect();
     let more = "2 more of its runs have not ended.\n> `cronhold runs backup` shows them all\n";
-    let no_schedule = "`backup` has no schedule: it runs only when someone or something starts it.
+    let no_schedule = "`backup` has no schedule: it runs only when it is started explicitly.
         > `cronhold run backup` starts it";
     assert_explanation("many runs", &scene::scene(&runs), None, &format!("{expected}{more}{no_schedule}"));
 }
@@ -56,7 +56,7 @@ const SCENES: &[(&str, &str, &str)] = &[
             cursor last=04T03:00 next=05T03:00
             paused since=04T20:00 by=anna why: new disks",
         "
-            `backup` has been paused since 2026-01-04 20:00 UTC, by anna (new disks): nothing of it starts by itself until someone resumes it.
+            `backup` has been paused since 2026-01-04 20:00 UTC, by anna (new disks): no run of it starts automatically until it is resumed.
             > `cronhold resume backup` ends the pause; `catch_up` decides about what was missed
             Its schedule rests at 2026-01-05 03:00 UTC; what has passed since is recorded when the pause ends.",
     ),
@@ -67,7 +67,7 @@ const SCENES: &[(&str, &str, &str)] = &[
             cursor last=05T03:00 next=06T03:00
             all-paused since=05T11:00 by=ben",
         "
-            Everything has been paused since 2026-01-05 11:00 UTC, by ben: nothing starts by itself until someone resumes it.
+            Everything has been paused since 2026-01-05 11:00 UTC, by ben: no run starts automatically until it is resumed.
             > `cronhold resume all` ends the pause; `catch_up` decides about what was missed
             Its schedule would start it next at 2026-01-06 03:00 UTC, in 15h.",
     ),
@@ -122,7 +122,7 @@ const SCENES: &[(&str, &str, &str)] = &[
         "
             job overlap=skip",
         "
-            `backup` has no schedule: it runs only when someone or something starts it.
+            `backup` has no schedule: it runs only when it is started explicitly.
             > `cronhold run backup` starts it",
     ),
     (
@@ -336,7 +336,7 @@ const SCENES: &[(&str, &str, &str)] = &[
             run n=2 at=05T03:00 retried_by=3 log=waiting@05T03:00,starting@05T03:00,running@05T03:00,failure@05T11:50 reason: exit code 1
             run n=3 at=05T03:00 attempt=2 retry_of=2 due=05T12:10 log=scheduled@05T11:50",
         "
-            `backup` has been paused since 2026-01-05 11:00 UTC, by anna: nothing of it starts by itself until someone resumes it.
+            `backup` has been paused since 2026-01-05 11:00 UTC, by anna: no run of it starts automatically until it is resumed.
             > `cronhold resume backup` ends the pause; `catch_up` decides about what was missed
             `backup#3` is attempt 2 of `backup#2` and waits for 2026-01-05 12:10 UTC: it does not start during the pause.
             > `cronhold start backup#3` starts it anyway

@@ -203,6 +203,7 @@ fn cursor(job: &JobRecord, words: &Words<'_>) -> Cursor {
         follows: words.number("follows").map(run_id),
         at_start: words.has("at_start"),
         streak: None,
+        claimed: crate::record::ClaimedRanges::default(),
     }
 }
 
@@ -311,5 +312,7 @@ fn node(words: &Words<'_>) -> NodeRecord {
             .map_or_else(BTreeSet::new, |labels| labels.split(',').map(str::to_owned).collect()),
         draining: words.has("draining"),
         skew: None,
+        zones: String::new(),
+        keeper_problem: words.text("keeper").map(str::to_owned),
     }
 }

@@ -12,6 +12,8 @@ use crate::run::State;
 
 /// The argument of `pause` and `resume` for all jobs.
 const EVERYTHING: &str = "all";
+/// What to do about a keeper that fails.
+const KEEPER_ADVICE: &str = "it goes on when the keeper works again; `keeper/log` in the data directory has its log";
 
 impl ExplanationWriter<'_> {
     pub(super) fn present(&mut self, fact: &Fact) {
@@ -40,6 +42,11 @@ impl ExplanationWriter<'_> {
                 self.say(format!("No live node may start it: it requires the labels {}.", labels.join(" and ")));
                 self.advise("give a node these labels, or change `nodes` in the job".to_owned());
             }
+            Fact::KeeperFails(node) => {
+                let (name, why) = (&node.name, node.keeper_problem.as_deref().unwrap_or_default());
+                self.say(format!("No live node can start it: the keeper of `{name}` fails ({why})."));
+                self.advise(KEEPER_ADVICE.to_owned());
+            }
             Fact::OnItsWay(run, hindrance) => self.on_its_way(run, hindrance.as_ref()),
             Fact::MoreOnTheirWay(more) => {
                 self.say(format!("{more} more of its runs have not ended."));
@@ -59,7 +66,7 @@ impl ExplanationWriter<'_> {
                 self.say(format!("What was missed is being caught up: {left}{all} to go, from {position} to {last}."));
             }
             Fact::NoSchedule => {
-                self.say(format!("`{job}` has no schedule: it runs only when someone or something starts it."));
+                self.say(format!("`{job}` has no schedule: it runs only when it is started explicitly."));
                 self.advise(format!("`cronhold run {job}` starts it"));
             }
             Fact::Schedule(schedule, prospect) => self.prospect(schedule, prospect),
@@ -68,11 +75,11 @@ impl ExplanationWriter<'_> {
     }
 
     fn paused(&mut self, what: &str, resume: &str, pause: &ActivePause) {
-        let whose = if resume == EVERYTHING { "nothing" } else { "nothing of it" };
+        let which = if resume == EVERYTHING { "no run" } else { "no run of it" };
         let why = if pause.why.is_empty() { String::new() } else { format!(" ({})", pause.why) };
         let since = self.at(pause.since);
         self.say(format!(
-            "{what} has been paused since {since}, by {}{why}: {whose} starts by itself until someone resumes it.",
+            "{what} has been paused since {since}, by {}{why}: {which} starts automatically until it is resumed.",
             by(&pause.by)
         ));
         self.advise(format!("`cronhold resume {resume}` ends the pause; `catch_up` decides about what was missed"));
@@ -87,13 +94,14 @@ impl ExplanationWriter<'_> {
                 .map(|due| format!("; nothing is known to block it, and it is checked again at {}", self.at(due)));
             return self.say(format!("`{name}` {fate}{}.", next.unwrap_or_default()));
         };
-        let (why, advice) = self.hindrance(&name, hindrance);
+        let (why, advice) = self.hindrance(run, hindrance);
         self.say(format!("`{name}` {fate}: {why}."));
         self.advise(advice);
     }
 
     /// What blocks a run, and what the user can do about it.
-    fn hindrance(&self, name: &str, hindrance: &Hindrance) -> (String, String) {
+    fn hindrance(&self, run: &Run, hindrance: &Hindrance) -> (String, String) {
+        let name = name(run);
         let start = format!("`cronhold start {name}` starts it anyway");
         match hindrance {
             Hindrance::Pause => ("it does not start during the pause".to_owned(), start),
@@ -103,12 +111,17 @@ impl ExplanationWriter<'_> {
                 let (why, advice) = match unable {
                     Unable::Gone => ("is not running", "it is skipped when its node does not return within a minute"),
                     Unable::Draining => ("is being drained", "it starts when the drain of the node ends"),
+                    Unable::Keeper => ("cannot start programs", "it starts when the keeper of the node works again"),
                     Unable::Labels => ("does not have the labels any more", "it is skipped within a minute"),
                 };
                 (
                     format!("only {node} may start it, which {why}"),
                     format!("{advice}; `cronhold nodes` shows the nodes"),
                 )
+            }
+            Hindrance::Keeper(node) => {
+                let why = node.keeper_problem.as_deref().unwrap_or_default();
+                (format!("it waits for the keeper of `{}`, which fails ({why})", node.name), KEEPER_ADVICE.to_owned())
             }
             Hindrance::Lock(lock, holder) => {
                 let holder = self.run_name(*holder);
@@ -133,7 +146,8 @@ impl ExplanationWriter<'_> {
             }
             Hindrance::Conditions => {
                 let job = self.known.job.as_ref();
-                let conditions = job.iter().flat_map(|job| &job.job.conditions).map(condition);
+                let conditions = job.iter().flat_map(|job| &job.job.conditions);
+                let conditions = conditions.map(|required| condition(required, run, self.world));
                 (format!("it needs {}", conditions.collect::<Vec<_>>().join(", and ")), start)
             }
         }

@@ -74,7 +74,7 @@ impl KnownRecords {
     }
 
     /// Whether the job, or all jobs, are paused.
-    pub(super) fn is_paused(&self) -> bool {
+    pub(crate) fn is_paused(&self) -> bool {
         self.pauses.is_paused() || self.own_pauses().is_some_and(PauseState::is_paused)
     }
 
