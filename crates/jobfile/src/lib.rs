@@ -14,8 +14,8 @@ mod write;
 mod yaml;
 
 pub use mistake::{Mistake, MistakeKind, line_column};
-pub use read::{JobPlaces, JobRead, Options, read_job, read_schedule, read_stored_job};
+pub use read::{JobPlaces, JobRead, Options, read_job, read_job_of_any_version, read_schedule, read_stored_job};
 pub use render::{Style, render, render_line};
 pub use support::unsupported_in;
 pub use write::write_job;
-pub use yaml::to_yaml;
+pub use yaml::{escape_unprintable, to_yaml};

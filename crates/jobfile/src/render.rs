@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use cronhold_schedule::text::visible;
 
 use crate::mistake::{Mistake, line_column};
 
@@ -29,9 +30,10 @@ pub fn render(mistake: &Mistake, text: &str, style: Style) -> String {
     let shown = window(text, &at, related.as_ref().map(|(range, _)| range));
     let (first_line, _) = line_column(text, shown.start);
     let inside = |range: &Range<usize>| range.start - shown.start..range.end - shown.start;
+    let file = visible(&mistake.file);
     let mut snippet = Snippet::source(&text[shown.clone()])
         .line_start(first_line)
-        .path(mistake.file.as_str())
+        .path(&*file)
         .annotation(AnnotationKind::Primary.span(inside(&at)));
     if let Some((range, label)) = &related {
         snippet = snippet.annotation(AnnotationKind::Context.span(inside(range)).label(*label));
@@ -47,7 +49,7 @@ pub fn render(mistake: &Mistake, text: &str, style: Style) -> String {
 pub fn render_line(mistake: &Mistake, text: &str) -> String {
     let (line, column) = line_column(text, mistake.at.start);
     let hint = mistake.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
-    format!("{}:{line}:{column}: {}{hint}", mistake.file, mistake.message)
+    format!("{}:{line}:{column}: {}{hint}", visible(&mistake.file), mistake.message)
 }
 
 /// Limits a range to the text and to the boundaries of characters.

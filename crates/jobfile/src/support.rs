@@ -23,13 +23,13 @@ pub fn unsupported_in(id: &str, job: &Job) -> Option<(String, Vec<Mistake>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::read_stored_job;
+    use crate::read::read_job_of_any_version;
     use crate::render_line;
 
     #[test]
     fn unsupported_keys_of_a_stored_job_are_reported() {
         let text = "{program: x, conditions: [{file: /x}], on: {failure: [{email: {to: ops@example.org}}]}}";
-        let job = read_stored_job("backup", text, &Options::default()).job.expect("not refused");
+        let job = read_job_of_any_version("backup", text, &Options::default()).job.expect("not refused");
         let (text, mistakes) = unsupported_in("backup", &job).expect("two features");
         let lines: Vec<String> = mistakes.iter().map(|mistake| render_line(mistake, &text)).collect();
         assert_eq!(
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn supported_job_is_not_reported() {
-        let job = read_stored_job("backup", "program: x", &Options::default()).job.expect("a job");
+        let job = read_job_of_any_version("backup", "program: x", &Options::default()).job.expect("a job");
         assert_eq!(unsupported_in("backup", &job), None);
     }
 }

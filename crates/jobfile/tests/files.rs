@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use cronhold_core::job::Feature;
 use cronhold_jobfile::{
-    JobRead, MistakeKind, Options, Style, read_job, read_stored_job, render, render_line, write_job,
+    JobRead, MistakeKind, Options, Style, read_job, read_job_of_any_version, render, render_line, write_job,
 };
 
 fn files(folder: &str) -> Vec<(String, String)> {
@@ -42,7 +42,7 @@ fn good_files_survive_writing_and_reading() {
 #[test]
 fn unsupported_files_survive_writing_and_reading_once_stored() {
     for (name, text) in files("unsupported") {
-        assert_survives(read_stored_job, &name, &text);
+        assert_survives(read_job_of_any_version, &name, &text);
     }
 }
 
@@ -64,7 +64,7 @@ fn reader_and_job_agree_about_what_is_supported() {
         for (name, text) in files(folder) {
             let refused = read_job(&name, &text, &Options::default()).mistakes;
             let messages: BTreeSet<String> = refused.into_iter().map(|mistake| mistake.message).collect();
-            let job = read_stored_job(&name, &text, &Options::default()).job.expect("a job");
+            let job = read_job_of_any_version(&name, &text, &Options::default()).job.expect("a job");
             let expected: BTreeSet<String> = job.unsupported().into_iter().map(|feature| feature.message()).collect();
             assert_eq!(messages, expected, "{name}");
             assert_eq!(messages.is_empty(), folder == "good", "{name}");
@@ -101,7 +101,8 @@ fn each_unsupported_feature_is_rejected_with_its_place() {
         let expected =
             (!feature.is_supported()).then(|| format!("job.yaml:{place}: {} ({})", feature.message(), feature.hint()));
         assert_eq!(lines, expected.into_iter().collect::<Vec<_>>(), "{text}");
-        let stored = read_stored_job("job", &text, &Options::default()).job.expect("a stored job is not refused");
+        let stored =
+            read_job_of_any_version("job", &text, &Options::default()).job.expect("a stored job is not refused");
         assert_eq!(stored.unsupported().contains(&feature), !feature.is_supported(), "{text}");
     }
 }

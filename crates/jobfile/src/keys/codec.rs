@@ -4,19 +4,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::job::{
-    Action, Batching, CatchUpPolicy, CatchUpRule, Condition, EnvValue, JobSchedule, LockPolicy, NodeSelector, OnLost,
-    OverlapPolicy, Param, Program, ResourceLimits, Retain, Retry, RetryOn, RunEvent, StopPolicy, TemplateScope,
-    Trigger,
+    Action, Batching, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HttpProgram, HttpTarget, JobSchedule,
+    LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Program, Requirement, ResourceLimits, Retain, Retry,
+    RetryOn, RunEvent, StopPolicy, TaskProgram, TemplateScope, Trigger,
 };
+use cronhold_core::run::State;
 use cronhold_core::signal::Signal;
-use cronhold_core::template::Template;
-use cronhold_schedule::Span;
-use serde_json::json;
+use cronhold_core::template::{Expression, Template};
+use cronhold_schedule::{Span, TimeOfDay};
+use serde_json::{Value as Json, json};
 
 use super::record::Codec;
 use super::schedule::WHEN;
-use super::work::{ACTION, CONDITION, HEADERS as HEADER_NAMES, METHOD as METHOD_NAME, PROGRAM, STATUS, URL as ANY_URL};
-use super::{CHANNEL as ANY_CHANNEL, IDENTIFIER, ValueShape, job};
+use super::{CHANNEL as ANY_CHANNEL, IDENTIFIER, ValueShape, job, work};
+use crate::read::names;
 use crate::size;
 use crate::write;
 
@@ -28,6 +29,8 @@ pub(crate) const CPU_LEAST: f64 = 0.01;
 pub(super) const EVENTS: &str =
     "^(finished|scheduled|waiting|starting|running|stopping|success|failure|error|skipped)$";
 
+/// Example of a list of conditions, for messages.
+const CONDITION_EXAMPLE: &str = "[{max_running: 1}]";
 const MOST: i64 = u32::MAX as i64;
 pub(super) const FROM_ONE: ValueShape = ValueShape::Whole { least: 1, most: MOST };
 
@@ -73,6 +76,10 @@ pub(super) const COUNT: Codec<u32> = Codec {
 pub(super) const POSITIVE: Codec<u32> =
     Codec { shape: FROM_ONE, read: |reader, item| reader.count(item, 1), write: |count| json!(count) };
 
+/// The length of a queue.
+pub(super) const QUEUE_LIMIT: Codec<u32> =
+    Codec { shape: FROM_ONE, read: |reader, item| reader.queue_limit(item), write: |count| json!(count) };
+
 /// A 64-bit integer, at least 1.
 pub(super) const POSITIVE_WIDE: Codec<u64> =
     Codec { shape: FROM_ONE, read: |reader, item| reader.count(item, 1).map(u64::from), write: |count| json!(count) };
@@ -110,18 +117,32 @@ pub(super) const SCHEDULES: Codec<Vec<JobSchedule>> = Codec {
 };
 
 pub(super) const PROGRAM_VALUE: Codec<Program> = Codec {
-    shape: ValueShape::Either(&[ValueShape::Text, ValueShape::Some(&ValueShape::Template), ValueShape::Map(&PROGRAM)]),
+    shape: ValueShape::Either(&[
+        ValueShape::Text,
+        ValueShape::Some(&ValueShape::Template),
+        ValueShape::Map(&work::PROGRAM),
+    ]),
     read: |reader, item| reader.program(item),
     write: write::program,
 };
 
 pub(super) const CONDITIONS: Codec<Vec<Condition>> = Codec {
-    shape: ValueShape::List(&ValueShape::Map(&CONDITION)),
+    shape: ValueShape::List(&ValueShape::Map(&work::CONDITION)),
     read: |reader, item| {
-        let nodes = reader.list(item, "[{max_running: 1}]")?;
-        Some(nodes.iter().filter_map(|node| reader.condition(item.item(node))).collect())
+        let nodes = reader.list(item, CONDITION_EXAMPLE)?;
+        Some(nodes.iter().filter_map(|node| (work::CONDITION_MAP.read)(reader, item.item(node))).collect())
     },
-    write: |conditions| conditions.iter().map(write::condition).collect(),
+    write: |conditions| conditions.iter().map(work::CONDITION_MAP.write).collect(),
+};
+
+/// Conditions of which at least one is given. Nesting is bounded by the depth of the file.
+pub(super) static CONDITION_GROUP: Codec<Vec<Condition>> = Codec {
+    shape: ValueShape::Some(&ValueShape::Map(&work::CONDITION)),
+    read: |reader, item| {
+        let nodes = reader.some(item, CONDITION_EXAMPLE)?;
+        reader.all_of(item, nodes, work::CONDITION_MAP.read)
+    },
+    write: |conditions| conditions.iter().map(work::CONDITION_MAP.write).collect(),
 };
 
 pub(super) const LOCK: Codec<LockPolicy> = Codec {
@@ -141,7 +162,7 @@ pub(super) const OVERLAP: Codec<OverlapPolicy> = Codec {
 
 pub(super) const CATCH_UP: Codec<CatchUpRule> = Codec {
     shape: ValueShape::Either(&[ValueShape::Word(&["none", "last", "all"]), ValueShape::Map(&job::CATCH_UP)]),
-    read: |reader, item| reader.catch_up(item),
+    read: |reader, item| reader.record_or_first(item, CatchUpRule::default()),
     write: write::catch_up,
 };
 
@@ -254,7 +275,7 @@ pub(super) const SUCCESS_CODES: Codec<Vec<u8>> = Codec {
 };
 
 pub(super) const ACTIONS: Codec<BTreeMap<RunEvent, Vec<Action>>> = Codec {
-    shape: ValueShape::Names { regex: EVENTS, value: &ValueShape::List(&ValueShape::Map(&ACTION)) },
+    shape: ValueShape::Names { regex: EVENTS, value: &ValueShape::List(&ValueShape::Map(&work::ACTION)) },
     read: |reader, item| Some(reader.actions(item)),
     write: write::actions,
 };
@@ -263,9 +284,10 @@ pub(super) const TRIGGERS: Codec<Vec<Trigger>> = Codec {
     shape: ValueShape::List(&ValueShape::Either(&[ANY_CHANNEL, ValueShape::Map(&job::TRIGGER)])),
     read: |reader, item| {
         let nodes = reader.list(item, "[{channel: /prices/ready}]")?;
-        Some(nodes.iter().filter_map(|node| reader.trigger(item.item(node))).collect())
+        let triggers = nodes.iter().filter_map(|node| reader.record_or_first(item.item(node), Trigger::default()));
+        Some(triggers.collect())
     },
-    write: |triggers| triggers.iter().map(write::trigger).collect(),
+    write: |triggers| triggers.iter().map(|trigger| super::write_record(trigger, &Trigger::default())).collect(),
 };
 
 pub(super) const CHANNEL: Codec<String> = Codec {
@@ -305,26 +327,175 @@ pub(super) const ON_LOST: Codec<OnLost> = Codec {
     write: |on_lost| json!(on_lost),
 };
 
+const URL_START: ValueShape =
+    ValueShape::Pattern { regex: r"^(https?://|\{\{)", noun: "a URL, which begins with `http://` or `https://`" };
+
 pub(super) const URL: Codec<Template> =
-    Codec { shape: ANY_URL, read: |reader, item| reader.url(item), write: write::template };
+    Codec { shape: URL_START, read: |reader, item| reader.url(item), write: write::template };
+
+/// A request: a URL or a map.
+pub(super) const REQUEST: Codec<HttpProgram> = Codec {
+    shape: ValueShape::Either(&[URL_START, ValueShape::Map(&work::HTTP)]),
+    read: |reader, item| reader.record_or_first(item, HttpProgram::new(Template::literal(""))),
+    write: |request| super::write_record(request, &HttpProgram::new(request.url.clone())),
+};
+
+/// A request about a remote task.
+pub(super) const REMOTE_REQUEST: Codec<HttpProgram> = Codec {
+    read: |reader, item| reader.scoped(TemplateScope::Remote, |reader| (REQUEST.read)(reader, item)),
+    ..REQUEST
+};
+
+pub(super) const WEBHOOK: Codec<HttpTarget> = Codec {
+    shape: ValueShape::Either(&[URL_START, ValueShape::Map(&work::WEBHOOK)]),
+    read: |reader, item| reader.record_or_first(item, HttpTarget::new(Template::literal(""))),
+    write: |target| super::write_record(target, &HttpTarget::new(target.url.clone())),
+};
+
+/// Methods of requests.
+pub const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 pub(super) const METHOD: Codec<String> = Codec {
-    shape: METHOD_NAME,
+    shape: ValueShape::Pattern {
+        regex: "^([Gg][Ee][Tt]|[Hh][Ee][Aa][Dd]|[Pp][Oo][Ss][Tt]|[Pp][Uu][Tt]|[Pp][Aa][Tt][Cc][Hh]|[Dd][Ee][Ll][Ee][Tt][Ee]|[Oo][Pp][Tt][Ii][Oo][Nn][Ss])$",
+        noun: "a method: GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS",
+    },
     read: |reader, item| reader.method(item).map(str::to_owned),
     write: |method| json!(method),
 };
 
 pub(super) const HEADERS: Codec<BTreeMap<String, Template>> = Codec {
-    shape: HEADER_NAMES,
-    read: |reader, item| Some(reader.headers(item)),
+    shape: ValueShape::Names { regex: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", value: &ValueShape::Template },
+    read: |reader, item| Some(reader.templates(item, names::header, "{Accept: text/plain}")),
     write: |headers| write::map(headers, write::template),
 };
+
+const STATUS: ValueShape = ValueShape::Either(&[
+    ValueShape::Whole { least: 100, most: 599 },
+    ValueShape::Pattern { regex: "^([1-5][0-9][0-9](-[1-5][0-9][0-9])?|[1-5]xx)$", noun: "`200`, `200-299` or `2xx`" },
+]);
 
 /// Status codes as inclusive ranges.
 pub(super) const STATUSES: Codec<Vec<(u16, u16)>> = Codec {
     shape: ValueShape::Either(&[STATUS, ValueShape::Some(&STATUS)]),
-    read: |reader, item| reader.statuses(item),
+    read: |reader, item| {
+        let nodes = reader.one_or_some(item, "[200, 404]")?;
+        reader.all_of(item, nodes, |reader, item| reader.status(item))
+    },
     write: |ranges| ranges.iter().map(|(first, last)| format!("{first}-{last}")).collect(),
+};
+
+/// Whether the response to a poll means success or failure.
+pub(super) const VERDICT: Codec<Expression> = Codec {
+    shape: ValueShape::Expression,
+    read: |reader, item| reader.scoped(TemplateScope::Answer, |reader| reader.expression(item)),
+    write: |expression| json!(expression),
+};
+
+/// A command line for a shell.
+pub(super) const COMMAND_LINE: Codec<Template> = Codec { shape: ValueShape::Text, ..TEMPLATE_TEXT };
+
+/// A program and its arguments.
+pub(super) const EXEC: Codec<Vec<Template>> = Codec {
+    shape: ValueShape::Some(&ValueShape::Template),
+    read: |reader, item| reader.exec(item),
+    write: |words| words.iter().map(write::template).collect(),
+};
+
+/// A new task, or a value for a task if the map has a key of that.
+pub(super) const TASK: Codec<TaskProgram> = Codec {
+    shape: ValueShape::Either(&[ValueShape::Map(&work::TASK_QUEUE), ValueShape::Map(&work::TASK_WRITE)]),
+    read: |reader, item| {
+        let is_write = work::TASK_WRITE.keys.iter().any(|key| item.node.get(key.name).is_some());
+        let map = if is_write { work::TASK_WRITE_MAP } else { work::TASK_QUEUE_MAP };
+        (map.read)(reader, item)
+    },
+    write: |task| match task {
+        TaskProgram::Queue { .. } => (work::TASK_QUEUE_MAP.write)(task),
+        TaskProgram::Write { .. } => (work::TASK_WRITE_MAP.write)(task),
+    },
+};
+
+pub(super) const INPORTS: Codec<BTreeMap<String, Template>> = Codec {
+    shape: ValueShape::Names { regex: "", value: &ValueShape::Template },
+    read: |reader, item| Some(reader.templates(item, names::port, "{in: 1}")),
+    write: |inports| write::map(inports, write::template),
+};
+
+/// `true`, nothing, a span or a map.
+pub(super) const NOOP: Codec<Program> = Codec {
+    shape: ValueShape::Either(&[ValueShape::True, ValueShape::Null, ValueShape::Span, ValueShape::Map(&work::NOOP)]),
+    read: |reader, item| reader.noop(item),
+    write: |program| write::first_if_alone(&work::NOOP, (work::NOOP_MAP.write)(program)),
+};
+
+/// Settings of a plug-in.
+pub(super) const SETTINGS: Codec<BTreeMap<String, Template>> = Codec {
+    shape: ValueShape::Names { regex: IDENTIFIER, value: &ValueShape::Template },
+    read: |reader, item| Some(reader.templates(item, names::setting, "{size: 3}")),
+    write: |settings| write::map(settings, write::template),
+};
+
+pub(super) const JOB_ID: Codec<Template> =
+    Codec { shape: ValueShape::Template, read: |reader, item| reader.job_id(item), write: write::template };
+
+/// Args of a run that a condition refers to or an action creates.
+pub(super) const ARG_TEMPLATES: Codec<BTreeMap<String, Template>> = Codec {
+    shape: ValueShape::Names { regex: IDENTIFIER, value: &ValueShape::Template },
+    read: |reader, item| Some(reader.arg_templates(item)),
+    write: |args| write::map(args, write::template),
+};
+
+pub(super) const STATES: Codec<Vec<State>> = Codec {
+    shape: ValueShape::Some(&ValueShape::Word(&State::NAMES)),
+    read: |reader, item| {
+        let nodes = reader.some(item, "[success]")?;
+        reader.all_of(item, nodes, |reader, item| State::parse(reader.word(item, &State::NAMES)?).ok())
+    },
+    write: |states| json!(states),
+};
+
+pub(super) const MAX_RUNNING: Codec<Requirement> = Codec {
+    write: |requirement| write::first_if_alone(&work::MAX_RUNNING, (work::MAX_RUNNING_MAP.write)(requirement)),
+    ..work::MAX_RUNNING_MAP
+};
+
+/// `true` or a map.
+pub(super) const SKIP_DUPLICATE: Codec<Requirement> = Codec {
+    shape: ValueShape::Either(&[ValueShape::True, ValueShape::Map(&work::SKIP_DUPLICATE)]),
+    read: |reader, item| reader.skip_duplicate(item),
+    write: |requirement| match (work::SKIP_DUPLICATE_MAP.write)(requirement) {
+        Json::Object(map) if map.is_empty() => json!(true),
+        map => map,
+    },
+};
+
+pub(super) const WINDOW: Codec<Requirement> = Codec { read: |reader, item| reader.window(item), ..work::WINDOW_MAP };
+
+pub(super) const TIME: Codec<TimeOfDay> =
+    Codec { shape: ValueShape::Time, read: |reader, item| reader.time(item), write: |time| json!(time.to_string()) };
+
+pub(super) const ZONE: Codec<String> =
+    Codec { shape: ValueShape::Text, read: |reader, item| reader.zone(item), write: |zone| json!(zone) };
+
+const ADDRESS: ValueShape =
+    ValueShape::Pattern { regex: "^[^@\\s]+@[^@\\s]+$", noun: "an address such as `ops@example.org`" };
+
+/// One address or a list of them.
+pub(super) const ADDRESSES: Codec<Vec<String>> = Codec {
+    shape: ValueShape::Either(&[ADDRESS, ValueShape::Some(&ADDRESS)]),
+    read: |reader, item| {
+        let nodes = reader.one_or_some(item, "[ops@example.org]")?;
+        reader.all_of(item, nodes, |reader, item| reader.address(item))
+    },
+    write: |addresses| json!(addresses),
+};
+
+/// A channel that may hold expressions.
+pub(super) const CHANNEL_TEMPLATE: Codec<Template> = Codec {
+    shape: ANY_CHANNEL,
+    read: |reader, item| reader.channel(item).and_then(|_| reader.template_text(item)),
+    write: write::template,
 };
 
 #[cfg(test)]

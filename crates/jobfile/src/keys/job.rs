@@ -1,10 +1,13 @@
 //! Keys of a job and of its small policies.
 
 use cronhold_core::Job;
-use cronhold_core::job::{CatchUpRule, Feature, Param, ResourceLimits, Retain, Retry, StopPolicy, Trigger};
+use cronhold_core::job::{
+    CatchUpRule, Feature, OverlapPolicy, Param, QUEUE_LIMIT_DEFAULT, ResourceLimits, Retain, Retry, StopPolicy, Trigger,
+};
 
 use super::codec::{self, FROM_ONE};
 use super::record::{key, record};
+use super::variant::variant;
 use super::{IDENTIFIER, KeySpec, KeyTable, ValueShape};
 
 record! {
@@ -41,6 +44,12 @@ record! {
         "Time after which the lock of a lost node expires; a number is seconds.",
     )
     .default("10s");
+    option lease = codec::SOME_SPAN => key(
+        "lease",
+        "Without `lock`: how long a program that must not overlap with another continues while its node or the store \
+         is unreachable. Only on a store that nodes share; with `lock`, `ttl` applies.",
+    )
+    .default("10m, or the store URL's");
     value overlap = codec::OVERLAP => key("overlap", "What happens when a run is due while another one is active.")
         .default("skip");
     value catch_up = codec::CATCH_UP => key("catch_up", "What happens to occurrences that were missed.")
@@ -106,14 +115,16 @@ pub static OVERLAP: KeyTable = KeyTable {
     keys: &[KeySpec::new("queue", ValueShape::Map(&QUEUE), "The new run waits for the old one.")],
 };
 
-/// `overlap.queue`.
-pub static QUEUE: KeyTable = KeyTable {
-    name: "queue",
-    noun: "`queue`",
-    doc: "How long the queue may become.",
-    one_of: &[],
-    keys: &[KeySpec::new("limit", FROM_ONE, "How many runs may wait; further runs are skipped.").default("100")],
-};
+variant! {
+    /// `overlap.queue`.
+    pub static QUEUE: OverlapPolicy::Queue = "queue", "`queue`", "How long the queue may become.";
+    const QUEUE_MAP: OverlapPolicy;
+    value limit = codec::QUEUE_LIMIT, QUEUE_LIMIT_DEFAULT => key(
+        "limit",
+        "How many runs may wait, at most 1,000; further runs are skipped.",
+    )
+    .default("100");
+}
 
 record! {
     /// `catch_up` as a map.
@@ -127,7 +138,11 @@ record! {
     /// `retry`.
     pub static RETRY: Retry = "retry", "`retry`", "Whether and when an unsuccessful run is retried.";
     always attempts = codec::POSITIVE => key("attempts", "Total of attempts, including the first.").default("1");
-    value backoff = codec::SPAN => key("backoff", "Wait before the second attempt.").default("10s");
+    value backoff = codec::SPAN => key(
+        "backoff",
+        "Wait before the second attempt. Every wait is longer by up to a quarter, which differs from run to run.",
+    )
+    .default("10s");
     value factor = codec::FACTOR => key("factor", "Factor by which the wait grows with each attempt.").default("2");
     value most = codec::SPAN => key("most", "The longest wait.").default("10m");
     value on = codec::RETRY_ON => key("on", "Outcomes that are retried.").default("[failure]");

@@ -1,22 +1,29 @@
-//! Every key that a job file can have, in one table per map: its name, its values, its meaning and its default. For a map
-//! that is one type, the table also names the field of each key (`record`). Reader, writer, JSON Schema and reference are
-//! made of these tables, so they cannot disagree.
+//! Every key that a job file can have, in one table per map: its name, its values, its meaning and its default. The table
+//! of a map that is one type (`record`) or a variant of an enum (`variant`) also names the field of each key, or the
+//! variant that the key selects. Reader, writer, JSON Schema and reference are made of these tables, so they cannot
+//! disagree. A schedule, `batching`, `overlap`, `nodes` and sources of `env` are read and written by functions in `read`
+//! and `write`, because their rules involve several keys or only some of their forms are maps.
 
 mod codec;
 mod job;
 pub(crate) mod record;
 mod schedule;
+pub(crate) mod variant;
 mod work;
 
 pub(crate) use codec::CPU_LEAST;
+pub use codec::METHODS;
 use cronhold_core::job::Feature;
+pub(crate) use job::QUEUE_MAP;
 pub use job::{BATCHING, CATCH_UP, EACH, ENV_SOURCE, JOB, LIMITS, OVERLAP, PARAM, QUEUE, RETAIN, RETRY, STOP, TRIGGER};
 pub(crate) use record::write_record;
+pub(crate) use schedule::STOP_SCHEDULE_MAP;
 pub use schedule::{APSIS_PAIR, APSIS_STOP, APSIS_TYPED, DAILY, DAILY_INTERVAL, EDGE, SCHEDULE, STOP_SCHEDULE, WHEN};
 pub use work::{
-    ACTION, AFTER, CONDITION, EMAIL, HTTP, MAX_RUNNING, METHODS, NOOP, PLUGIN, PROGRAM, PUBLISH, REMOTE, RUN,
-    SKIP_DUPLICATE, TASK_QUEUE, TASK_WRITE, WEBHOOK, WINDOW,
+    ACTION, AFTER, CONDITION, EMAIL, HTTP, MAX_RUNNING, NOOP, PLUGIN, PROGRAM, PUBLISH, REMOTE, RUN, SKIP_DUPLICATE,
+    TASK_QUEUE, TASK_WRITE, WEBHOOK, WINDOW,
 };
+pub(crate) use work::{ACTION_MAP, NOOP_MAP, PROGRAM_MAP, SKIP_DUPLICATE_MAP, WINDOW_MAP};
 
 /// All tables, in reading order.
 pub static TABLES: &[&KeyTable] = &[
@@ -151,7 +158,7 @@ impl KeySpec {
 }
 
 /// The values that a key accepts.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub enum ValueShape {
     /// A text; a number is read as its text.
     Text,

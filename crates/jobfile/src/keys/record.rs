@@ -6,7 +6,7 @@
 use serde_json::{Map, Value as Json};
 
 use super::{KeySpec, KeyTable, ValueShape};
-use crate::read::{JobReader, NamedNode};
+use crate::read::{Fields, JobReader, NamedNode};
 
 /// How the value of a key is read and written, and its accepted form.
 pub(crate) struct Codec<V: 'static> {
@@ -45,12 +45,22 @@ impl JobReader<'_> {
     /// `None` if it is not a map.
     pub(crate) fn record_into<T: KeyedRecord>(&mut self, item: NamedNode<'_>, record: &mut T) -> Option<bool> {
         let fields = self.fields(item, T::TABLE)?;
+        Some(self.fields_into(&fields, record))
+    }
+
+    /// Like `record`, or reads the value of the first key if it is given instead of the map.
+    pub(crate) fn record_or_first<T: KeyedRecord>(&mut self, item: NamedNode<'_>, mut defaults: T) -> Option<T> {
+        let fields = self.fields_or_first(item, T::TABLE)?;
+        self.fields_into(&fields, &mut defaults).then_some(defaults)
+    }
+
+    fn fields_into<T: KeyedRecord>(&mut self, fields: &Fields<'_>, record: &mut T) -> bool {
         let mut is_complete = true;
         for (key, accessor) in T::TABLE.keys.iter().zip(T::FIELDS) {
             let is_read = fields.get(key.name).is_some_and(|item| (accessor.read)(self, item, record));
             is_complete &= is_read || !key.required;
         }
-        Some(is_complete)
+        is_complete
     }
 }
 

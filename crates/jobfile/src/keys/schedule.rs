@@ -1,5 +1,13 @@
-//! Keys of schedules: our own form with one key per kind, and the two forms of Apsis.
+//! Keys of schedules: our own form with one key per kind, and the two forms of Apsis. These tables describe the keys for
+//! the schema and the reference; `read/schedule.rs`, `read/timing.rs` and `read/apsis.rs` read them, because most rules of
+//! a schedule involve several keys. The schedule crate writes them, because it derives the ids of schedules from that
+//! text.
 
+use cronhold_core::job::StopSchedule;
+
+use super::codec;
+use super::record::key;
+use super::variant::variants;
 use super::{IDENTIFIER, KeySpec, KeyTable, ValueShape};
 
 /// The values of `schedule`.
@@ -171,17 +179,13 @@ pub static EDGE: KeyTable = KeyTable {
     ],
 };
 
-/// `stop` of a schedule.
-pub static STOP_SCHEDULE: KeyTable = KeyTable {
-    name: "stop_schedule",
-    noun: "`stop`",
-    doc: "When the runs of a schedule are stopped.",
-    one_of: &[&["after"], &["at"]],
-    keys: &[
-        KeySpec::new("after", ValueShape::Span, "Time from the nominal time to the stop."),
-        KeySpec::new("at", ValueShape::Time, "At the next such time of day, in the schedule's zone."),
-    ],
-};
+variants! {
+    /// `stop` of a schedule.
+    pub static STOP_SCHEDULE: StopSchedule = "stop_schedule", "`stop`", "When the runs of a schedule are stopped.";
+    static STOP_SCHEDULE_MAP;
+    After(span) = codec::SOME_SPAN => key("after", "Time from the nominal time to the stop.");
+    At(time) = codec::TIME => key("at", "At the next such time of day, in the schedule's zone.");
+}
 
 /// A schedule with `type`.
 pub static APSIS_TYPED: KeyTable = KeyTable {

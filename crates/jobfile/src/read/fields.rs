@@ -13,12 +13,17 @@ pub(crate) struct Fields<'n> {
     table: &'static KeyTable,
     entries: &'n [YamlEntry],
     pub(crate) node: &'n YamlNode,
+    /// The value of the first key, if it is given instead of the map.
+    first: Option<NamedNode<'n>>,
 }
 
 impl<'n> Fields<'n> {
     /// The value of a key, given under its canonical name or an alias.
     pub(crate) fn get(&self, name: &'static str) -> Option<NamedNode<'n>> {
-        self.entry(name).map(NamedNode::entry)
+        match self.first {
+            Some(first) => self.table.keys.first().is_some_and(|key| key.name == name).then_some(first),
+            None => self.entry(name).map(NamedNode::entry),
+        }
     }
 
     fn entry(&self, name: &'static str) -> Option<&'n YamlEntry> {
@@ -45,7 +50,7 @@ impl JobReader<'_> {
             let first = table.keys.iter().find(|key| key.required).or(table.keys.first()).map_or("", |key| key.name);
             return self.wrong(item, "a map", &format!("{{{first}: …}}"));
         };
-        let fields = Fields { table, entries, node: item.node };
+        let fields = Fields { table, entries, node: item.node, first: None };
         let known: Vec<Option<&KeySpec>> = entries.iter().map(|entry| table.key(&entry.key)).collect();
         for (entry, key) in entries.iter().zip(&known) {
             match key {
@@ -70,6 +75,14 @@ impl JobReader<'_> {
         }
         self.exactly_one(&fields);
         Some(fields)
+    }
+
+    /// Opens a map, or the value of its first key that is given instead of it.
+    pub(crate) fn fields_or_first<'n>(&mut self, item: NamedNode<'n>, table: &'static KeyTable) -> Option<Fields<'n>> {
+        match item.node.value {
+            YamlValue::Map(_) => self.fields(item, table),
+            _ => Some(Fields { table, entries: &[], node: item.node, first: Some(item) }),
+        }
     }
 
     fn unknown(&mut self, table: &'static KeyTable, entry: &YamlEntry) {

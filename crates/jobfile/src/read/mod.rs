@@ -7,7 +7,7 @@ mod condition;
 mod fields;
 mod job;
 mod limits;
-mod names;
+pub(crate) mod names;
 mod params;
 mod places;
 mod policies;
@@ -24,6 +24,7 @@ use cronhold_core::job::{Job, JobSchedule};
 use cronhold_schedule::ZoneRegistry;
 use cronhold_schedule::text::shortened;
 
+pub(crate) use fields::Fields;
 pub use places::JobPlaces;
 pub(crate) use reader::{JobReader, NamedNode};
 
@@ -66,12 +67,18 @@ pub fn read_job(file: &str, text: &str, options: &Options<'_>) -> JobRead {
     read_tree(root, text, JobReader::new(file, text, options.zones, mistakes))
 }
 
-/// Reads the definition of a stored job. It was accepted once, perhaps by another version, so neither its size nor an
-/// unsupported feature makes it unreadable: the job keeps its schedule, and [`Job::unsupported`] lists what has to be
-/// reported about it.
+/// Reads the JSON of a stored job, which [`write_job`](crate::write_job) wrote. It was accepted once, perhaps by another
+/// version, so neither its size nor an unsupported feature makes it unreadable: the job keeps its schedule, and
+/// [`Job::unsupported`] lists what has to be reported about it.
 pub fn read_stored_job(id: &str, text: &str, options: &Options<'_>) -> JobRead {
-    let (root, mistakes) = yaml::parse_any_size(id, text);
+    let (root, mistakes) = yaml::parse_json(id, text);
     read_tree(root, text, JobReader::new(id, text, options.zones, mistakes).accepting_unsupported())
+}
+
+/// Reads a job file like [`read_job`], but accepts keys that this version does not support, like [`read_stored_job`].
+pub fn read_job_of_any_version(file: &str, text: &str, options: &Options<'_>) -> JobRead {
+    let (root, mistakes) = yaml::parse(file, text);
+    read_tree(root, text, JobReader::new(file, text, options.zones, mistakes).accepting_unsupported())
 }
 
 fn read_tree(root: Option<YamlNode>, text: &str, mut reader: JobReader<'_>) -> JobRead {

@@ -7,11 +7,11 @@ use cronhold_schedule::text::shortened;
 use super::reader::{JobReader, NamedNode};
 use crate::yaml::{YamlEntry, YamlValue};
 
-pub(super) type NameCheck = fn(&str) -> Result<(), TextError>;
+pub(crate) type NameCheck = fn(&str) -> Result<(), TextError>;
 
 impl JobReader<'_> {
     /// Entries of a map with names as keys.
-    pub(super) fn names<'n>(
+    pub(crate) fn names<'n>(
         &mut self,
         item: NamedNode<'n>,
         check: NameCheck,
@@ -34,29 +34,29 @@ impl JobReader<'_> {
 }
 
 /// Params, and the args that are given to them.
-pub(super) fn param(name: &str) -> Result<(), TextError> {
+pub(crate) fn param(name: &str) -> Result<(), TextError> {
     check_param_name(name)
 }
 
 /// Variables of an environment.
-pub(super) fn variable(name: &str) -> Result<(), TextError> {
+pub(crate) fn variable(name: &str) -> Result<(), TextError> {
     identifier(name, "a variable")
 }
 
 /// Settings of a plug-in.
-pub(super) fn setting(name: &str) -> Result<(), TextError> {
+pub(crate) fn setting(name: &str) -> Result<(), TextError> {
     identifier(name, "a setting")
 }
 
 /// Headers of a request.
-pub(super) fn header(name: &str) -> Result<(), TextError> {
+pub(crate) fn header(name: &str) -> Result<(), TextError> {
     let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     let valid = !name.is_empty() && name.bytes().all(is_sign);
     rule(valid, name, "a header", "names of headers are letters, digits and signs such as `-`, without blanks")
 }
 
 /// Ports of a task.
-pub(super) fn port(name: &str) -> Result<(), TextError> {
+pub(crate) fn port(name: &str) -> Result<(), TextError> {
     rule(!name.is_empty(), name, "a port", "write for example `in`")
 }
 

@@ -1,6 +1,7 @@
 //! Values of the small policies of a job that have short forms or rules of their own: overlap, catch-up, retry, triggers.
 
-use cronhold_core::job::{Batching, CatchUpPolicy, CatchUpRule, OverlapPolicy, QUEUE_LIMIT_DEFAULT, Retry, Trigger};
+use cronhold_core::job::{Batching, CatchUpPolicy, OverlapPolicy, QUEUE_LIMIT_DEFAULT, Retry};
+use cronhold_core::record::JobState;
 use cronhold_core::signal::Signal;
 use cronhold_schedule::text::did_you_mean;
 
@@ -15,9 +16,7 @@ impl JobReader<'_> {
         if let YamlValue::Map(_) = item.node.value {
             let fields = self.fields(item, &keys::OVERLAP)?;
             let (_, item) = fields.kind()?;
-            let fields = self.fields(item, &keys::QUEUE)?;
-            let limit = fields.get("limit").map(|item| self.count(item, 1));
-            return Some(OverlapPolicy::Queue { limit: limit.unwrap_or(Some(QUEUE_LIMIT_DEFAULT))? });
+            return (keys::QUEUE_MAP.read)(self, item);
         }
         Some(match self.word(item, &["allow", "skip", "queue", "replace"])? {
             "allow" => OverlapPolicy::Allow,
@@ -27,13 +26,11 @@ impl JobReader<'_> {
         })
     }
 
-    pub(crate) fn catch_up(&mut self, item: NamedNode<'_>) -> Option<CatchUpRule> {
-        let mut catch_up = CatchUpRule::default();
-        if !matches!(item.node.value, YamlValue::Map(_)) {
-            catch_up.policy = self.catch_up_policy(item)?;
-            return Some(catch_up);
-        }
-        self.record(item, catch_up)
+    /// The length of a queue. A stored job may have a larger one than a job can use.
+    pub(crate) fn queue_limit(&mut self, item: NamedNode<'_>) -> Option<u32> {
+        let most =
+            if self.is_strict() { i64::try_from(JobState::QUEUE_MAX).unwrap_or(i64::MAX) } else { u32::MAX.into() };
+        self.whole(item, 1, most).and_then(|limit| u32::try_from(limit).ok())
     }
 
     pub(crate) fn catch_up_policy(&mut self, item: NamedNode<'_>) -> Option<CatchUpPolicy> {
@@ -62,14 +59,6 @@ impl JobReader<'_> {
     pub(crate) fn signal(&mut self, item: NamedNode<'_>) -> Option<Signal> {
         let text = self.text(item)?;
         self.parsed(item, Signal::parse(text))
-    }
-
-    pub(crate) fn trigger(&mut self, item: NamedNode<'_>) -> Option<Trigger> {
-        if !matches!(item.node.value, YamlValue::Map(_)) {
-            let channel = self.channel(item)?.to_owned();
-            return Some(Trigger { channel, ..Trigger::default() });
-        }
-        self.record(item, Trigger::default())
     }
 
     /// Checks that the args for a job's own runs name its params.

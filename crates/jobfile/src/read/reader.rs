@@ -67,6 +67,11 @@ impl<'t> JobReader<'t> {
         Self { refuses_unsupported: false, ..self }
     }
 
+    /// Whether the job is new, so that what this version cannot carry out is a mistake.
+    pub(crate) fn is_strict(&self) -> bool {
+        self.refuses_unsupported
+    }
+
     /// All mistakes in the order of the file.
     pub(crate) fn into_mistakes(mut self) -> Vec<Mistake> {
         self.mistakes.sort_by_key(|mistake| (mistake.at.start, mistake.at.end));
@@ -290,6 +295,17 @@ impl<'t> JobReader<'t> {
             YamlValue::Scalar(_) => Some(std::slice::from_ref(item.node)),
             _ => self.some(item, example),
         }
+    }
+
+    /// Reads every item; `None` if one of them is invalid.
+    pub(crate) fn all_of<T>(
+        &mut self,
+        item: NamedNode<'_>,
+        nodes: &[YamlNode],
+        read: fn(&mut JobReader<'_>, NamedNode<'_>) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let values: Vec<T> = nodes.iter().filter_map(|node| read(self, item.item(node))).collect();
+        (values.len() == nodes.len()).then_some(values)
     }
 
     /// Texts of a list.

@@ -161,10 +161,6 @@ impl JobReader<'_> {
         if item.node.get("type").is_some() {
             return self.apsis_stop(item, spec);
         }
-        let fields = self.fields(item, &keys::STOP_SCHEDULE)?;
-        match fields.kind()? {
-            ("after", item) => self.some_span(item).map(StopSchedule::After),
-            (_, item) => self.time(item).map(StopSchedule::At),
-        }
+        (keys::STOP_SCHEDULE_MAP.read)(self, item)
     }
 }

@@ -7,7 +7,7 @@ use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
 
 use super::{markdown, schema};
-use crate::read::{Options, read_stored_job};
+use crate::read::{Options, read_job_of_any_version};
 use crate::write::write_job;
 use crate::yaml;
 
@@ -47,7 +47,7 @@ fn committed_documents_are_up_to_date() {
         let committed = fs::read_to_string(path).unwrap_or_default();
         assert!(
             committed == generated,
-            "docs/reference/{name} is out of date; make it anew with \
+            "docs/reference/{name} is out of date; regenerate it with \
              `cargo run -p cronhold-jobfile --example reference -- {what} > docs/reference/{name}`"
         );
     }
@@ -59,7 +59,7 @@ fn good_files_fit_the_schema() {
     for (name, text) in folder("good").into_iter().chain(folder("unsupported")) {
         let json = yaml::parse(&name, &text).0.expect("a tree").to_json();
         assert_eq!(validator.error(&json), None, "{name}");
-        let job = read_stored_job(&name, &text, &Options::default()).job.expect(&name);
+        let job = read_job_of_any_version(&name, &text, &Options::default()).job.expect(&name);
         let written = write_job(&job);
         assert_eq!(validator.error(&written), None, "{name}: {written:#}");
     }
@@ -125,7 +125,7 @@ fn schema_and_reader_reject_the_same() {
     ] {
         let (node, _) = yaml::parse("x.yaml", text);
         assert!(validator.error(&node.expect("a tree").to_json()).is_some(), "the schema accepts {text}");
-        let read = read_stored_job("x.yaml", text, &Options::default());
+        let read = read_job_of_any_version("x.yaml", text, &Options::default());
         assert!(!read.mistakes.is_empty(), "the reader accepts {text}");
     }
 }

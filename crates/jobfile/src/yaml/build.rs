@@ -19,11 +19,6 @@ pub(crate) fn parse(file: &str, text: &str) -> (Option<YamlNode>, Vec<Mistake>) 
         let message = format!("the file has {} bytes, but a job file can have at most {FILE_BYTES_MAX}", text.len());
         return (None, vec![Mistake::new(file, 0..0, message)]);
     }
-    parse_any_size(file, text)
-}
-
-/// Like `parse` without a size limit, for a text that was accepted before and may be longer in its stored form.
-pub(crate) fn parse_any_size(file: &str, text: &str) -> (Option<YamlNode>, Vec<Mistake>) {
     let mut builder = TreeBuilder::new(file, text);
     let options = granit_parser::options! { emit_unresolved_aliases: true, emit_comments: false };
     for event in Parser::new_from_str_with_options(text, options) {

@@ -3,21 +3,23 @@
 //!
 //! The core schema of YAML 1.2 is read strictly: only `true` and `false` are booleans, so that
 //! `on:` is a key and `no` is a text; a number that begins with a zero (`017`) is a text.
-//! `write` is the other direction: any value as YAML.
+//! `write` is the other direction: any value as YAML. `json` reads the stored form of a job into the same tree.
 
 mod build;
+mod json;
 mod place;
 mod scalar;
 mod write;
 
 use std::ops::Range;
 
-pub(crate) use build::{parse, parse_any_size};
+pub(crate) use build::parse;
+pub(crate) use json::parse_json;
 pub(crate) use place::{first_line, inside};
 pub(crate) use scalar::{float, integer};
 #[cfg(test)]
 use serde_json::{Value as Json, json};
-pub use write::to_yaml;
+pub use write::{escape_unprintable, to_yaml};
 
 /// Largest size of a file, in bytes.
 pub(crate) const FILE_BYTES_MAX: usize = 1 << 20;

@@ -1,11 +1,15 @@
 //! The YAML writer: any value that JSON can express, in block style, with keys in the order in which the value has them.
 //! It is the only one in the workspace. The reader of job files reads back the same value.
 
-use std::fmt;
+use std::borrow::Cow;
+use std::fmt::Write as _;
 
-use serde::de::{MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Number, Value as Json};
+use cronhold_schedule::text::is_deceptive;
+use serde::Serialize;
+use serde::ser::Error as _;
+use serde_json::Value as Json;
+
+use super::{TextStyle, YamlNode, YamlValue, parse_json};
 
 /// Words that readers of YAML take for something other than a text.
 const RESERVED_WORDS: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
@@ -13,42 +17,39 @@ const RESERVED_WORDS: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "
 /// Writes a value as a YAML document that ends with a newline. It fails only if the value cannot be expressed in JSON,
 /// such as a map whose keys are not texts.
 pub fn to_yaml(value: &(impl Serialize + ?Sized)) -> Result<String, serde_json::Error> {
-    let tree: OrderedTree = serde_json::from_str(&serde_json::to_string(value)?)?;
+    let json = serde_json::to_string(value)?;
+    let tree = match parse_json("value", &json) {
+        (Some(tree), _) => tree,
+        (None, mistakes) => {
+            let messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.message).collect();
+            return Err(serde_json::Error::custom(messages.join("; ")));
+        }
+    };
     let mut text = String::new();
     write_node(&tree, 0, &mut text);
     Ok(text)
 }
 
-/// A value with its keys in order, which maps of `serde_json` do not keep.
-#[derive(Debug)]
-enum OrderedTree {
-    /// `null`, a boolean or a number, as YAML and JSON write it.
-    Literal(String),
-    Text(String),
-    List(Vec<OrderedTree>),
-    Map(Vec<(String, OrderedTree)>),
-}
-
 /// Writes a node whose first line continues the current one, and a newline.
-fn write_node(tree: &OrderedTree, depth: usize, text: &mut String) {
-    match tree {
-        OrderedTree::Map(entries) if !entries.is_empty() => {
-            for (index, (key, value)) in entries.iter().enumerate() {
+fn write_node(node: &YamlNode, depth: usize, text: &mut String) {
+    match &node.value {
+        YamlValue::Map(entries) if !entries.is_empty() => {
+            for (index, entry) in entries.iter().enumerate() {
                 if index > 0 {
                     indent(depth, text);
                 }
-                text.push_str(&one_line(key));
+                text.push_str(&one_line(&entry.key));
                 text.push(':');
-                if is_block_collection(value) {
+                if is_block_collection(&entry.value) {
                     text.push('\n');
                     indent(depth + 1, text);
                 } else {
                     text.push(' ');
                 }
-                write_node(value, depth + 1, text);
+                write_node(&entry.value, depth + 1, text);
             }
         }
-        OrderedTree::List(items) if !items.is_empty() => {
+        YamlValue::List(items) if !items.is_empty() => {
             for (index, item) in items.iter().enumerate() {
                 if index > 0 {
                     indent(depth, text);
@@ -59,25 +60,26 @@ fn write_node(tree: &OrderedTree, depth: usize, text: &mut String) {
         }
         scalar => {
             match scalar {
-                OrderedTree::Literal(literal) => text.push_str(literal),
+                YamlValue::Null | YamlValue::Broken => text.push_str("null"),
+                YamlValue::Scalar(scalar) if scalar.style == TextStyle::Plain => text.push_str(&scalar.text),
                 // A block scalar at the top of a document would not be indented.
-                OrderedTree::Text(content) if depth > 0 && reads_better_as_block(content) => {
-                    write_block_text(content, depth, text);
+                YamlValue::Scalar(scalar) if depth > 0 && reads_better_as_block(&scalar.text) => {
+                    write_block_text(&scalar.text, depth, text);
                 }
-                OrderedTree::Text(content) => text.push_str(&one_line(content)),
-                OrderedTree::List(_) => text.push_str("[]"),
-                OrderedTree::Map(_) => text.push_str("{}"),
+                YamlValue::Scalar(scalar) => text.push_str(&one_line(&scalar.text)),
+                YamlValue::List(_) => text.push_str("[]"),
+                YamlValue::Map(_) => text.push_str("{}"),
             }
             text.push('\n');
         }
     }
 }
 
-fn is_block_collection(tree: &OrderedTree) -> bool {
-    match tree {
-        OrderedTree::Map(entries) => !entries.is_empty(),
-        OrderedTree::List(items) => !items.is_empty(),
-        OrderedTree::Literal(_) | OrderedTree::Text(_) => false,
+fn is_block_collection(node: &YamlNode) -> bool {
+    match &node.value {
+        YamlValue::Map(entries) => !entries.is_empty(),
+        YamlValue::List(items) => !items.is_empty(),
+        YamlValue::Null | YamlValue::Scalar(_) | YamlValue::Broken => false,
     }
 }
 
@@ -95,7 +97,32 @@ fn one_line(text: &str) -> String {
         && !text.ends_with(' ')
         && !RESERVED_WORDS.contains(&text.to_ascii_lowercase().as_str())
         && text.trim_start_matches('.').parse::<f64>().is_err();
-    if is_plain { text.to_owned() } else { Json::from(text).to_string() }
+    if is_plain { text.to_owned() } else { escape_unprintable(&Json::from(text).to_string()).into_owned() }
+}
+
+/// Escapes the characters in the strings of a JSON text that YAML rejects or that do not show what they are. The result
+/// is JSON with the same value, and every reader of YAML reads it.
+pub fn escape_unprintable(json: &str) -> Cow<'_, str> {
+    if json.chars().all(is_printable) {
+        return Cow::Borrowed(json);
+    }
+    let mut escaped = String::with_capacity(json.len() + 16);
+    for sign in json.chars() {
+        if is_printable(sign) {
+            escaped.push(sign);
+        } else {
+            for unit in sign.encode_utf16(&mut [0; 2]) {
+                write!(escaped, "\\u{unit:04x}").expect("a string takes any text");
+            }
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+/// Whether a character can stand for itself in a quoted text. The others are invalid in YAML, end a line in some of its
+/// readers, or are invisible and may change the order of the text around them. White space of JSON is outside of strings.
+fn is_printable(sign: char) -> bool {
+    matches!(sign, '\n' | '\r' | '\t') || !(sign.is_control() || is_deceptive(sign))
 }
 
 /// Whether a text has several lines and comes back unchanged from a block scalar.
@@ -104,7 +131,7 @@ fn reads_better_as_block(text: &str) -> bool {
         && !text.starts_with([' ', '\n'])
         && !text.ends_with("\n\n")
         && text.chars().all(|sign| {
-            matches!(sign, '\n' | ' ') || !(sign.is_control() || sign.is_whitespace() || sign == '\u{feff}')
+            matches!(sign, '\n' | ' ') || !(sign.is_control() || sign.is_whitespace() || is_deceptive(sign))
         })
 }
 
@@ -119,63 +146,6 @@ fn write_block_text(content: &str, depth: usize, text: &mut String) {
     }
 }
 
-impl<'de> Deserialize<'de> for OrderedTree {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TreeVisitor)
-    }
-}
-
-struct TreeVisitor;
-
-impl<'de> Visitor<'de> for TreeVisitor {
-    type Value = OrderedTree;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<OrderedTree, E> {
-        Ok(OrderedTree::Literal("null".to_owned()))
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<OrderedTree, E> {
-        Ok(OrderedTree::Literal(value.to_string()))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<OrderedTree, E> {
-        Ok(OrderedTree::Literal(value.to_string()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<OrderedTree, E> {
-        Ok(OrderedTree::Literal(value.to_string()))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<OrderedTree, E> {
-        let number = Number::from_f64(value).map_or_else(|| "null".to_owned(), |number| number.to_string());
-        Ok(OrderedTree::Literal(number))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<OrderedTree, E> {
-        Ok(OrderedTree::Text(value.to_owned()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<OrderedTree, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element()? {
-            list.push(item);
-        }
-        Ok(OrderedTree::List(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<OrderedTree, A::Error> {
-        let mut map = Vec::new();
-        while let Some(entry) = entries.next_entry()? {
-            map.push(entry);
-        }
-        Ok(OrderedTree::Map(map))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -183,7 +153,7 @@ mod tests {
 
     use super::*;
     use crate::yaml::parse;
-    use crate::{Options, read_job, read_stored_job, write_job};
+    use crate::{Options, read_job, read_job_of_any_version, write_job};
 
     #[test]
     fn values_are_written_in_blocks_with_their_keys_in_order() {
@@ -248,10 +218,10 @@ mod tests {
             "{program: {noop: 1s}, schedule: [{every: 15m, name: a, args: {}}, {cron: 'H 3 * * Mon', enabled: false}]}",
             "{program: 'x', conditions: [{max_running: 1}, {any: [{file: /x}, {not: {file: /y}}]}]}",
         ] {
-            let read = read_stored_job("job", text, &Options::default());
+            let read = read_job_of_any_version("job", text, &Options::default());
             let job = read.job.unwrap_or_else(|| panic!("{text}: {:?}", read.mistakes));
             let yaml = to_yaml(&write_job(&job)).expect("JSON");
-            let again = read_stored_job("job", &yaml, &Options::default());
+            let again = read_job_of_any_version("job", &yaml, &Options::default());
             assert_eq!(again.job.as_ref(), Some(&job), "{yaml}\n{:?}", again.mistakes);
         }
     }
@@ -303,6 +273,18 @@ mod tests {
             assert_reads_back(&json!(text));
             assert_reads_back(&json!([text, {"key": text}]));
             assert_reads_back(&json!({ text: text }));
+        }
+    }
+
+    /// All characters, 64 in a text.
+    #[test]
+    fn every_character_reads_back_as_itself() {
+        let all: Vec<char> = ('\0'..=char::MAX).collect();
+        for signs in all.chunks(64) {
+            let text: String = signs.iter().collect();
+            assert_reads_back(&json!({"text": text, &text: ["x", format!("a\n{text}b")]}));
+            let line: String = signs.iter().filter(|sign| !matches!(sign, '\n' | '\r')).collect();
+            assert_reads_back(&json!([format!("two\nlines {line}\n"), &line]));
         }
     }
 
