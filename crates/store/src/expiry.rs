@@ -5,53 +5,58 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::job::Retain;
 use cronhold_core::policy::retention::is_output_over;
-use cronhold_core::record::{Record, RecordKey, Run};
+use cronhold_core::record::{Record, RecordKey, Run, StoredRecord};
 use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
 
-use crate::{Fault, Store};
+use crate::{Fault, ReadableRecords, Store, UnreadableRecord, load_readable};
 
 /// Outputs that one step checks.
 pub const OUTPUTS_A_STEP: usize = 500;
 
-/// Checks a page of outputs after `after`, and deletes the expired ones. Returns the run after which the next step
-/// continues; `None` at the end.
-pub async fn expire_outputs(store: &dyn Store, after: Option<RunId>, now: Instant) -> Result<Option<RunId>, Fault> {
+/// The result of one step.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct OutputExpiry {
+    /// The run after which the next step continues; `None` at the end.
+    pub next: Option<RunId>,
+    /// Runs and jobs that could not be read. Their outputs are kept.
+    pub unreadable: Vec<UnreadableRecord>,
+}
+
+/// Checks a page of outputs after `after`, and deletes the expired ones.
+pub async fn expire_outputs(store: &dyn Store, after: Option<RunId>, now: Instant) -> Result<OutputExpiry, Fault> {
     let page = store.outputs(after, OUTPUTS_A_STEP).await?;
     let keys: Vec<RecordKey> = page.iter().map(|run| RecordKey::Run(*run)).collect();
-    let runs: Vec<Option<Record>> = records(store, &keys).await?;
-    let jobs: BTreeSet<&JobId> = runs.iter().filter_map(|record| Some(&as_run(record.as_ref())?.job)).collect();
+    let ReadableRecords { records: runs, mut unreadable } = load_readable(store, &keys).await?;
+    let jobs: BTreeSet<&JobId> = runs.iter().filter_map(|(_, stored)| Some(&as_run(stored.as_ref())?.job)).collect();
     let keys: Vec<RecordKey> = jobs.into_iter().cloned().map(RecordKey::Job).collect();
-    let retains: BTreeMap<JobId, Retain> = records(store, &keys)
-        .await?
+    let jobs = load_readable(store, &keys).await?;
+    let default = Retain::default();
+    let retains: BTreeMap<JobId, Retain> = jobs
+        .records
         .into_iter()
-        .filter_map(|record| match record {
-            Some(Record::Job(job)) => Some((job.id.clone(), job.job.retain.clone())),
+        .filter_map(|(key, stored)| match (key, stored.map(|stored| stored.record)) {
+            (_, Some(Record::Job(job))) => Some((job.id.clone(), job.job.retain.clone())),
+            // Outputs of a removed job are kept for the default time.
+            (RecordKey::Job(removed), _) => Some((removed, default.clone())),
             _ => None,
         })
         .collect();
-    let default = Retain::default();
-    let is_expired = |record: &Option<Record>| {
-        let run = as_run(record.as_ref());
-        // Outputs of a removed job are kept for the default time.
-        let retain = run.and_then(|run| retains.get(&run.job)).unwrap_or(&default);
-        is_output_over(retain, run, now)
+    unreadable.extend(jobs.unreadable);
+    let is_expired = |stored: &Option<StoredRecord>| match as_run(stored.as_ref()) {
+        Some(run) => retains.get(&run.job).is_some_and(|retain| is_output_over(retain, Some(run), now)),
+        None => is_output_over(&default, None, now),
     };
-    let expired: Vec<RunId> =
-        page.iter().zip(&runs).filter(|(_, record)| is_expired(record)).map(|(run, _)| *run).collect();
+    let expired = runs.iter().filter(|(_, stored)| is_expired(stored));
+    let expired: Vec<RunId> = expired.filter_map(|(key, _)| key.run_list_id()).collect();
     if !expired.is_empty() {
         store.drop_outputs(&expired).await?;
     }
-    Ok(page.last().copied().filter(|_| page.len() == OUTPUTS_A_STEP))
+    Ok(OutputExpiry { next: page.last().copied().filter(|_| page.len() == OUTPUTS_A_STEP), unreadable })
 }
 
-async fn records(store: &dyn Store, keys: &[RecordKey]) -> Result<Vec<Option<Record>>, Fault> {
-    let stored = store.load(keys).await?;
-    Ok(stored.into_iter().map(|stored| stored.map(|stored| stored.record)).collect())
-}
-
-fn as_run(record: Option<&Record>) -> Option<&Run> {
-    match record {
+fn as_run(stored: Option<&StoredRecord>) -> Option<&Run> {
+    match stored.map(|stored| &stored.record) {
         Some(Record::Run(run)) => Some(run),
         _ => None,
     }

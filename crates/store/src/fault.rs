@@ -1,5 +1,9 @@
 //! Failures of a store. A fault states whether a retry can help, and whether the request may have taken effect.
 
+use cronhold_core::record::RecordKey;
+
+use crate::UnreadableRecord;
+
 /// A request to the store failed. The text of each variant names the place (a server or a file) and the cause.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
@@ -17,14 +21,27 @@ pub enum Fault {
     /// The request was sent and no reply arrived, so it may have taken effect or not. Only reading shows which.
     #[error("the store did not confirm the request: {0}")]
     OutcomeUnknown(String),
-    /// Stored data cannot be read, or the store rejects the request for good. A retry does not help.
+    /// The store rejects the request for good, or a part of it is damaged. A retry does not help.
     #[error("the store failed permanently: {0}")]
     Permanent(String),
+    /// One of the requested records exists and cannot be read. The store works otherwise. A retry does not help until the
+    /// record is replaced or deleted.
+    #[error("{0}")]
+    Unreadable(Box<UnreadableRecord>),
 }
 
 impl Fault {
     /// Whether a retry can succeed without anything else being changed.
     pub const fn is_transient(&self) -> bool {
-        !matches!(self, Self::Permanent(_))
+        !matches!(self, Self::Permanent(_) | Self::Unreadable(_))
+    }
+
+    /// The record that a failed request for this key could not read. A transient fault is returned.
+    pub fn into_unreadable(self, key: &RecordKey) -> Result<UnreadableRecord, Self> {
+        match self {
+            Self::Unreadable(record) => Ok(UnreadableRecord { key: Some(key.clone()), ..*record }),
+            Self::Permanent(reason) => Ok(UnreadableRecord { key: Some(key.clone()), version: None, reason }),
+            transient => Err(transient),
+        }
     }
 }

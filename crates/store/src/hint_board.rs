@@ -2,10 +2,11 @@
 //! handle that does not poll loses its oldest hints, which the contract of [`crate::Store::hints`] allows.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::task::{Poll, Waker};
 
 use crate::Hint;
+use crate::lock::lock_mutex;
 
 /// Hints that are kept for one handle.
 const QUEUED_MAX: usize = 4_096;
@@ -107,7 +108,7 @@ impl HintBoard {
     }
 
     fn lock(&self) -> MutexGuard<'_, BoardState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.0)
     }
 }
 

@@ -8,6 +8,7 @@ mod fault;
 mod hash;
 mod hint_board;
 mod jobs;
+mod lock;
 pub mod memory;
 mod nodes;
 mod page;
@@ -16,22 +17,25 @@ mod shared;
 mod turn;
 mod unit;
 mod unknown_outcome;
+mod unreadable;
 mod wrapper;
 mod writer_session;
 
-pub use expiry::{OUTPUTS_A_STEP, expire_outputs};
+pub use expiry::{OUTPUTS_A_STEP, OutputExpiry, expire_outputs};
 pub use fault::Fault;
 pub use hint_board::{HandleId, HintBoard};
 pub use jobs::find_job;
+pub use lock::lock_mutex;
 pub use memory::MemoryStore;
 pub use nodes::all_nodes;
 pub use page::{Page, Query, RunQuery};
 pub use port::{Chunk, ClockFn, Hint, Obligation, Pending, Store, StoreHealthReport, WriterId};
 pub use shared::{
-    DefinitionRules, DefinitionStatus, DefinitionUpdate, SharedDefinition, SharedRun, SharedRunState, SharedStore,
-    has_foreign_nodes,
+    DefinitionRules, DefinitionStatus, DefinitionUpdate, EventPlace, SharedDefinition, SharedEvent, SharedRun,
+    SharedRunState, SharedStore, has_foreign_nodes,
 };
 pub use turn::{CommandOutcome, InFlightCommit, PreparedTurn, StampedCommand};
 pub use unit::{Unit, UnitReceipt, UnitRefusal};
+pub use unreadable::{ReadableRecords, UnreadableRecord, load_readable};
 pub use wrapper::Wrapper;
 pub use writer_session::WriterSession;

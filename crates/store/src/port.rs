@@ -77,13 +77,17 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Deletes outputs. The runs stay unchanged.
     fn drop_outputs<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<(), Fault>>;
 
-    /// Stores that a node is alive, and renews the locks of its runs for their time to live. Returns the locks that the
-    /// node has lost. Only units change the drain flag: a heartbeat of the same incarnation keeps the stored one.
+    /// Deletes the fences of locks that are free and were last taken before a time, and marks that have expired. A lock
+    /// that is held stays.
+    fn expire_locks(&self, before: Instant) -> Pending<'_, Result<(), Fault>>;
+
+    /// Stores that a node is alive, and renews the locks of its runs for their time to live. Returns the locks that are
+    /// lost, each with the run that does not hold it. Only units change the drain flag: a heartbeat of the same incarnation keeps the stored one.
     fn beat<'a>(
         &'a self,
         node: &'a NodeRecord,
         locks: &'a [(LockName, RunId)],
-    ) -> Pending<'a, Result<Vec<LockName>, Fault>>;
+    ) -> Pending<'a, Result<Vec<(LockName, RunId)>, Fault>>;
 
     /// Waits until other handles have changed records, and returns which. Hints may be lost, late or duplicated.
     fn hints(&self) -> Pending<'_, Vec<Hint>>;

@@ -18,9 +18,8 @@ pub trait SharedStore: Send + Sync + fmt::Debug {
     /// Whether foreign nodes run the same jobs, so that definitions have to be read by their rules.
     fn has_foreign_nodes(&self) -> bool;
 
-    /// Waits for events and returns their texts, the oldest first. Events that were sent while the connection was down are
-    /// lost.
-    fn events(&self) -> Pending<'_, Vec<String>>;
+    /// Waits for events and returns them, the oldest first. Events that were sent while the connection was down are lost.
+    fn events(&self) -> Pending<'_, Vec<SharedEvent>>;
 
     /// Sends an event to all nodes, this one included.
     fn send<'a>(&'a self, event: &'a str) -> Pending<'a, Result<(), Fault>>;
@@ -35,6 +34,27 @@ pub trait SharedStore: Send + Sync + fmt::Debug {
     /// Reads at most `limit` foreign runs of one job or of all jobs: those that are running, and then those that ended last,
     /// the latest start first. Unreadable entries are omitted.
     fn foreign_runs<'a>(&'a self, job: Option<&'a str>, limit: usize) -> Pending<'a, Result<Vec<SharedRun>, Fault>>;
+}
+
+/// An event that a foreign system has sent to all nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedEvent {
+    /// Its text.
+    pub text: String,
+    /// Where it stands among all events; `None` if that is unknown, because this process had just subscribed.
+    pub place: Option<EventPlace>,
+}
+
+/// Where an event stands among all events. It is the same for every process that has received the event, and no other
+/// event with the same text has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventPlace {
+    /// The last mark before the event. Marks are unique.
+    pub mark: String,
+    /// How many events with the same text there were between that mark and this one.
+    pub index: u64,
+    /// The store's time of the next mark. No process acts on the event before that time.
+    pub marked_at: Instant,
 }
 
 /// A job definition in the form of the foreign system.
@@ -62,7 +82,7 @@ pub enum DefinitionStatus {
 /// The rules by which a definition is read. Two systems may read the same text differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DefinitionRules {
-    /// Cronhold's rules.
+    /// Cronhold reads the definition by its own rules.
     Ours,
     /// The rules of the foreign nodes, which run the same jobs.
     Theirs,

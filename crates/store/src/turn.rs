@@ -19,7 +19,7 @@ use cronhold_core::record::{LockName, RecordKey, RecordKind, RecordVersion};
 use cronhold_core::view::{DecisionView, RecordSource};
 
 use crate::writer_session::{RecordMap, TurnView, WriterSession};
-use crate::{Fault, Pending, Unit, UnitReceipt, UnitRefusal};
+use crate::{Fault, Pending, Unit, UnitReceipt, UnitRefusal, UnreadableRecord};
 
 /// How often a decision may request records: four rounds, and one more for records that only the cache had.
 const LOADS_MAX: usize = 4 + 1;
@@ -46,11 +46,9 @@ pub enum CommandOutcome {
     Rejected(Rejection),
     /// The command needs a record that cannot be read. Nothing was written, and a retry fails too until the record is
     /// repaired.
-    Unreadable {
-        key: RecordKey,
-        /// Why it cannot be read.
-        fault: Fault,
-    },
+    Unreadable(Box<UnreadableRecord>),
+    /// Other writers kept changing the same records. Nothing was written, and the store works.
+    Contended,
     /// The store failed. If the fault is [`Fault::OutcomeUnknown`], the changes may have been written.
     Failed(Fault),
 }
@@ -106,7 +104,7 @@ impl WriterSession {
             };
             open.into_iter().zip(results).for_each(|(index, outcome)| outcomes[index] = outcome);
         }
-        outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(CommandOutcome::contended)).collect()
+        outcomes.into_iter().map(|outcome| outcome.unwrap_or(CommandOutcome::Contended)).collect()
     }
 
     /// Decides commands in order, on top of what is stored and of what is submitted. When a command needs records, those
@@ -270,13 +268,6 @@ impl DecidedCommand {
     }
 }
 
-impl CommandOutcome {
-    /// The outcome of a command that was given up after repeated conflicts.
-    pub fn contended() -> Self {
-        Self::Failed(Fault::Unavailable("gave up after repeated conflicts with other writers".to_owned()))
-    }
-}
-
 /// Requests the cached records that a decision without writes was based on. The commit checks a decision that writes, but
 /// nothing checks one that does not, so on a shared store it must not be based on cached records.
 fn verified(decision: Decision, reads: &BTreeSet<RecordKey>, view: &TurnView<'_>, is_shared: bool) -> Decision {
@@ -299,7 +290,10 @@ fn changes_nothing(done: &DecidedUnit) -> bool {
 /// The unit of a decision. It compares every record that the decision has read, except locks, which the store checks when
 /// the unit takes them.
 fn unit(version: RecordVersion, reads: &BTreeSet<RecordKey>, view: &TurnView<'_>, done: &DecidedUnit) -> Unit {
-    let seen = |key: &RecordKey| view.get(key).flatten().map(|stored| stored.version);
+    let seen = |key: &RecordKey| match view.get(key) {
+        Some(stored) => stored.map(|stored| stored.version),
+        None => view.unreadable_version(key),
+    };
     let compared = reads.iter().filter(|key| key.kind() != RecordKind::Lock);
     Unit {
         version,

@@ -54,7 +54,8 @@ wrapper! {
     fn read(&self, run: RunId, from: u64, most: usize) -> Pending<'_, Result<Chunk, Fault>>;
     fn outputs(&self, after: Option<RunId>, limit: usize) -> Pending<'_, Result<Vec<RunId>, Fault>>;
     fn drop_outputs<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<(), Fault>>;
-    fn beat<'a>(&'a self, node: &'a NodeRecord, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>>;
+    fn expire_locks(&self, before: Instant) -> Pending<'_, Result<(), Fault>>;
+    fn beat<'a>(&'a self, node: &'a NodeRecord, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<(LockName, RunId)>, Fault>>;
     fn hints(&self) -> Pending<'_, Vec<Hint>>;
     fn time(&self) -> Pending<'_, Result<Instant, Fault>>;
     fn health(&self) -> Pending<'_, StoreHealthReport>;

@@ -9,7 +9,7 @@ use cronhold_core::record::{LockState, Record, RecordKey, RecordKind, RecordVers
 use cronhold_core::view::RecordSource;
 
 use crate::hash::Map;
-use crate::{CommandOutcome, Fault, Store, Unit, WriterId};
+use crate::{CommandOutcome, Fault, ReadableRecords, Store, Unit, UnreadableRecord, WriterId, load_readable};
 
 /// The session of a writer on a store. All changes go through its turns; see [`Self::turn`].
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub(crate) struct TurnView<'a> {
     in_flight: &'a RecordMap,
     cache: &'a RecordCache,
     /// Records that exist and cannot be read. Only the commands that need them fail.
-    unreadable: BTreeMap<RecordKey, Fault>,
+    unreadable: BTreeMap<RecordKey, UnreadableRecord>,
 }
 
 impl WriterSession {
@@ -154,30 +154,21 @@ impl<'a> TurnView<'a> {
     /// Loads records from the store.
     pub(crate) async fn load(&mut self, store: &dyn Store, keys: BTreeSet<RecordKey>) -> Result<(), Fault> {
         let keys: Vec<RecordKey> = keys.into_iter().collect();
-        match store.load(&keys).await {
-            Ok(found) => self.loaded.extend(keys.into_iter().zip(found)),
-            Err(Fault::Permanent(_)) => self.load_singly(store, keys).await?,
-            Err(fault) => return Err(fault),
-        }
-        Ok(())
-    }
-
-    /// Loads records one by one, to find out which of them cannot be read.
-    async fn load_singly(&mut self, store: &dyn Store, keys: Vec<RecordKey>) -> Result<(), Fault> {
-        for key in keys {
-            match store.load(std::slice::from_ref(&key)).await {
-                Ok(found) => drop(self.loaded.insert(key, found.into_iter().next().flatten())),
-                Err(fault @ Fault::Permanent(_)) => drop(self.unreadable.insert(key, fault)),
-                Err(fault) => return Err(fault),
-            }
-        }
+        let ReadableRecords { records, unreadable } = load_readable(store, &keys).await?;
+        self.loaded.extend(records);
+        self.unreadable.extend(unreadable.into_iter().filter_map(|record| Some((record.key.clone()?, record))));
         Ok(())
     }
 
     /// The outcome of a command that needs one of these records and cannot have it; `None` if all can be read.
     pub(crate) fn unreadable(&self, keys: &[RecordKey]) -> Option<CommandOutcome> {
-        let found = keys.iter().find_map(|key| self.unreadable.get_key_value(key))?;
-        Some(CommandOutcome::Unreadable { key: found.0.clone(), fault: found.1.clone() })
+        let record = keys.iter().find_map(|key| self.unreadable.get(key))?;
+        Some(CommandOutcome::Unreadable(Box::new(record.clone())))
+    }
+
+    /// The version of a record that cannot be read.
+    pub(crate) fn unreadable_version(&self, key: &RecordKey) -> Option<RecordVersion> {
+        self.unreadable.get(key).and_then(|record| record.version)
     }
 
     /// Whether a record comes from the cache: it was neither loaded for this turn nor written by this session.
@@ -214,5 +205,9 @@ impl RecordSource for TurnView<'_> {
     fn get(&self, key: &RecordKey) -> Option<Option<&StoredRecord>> {
         let fresh = [&self.written, self.in_flight, &self.loaded].into_iter().find_map(|records| records.get(key));
         fresh.or_else(|| self.cache.get(key)).map(Option::as_ref)
+    }
+
+    fn is_unreadable(&self, key: &RecordKey) -> bool {
+        self.get(key).is_none() && self.unreadable_version(key).is_some()
     }
 }

@@ -150,7 +150,7 @@ impl Wrapper for Careless {
         &'a self,
         node: &'a NodeRecord,
         locks: &'a [(LockName, RunId)],
-    ) -> Pending<'a, Result<Vec<LockName>, Fault>> {
+    ) -> Pending<'a, Result<Vec<(LockName, RunId)>, Fault>> {
         let locks = if self.flaw == Flaw::ForgetsBeats { &[][..] } else { locks };
         self.store.beat(node, locks)
     }

@@ -11,11 +11,11 @@ use super::test_writer::{TestUnit, TestWriter};
 use super::writers::at_once;
 use crate::{UnitReceipt, UnitRefusal};
 
-/// Concurrent writers.
+/// Number of concurrent writers.
 const WRITERS: usize = 6;
 /// Rounds of each writer.
 const ROUNDS: usize = 80;
-/// Shared cursors.
+/// Number of cursors that they share.
 const CURSORS: usize = 4;
 
 /// A request to a cursor.

@@ -13,9 +13,7 @@ const WAYS_MAX: usize = 100_000;
 
 /// The sequential specification of an object: which replies are correct in a state, and the state after them.
 pub trait SequentialModel {
-    /// A request.
     type Call;
-    /// A reply.
     type Answer;
     /// The state of the object.
     type State: Clone + Ord;

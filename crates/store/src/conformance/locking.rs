@@ -12,11 +12,11 @@ use super::test_writer::TestWriter;
 use super::writers::at_once;
 use crate::UnitRefusal;
 
-/// Concurrent writers.
+/// Number of concurrent writers.
 const WRITERS: u16 = 6;
 /// Rounds of each writer.
 const ROUNDS: usize = 120;
-/// Shared locks.
+/// Number of locks that they share.
 const LOCKS: usize = 3;
 
 /// A request to a lock.

@@ -124,7 +124,10 @@ pub fn heartbeats_report_lost_locks(subject: &dyn Subject) {
     let named = [&kept, &ran_out, &forever, &taken, &never].map(|lock| (lock.clone(), mine));
     let mut lost = writer.beat(&node, &named);
     lost.sort();
-    assert_eq!(lost, [never, ran_out.clone(), taken.clone()]);
+    assert_eq!(lost, [&never, &ran_out, &taken].map(|lock| (lock.clone(), mine)));
+    // A run that does not hold a lock has lost it, also if another run of the node holds it.
+    let both = [theirs, mine].map(|holder| (kept.clone(), holder));
+    assert_eq!(writer.beat(&node, &both), [(kept.clone(), theirs)]);
     let holders = [&kept, &forever, &ran_out, &taken].map(|lock| writer.holder(lock));
     assert_eq!(holders, [Some(mine), Some(mine), None, Some(theirs)]);
 }
@@ -164,4 +167,27 @@ pub fn fences_only_grow(subject: &dyn Subject) {
     let millis = block_on(writer.store.time()).expect("it has a time").millis();
     let fence = writer.take(&lock_name("new"), run_id(0, 1), None).expect("it is free");
     assert!(i64::try_from(fence).is_ok_and(|fence| fence >= millis), "a store that forgot begins no lower: {fence}");
+}
+
+/// Expiry deletes the fences of free locks. A lock that is held stays, and the next fence of a lock is still higher.
+pub fn expiry_keeps_held_locks_and_growing_fences(subject: &dyn Subject) {
+    let mut writer = TestWriter::of(subject);
+    let (held, free, mine) = (lock_name("held"), lock_name("free"), run_id(0, 1));
+    let mark = LockName::of_request("k").expect("a name");
+    writer.take(&held, mine, None).expect("the lock is free");
+    let fence = writer.take(&free, mine, None).expect("the lock is free");
+    writer.free(&free, mine);
+    writer.take(&mark, mine, Some(TTL)).expect("the mark is free");
+    let expire = |writer: &TestWriter, later: Span| {
+        let now = block_on(writer.store.time()).expect("it has a time");
+        block_on(writer.store.expire_locks(now.plus(later))).expect("the store works");
+    };
+    expire(&writer, TTL);
+    assert_eq!([&held, &mark].map(|lock| writer.holder(lock)), [Some(mine); 2]);
+    subject.pass(TTL);
+    expire(&writer, Span::ZERO);
+    assert_eq!([&held, &mark, &free].map(|lock| writer.holder(lock)), [Some(mine), None, None]);
+    let next = writer.take(&free, run_id(0, 2), None).expect("the lock is free");
+    assert!(next > fence, "{next} comes after {fence}");
+    writer.take(&mark, run_id(0, 2), Some(TTL)).expect("it has expired");
 }

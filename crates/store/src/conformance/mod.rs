@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Cases are grouped by what they are about: [`versions`], [`units`], [`round_trips`], [`locks`], [`due`], [`pages`],
-//! [`run_pages`], [`outputs`], [`hints`], [`writers`], [`durability`]. Two of them, [`claims`] and [`locking`], record
+//! [`run_pages`], [`outputs`], [`hints`], [`writers`], [`durability`], [`unreadable`]. Two of them, [`claims`] and [`locking`], record
 //! the replies to many concurrent writers, and [`linear`] checks that they are linearizable.
 
 mod block_on;
@@ -28,11 +28,13 @@ mod samples;
 mod seeded_random;
 mod test_writer;
 pub mod units;
+pub mod unreadable;
 pub mod versions;
 pub mod writers;
 
 use std::sync::Arc;
 
+use cronhold_core::record::RecordKey;
 use cronhold_schedule::Span;
 
 pub use block_on::block_on;
@@ -49,6 +51,11 @@ pub trait Subject {
 
     /// Closes the store and opens it again. Cases have dropped all handles they had.
     fn reopen(&self) -> Arc<dyn Store>;
+
+    /// Damages a stored record of ours so that it cannot be read. Returns false if the store cannot have such records.
+    fn damage(&self, _key: &RecordKey) -> bool {
+        false
+    }
 }
 
 /// One case of the suite.
@@ -107,6 +114,7 @@ macro_rules! conformance_cases {
             locks::heartbeats_report_lost_locks
             locks::lock_without_ttl_stays_held
             locks::fences_only_grow
+            locks::expiry_keeps_held_locks_and_growing_fences
             due::due_records_are_ordered
             due::due_records_are_paged
             due::completed_records_are_not_due
@@ -114,8 +122,10 @@ macro_rules! conformance_cases {
             pages::schedules_of_a_job_are_ordered
             pages::nodes_are_ordered_by_id
             pages::lists_hold_one_kind
+            pages::identities_are_listed_once
             pages::pages_are_stable_under_writes
             run_pages::runs_are_listed_latest_first
+            run_pages::runs_are_found_by_when_they_ran
             run_pages::runs_are_listed_from_any_id
             run_pages::runs_are_found_by_number
             run_pages::unfinished_runs_are_listed_earliest_first
@@ -142,6 +152,12 @@ macro_rules! conformance_cases {
             durability::work_continues_after_a_restart
             durability::clock_advances
             durability::healthy_store_reports_no_trouble
+            unreadable::unreadable_record_is_named_and_stops_no_list
+            unreadable::unreadable_record_can_be_replaced_and_deleted
+            unreadable::unreadable_job_can_be_removed_and_replaced_by_command
+            unreadable::unreadable_pause_and_run_can_be_replaced_by_command
+            unreadable::unreadable_records_do_not_stop_expiry
+            unreadable::every_character_is_returned_as_written
         }
     };
 }
@@ -160,7 +176,7 @@ mod tests {
     use super::*;
 
     /// Files with cases.
-    const FILES: [&str; 13] = [
+    const FILES: [&str; 14] = [
         include_str!("versions.rs"),
         include_str!("units.rs"),
         include_str!("round_trips.rs"),
@@ -174,6 +190,7 @@ mod tests {
         include_str!("claims.rs"),
         include_str!("locking.rs"),
         include_str!("durability.rs"),
+        include_str!("unreadable.rs"),
     ];
 
     #[test]

@@ -198,7 +198,7 @@ pub fn outputs_expire_after_retention(subject: &dyn Subject) {
     let expire = |now: Instant| {
         let mut after = None;
         loop {
-            after = block_on(expire_outputs(&*writer.store, after, now)).expect("a store that works");
+            after = block_on(expire_outputs(&*writer.store, after, now)).expect("a store that works").next;
             if after.is_none() {
                 return outputs(&*writer.store, None, usize::MAX);
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cronhold_core::record::{Record, RecordKey, StoredRecord};
 
 use super::Subject;
-use super::samples::{at, backlog, cursor, each_kind, job, job_state, node};
+use super::samples::{at, backlog, cursor, each_kind, identity, job, job_state, node};
 use super::test_writer::TestWriter;
 use crate::Query;
 
@@ -105,6 +105,30 @@ pub fn lists_hold_one_kind(subject: &dyn Subject) {
     assert_eq!(lengths, [0, 0, 0, 0, 1], "only the node is left");
 }
 
+/// Identities are listed once each, for any page size. Those of one job are in an order of the store's own.
+pub fn identities_are_listed_once(subject: &dyn Subject) {
+    let mut writer = TestWriter::of(subject);
+    let values = ["", "1", "2", "größe", "\"", "\0"];
+    let mut all: Vec<Record> = Vec::new();
+    for name in ["a", "a/b", "b"] {
+        all.push(identity(name, &[]));
+        all.extend(values.map(|value| identity(name, &[("x", value), ("y", "1")])));
+    }
+    writer.put_all(&all);
+    let mut expected: Vec<RecordKey> = all.iter().map(Record::key).collect();
+    expected.sort();
+    for limit in [1, 4, all.len(), 100] {
+        let found = walk(&mut writer, identities, limit, |_| {});
+        let mut found: Vec<RecordKey> = found.iter().map(|stored| stored.record.key()).collect();
+        found.sort();
+        assert_eq!(found, expected, "{limit} at a time");
+    }
+    for key in &expected {
+        writer.delete(key);
+    }
+    assert_eq!(writer.page(&identities(None), 10).records, []);
+}
+
 /// Records that exist all the time are returned once, whatever is written, changed and deleted between two pages.
 pub fn pages_are_stable_under_writes(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
@@ -168,6 +192,14 @@ fn backlogs(after: Option<RecordKey>) -> Query {
         other => panic!("a page of backlogs ends with a backlog, and not with {other}"),
     });
     Query::Backlogs { after }
+}
+
+fn identities(after: Option<RecordKey>) -> Query {
+    let after = after.map(|key| match key {
+        RecordKey::Identity(job, args) => (job, args),
+        other => panic!("a page of identities ends with an identity, and not with {other}"),
+    });
+    Query::Identities { after }
 }
 
 fn nodes(after: Option<RecordKey>) -> Query {

@@ -66,6 +66,7 @@ fn full(program: Program) -> Job {
     job.conditions = conditions();
     job.lock = LockPolicy::Named("prices & größe".to_owned());
     job.ttl = Span::from_secs(31);
+    job.lease = Some(Span::from_secs(3_601));
     job.overlap = OverlapPolicy::Queue { limit: 1 };
     job.catch_up = CatchUpRule { policy: CatchUpPolicy::All, within: Span::from_secs(86_400 * 365) };
     job.retry = Retry {

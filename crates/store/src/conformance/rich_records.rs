@@ -7,9 +7,9 @@ use cronhold_core::args::Args;
 use cronhold_core::job::ResourceLimits;
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
-    ActivePause, ActiveRun, Actor, Backlog, CommandLine, Cursor, EnvText, ExecutionPolicy, Identity, JobState,
-    KeptCounts, LatestOutcome, NodeRecord, OutputSummary, PauseState, ProgramExit, QueuedRun, Record, ResolvedProcess,
-    ResolvedProgram, Run, RunOwner, SkipSpan, SkipStreak, Transition, TransitionKind,
+    ActivePause, ActiveRun, Actor, Backlog, ClaimedRanges, CommandLine, Cursor, EnvText, ExecutionPolicy, Identity,
+    JobState, KeptCounts, LatestOutcome, LatestRun, NodeRecord, OutputSummary, PauseState, ProgramExit, QueuedRun,
+    Record, ResolvedProcess, ResolvedProgram, Run, RunOwner, SkipSpan, SkipStreak, Transition, TransitionKind,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -25,7 +25,7 @@ pub(super) const TEXTS: [&str; 8] = [
     "größe 日本 🦀 e\u{301}",
     "'; drop table runs; --",
     "a\nb\tc\r\n\\ \"quoted\" %s {{ x }}",
-    "\u{0}\u{1}\u{7f}\u{fffd}",
+    "\u{0}\u{1}\u{1b}\u{7f}\u{85}\u{92}\u{9f}\u{2028}\u{202e}\u{feff}\u{fffd}\u{fffe}\u{ffff}",
     "null",
     "0012",
 ];
@@ -69,8 +69,10 @@ pub(super) fn nodes() -> Vec<NodeRecord> {
         gone: times()[(index + 2) % 5],
         labels: TEXTS[..index].iter().map(|text| (*text).to_owned()).collect::<BTreeSet<_>>(),
         draining: index % 2 == 0,
-        // A store that is not shared need not keep it.
+        // A store that is not shared need not keep these.
         skew: None,
+        zones: String::new(),
+        keeper_problem: None,
     };
     TEXTS.iter().enumerate().map(node).collect()
 }
@@ -91,9 +93,18 @@ fn job_states() -> Vec<JobState> {
     let queued = |number| QueuedRun { run: run_id(5, number), target: target(number) };
     full.queue = (0..300).rev().map(queued).collect();
     full.pauses = pauses();
+    full.latest = Some(LatestRun { run: run_id(4, 9), at: last() });
     full.kept = KeptCounts { success: u32::MAX, failure: 1, error: 2, skipped: 3 };
     full.floor = Some(times()[2]);
+    full.removed = Some(times()[1]);
     vec![full, JobState::new(job_id("never ran"))]
+}
+
+/// A range for each time.
+fn claimed(times: impl IntoIterator<Item = Instant>) -> ClaimedRanges {
+    let mut ranges = ClaimedRanges::default();
+    times.into_iter().for_each(|at| ranges.insert(at, at));
+    ranges
 }
 
 fn cursors() -> Vec<Cursor> {
@@ -109,6 +120,7 @@ fn cursors() -> Vec<Cursor> {
         generation: u32::MAX,
         follows: Some(run_id(1, 1)),
         at_start: true,
+        claimed: claimed([times()[0], times()[1], times()[2], times()[3], last()]),
         streak: Some(SkipStreak {
             reason: Reason::Said(TEXTS[4].to_owned()),
             count: u32::MAX,
@@ -129,6 +141,7 @@ fn cursors() -> Vec<Cursor> {
         follows: None,
         at_start: false,
         streak: None,
+        claimed: ClaimedRanges::default(),
         ..full.clone()
     };
     vec![full, other, plain]
@@ -311,6 +324,7 @@ fn reasons() -> Vec<Reason> {
         Reason::Replaced,
         Reason::Paused,
         Reason::Missed,
+        Reason::ClaimedBefore,
         Reason::Calendar,
         Reason::Duplicate,
         Reason::Lock,

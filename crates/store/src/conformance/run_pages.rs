@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cronhold_core::policy::catch_up::CountedRange;
-use cronhold_core::record::{Record, RecordKey, Run, SkipSpan};
+use cronhold_core::record::{Actor, Record, RecordKey, Run, SkipSpan, Transition};
 use cronhold_core::{NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span};
 
@@ -30,7 +30,7 @@ pub fn runs_are_listed_latest_first(subject: &dyn Subject) {
         &[State::Running, State::Skipped, State::Waiting],
         &State::ALL,
     ];
-    let since = [None, Some(nominal(3)), Some(nominal(3).plus(Span::from_micros(1))), Some(at(-9)), Some(at(999))];
+    let since = [None, Some(end(3)), Some(end(3).plus(Span::from_micros(1))), Some(at(-9)), Some(at(999))];
     for job in [None, Some("a"), Some("a/b"), Some("größe"), Some("A")] {
         for states in states {
             for since in since {
@@ -45,6 +45,67 @@ pub fn runs_are_listed_latest_first(subject: &dyn Subject) {
             }
         }
     }
+}
+
+/// Runs are found by when they ran: an occurrence of last year that ran just now is recent, and one of tomorrow that
+/// ended an hour ago is not. A change of a finished run's state does not make it recent.
+pub fn runs_are_found_by_when_they_ran(subject: &dyn Subject) {
+    let mut writer = TestWriter::of(subject);
+    let (year, hour) = (365 * 86_400, 3_600);
+    let run = |secs: i64, number: u16, state: State, log: &[(i64, State)]| {
+        let entry = |(at_secs, state): &(i64, State)| Transition::entered(at(*at_secs), *state, Actor::Program);
+        let log = log.iter().map(entry).collect();
+        let of_state = run_of(run_in(run_id(secs, number), "a", state, None));
+        Record::Run(Arc::new(Run { nominal: at(secs), log, ..of_state }))
+    };
+    let span = |secs: i64, number: u16, to: i64| {
+        let range = CountedRange { from: at(secs), to: at(to), count: 9 };
+        Record::SkipSpan(Arc::new(SkipSpan { range, ..skip_span(run_id(secs, number), "a", 9) }))
+    };
+    let records = [
+        run(0, 1, State::Success, &[(2 * year, State::Running), (2 * year, State::Success)]),
+        run(1, 2, State::Failure, &[(5, State::Running), (9, State::Failure)]),
+        run(2, 3, State::Running, &[(2, State::Running)]),
+        run(3, 4, State::Success, &[(9, State::Failure), (2 * year, State::Success)]),
+        run(3 * year, 5, State::Success, &[(7, State::Running), (9, State::Success)]),
+        run(4 * year, 6, State::Scheduled, &[(7, State::Scheduled)]),
+        span(4, 7, 2 * year),
+        span(5, 8, 20),
+    ];
+    writer.put_all(&records);
+    let found = |writer: &mut TestWriter, since: i64, states: &[State], limit: usize| -> Vec<u16> {
+        ["", "a"]
+            .map(|job| {
+                let job = Some(job).filter(|job| !job.is_empty()).map(job_id);
+                let query = RunQuery { job, since: Some(at(since)), states: states.to_vec(), ..RunQuery::default() };
+                let ids = ids(writer, |before| runs_before(&query, before), limit);
+                let place = |id: &RunId| records.iter().position(|record| record.key().run_list_id() == Some(*id));
+                ids.iter().map(|id| u16::try_from(place(id).expect("one of them")).expect("few") + 1).collect()
+            })
+            .into_iter()
+            .reduce(|one: Vec<u16>, other| {
+                assert_eq!(one, other, "all jobs, and the only one");
+                one
+            })
+            .unwrap_or_default()
+    };
+    for limit in [1, 2, 3, 100] {
+        assert_eq!(found(&mut writer, hour, &[], limit), [6, 7, 3, 1]);
+        assert_eq!(found(&mut writer, 9, &[], limit), [6, 5, 8, 7, 4, 3, 2, 1]);
+        assert_eq!(found(&mut writer, 10, &[], limit), [6, 8, 7, 3, 1]);
+        assert_eq!(found(&mut writer, 9, &[State::Success, State::Scheduled], limit), [6, 5, 4, 1]);
+        assert_eq!(found(&mut writer, hour, &[State::Success, State::Failure], limit), [1]);
+        assert_eq!(found(&mut writer, hour, &[State::Skipped], limit), [7]);
+        assert_eq!(found(&mut writer, 2 * year, &[State::Running], limit), [3]);
+        assert_eq!(found(&mut writer, 2 * year + 1, &[], limit), [6, 3]);
+    }
+    // Deleted runs, and runs whose state changes, are not left behind.
+    writer.delete(&records[0].key());
+    writer.put(&run(1, 2, State::Success, &[(5, State::Running), (9, State::Failure), (3 * year, State::Success)]));
+    writer.put(&run(2, 3, State::Error, &[(2, State::Running), (3 * year, State::Error)]));
+    assert_eq!(found(&mut writer, hour, &[], 100), [6, 7, 3]);
+    assert_eq!(found(&mut writer, 9, &[State::Failure], 100), [0_u16; 0]);
+    assert_eq!(found(&mut writer, 3 * year, &[State::Error], 100), [3]);
 }
 
 /// A list of runs can begin at any id, whether there is such a run or not.
@@ -190,7 +251,13 @@ fn sample() -> Vec<Run> {
         let record = run_in(id, JOBS[index % JOBS.len()], state, [None, Some(1), Some(2)][index / 3 % 3]);
         // Numbers restart in the middle, like those of a job that was removed and added again.
         let own_number = RunNumber(u64::from(number / 3 % 15));
-        runs.push(Run { number: own_number, nominal: nominal(i64::from(number / 6)), ..run_of(record) });
+        // Some have ended long after their nominal time, and some before it.
+        let ended = end(i64::from(number / 6) + [0, 0, 500, -5][index % 4]);
+        let log = match state.is_finished() {
+            true => vec![Transition::entered(ended, state, Actor::Program)],
+            false => Vec::new(),
+        };
+        runs.push(Run { number: own_number, nominal: nominal(i64::from(number / 6)), log, ..run_of(record) });
     }
     runs
 }
@@ -198,6 +265,11 @@ fn sample() -> Vec<Run> {
 /// Nominal times have microseconds, which ids do not contain.
 fn nominal(secs: i64) -> Instant {
     at(secs).plus(Span::from_micros(400))
+}
+
+/// The end of a run that did not take long.
+fn end(secs: i64) -> Instant {
+    nominal(secs).plus(Span::from_millis(100))
 }
 
 fn records(runs: &[Run]) -> Vec<Record> {
@@ -211,7 +283,8 @@ fn record(run: &Run) -> Record {
     }
     Record::SkipSpan(Arc::new(SkipSpan {
         number: run.number,
-        range: CountedRange { from: run.nominal, to: run.nominal.plus(Span::from_secs(9)), count: 9 },
+        range: CountedRange { from: run.nominal, to: run.nominal.max(run.log[0].at), count: 9 },
+        log: run.log.clone(),
         ..skip_span(run.id, run.job.as_str(), 9)
     }))
 }
@@ -225,10 +298,15 @@ fn run_of(record: Record) -> Run {
 }
 
 fn wants(query: &RunQuery, run: &Run) -> bool {
-    let RunQuery { job, number, states, since, before } = query;
-    job.as_ref().is_none_or(|job| *job == run.job)
+    let RunQuery { job, number, states, before, .. } = query;
+    // A span of skips lasts at least until its last occurrence.
+    let until = match record(run) {
+        Record::SkipSpan(span) => Some(span.active_until()),
+        _ => run.active_until(),
+    };
+    query.includes_end(until)
+        && job.as_ref().is_none_or(|job| *job == run.job)
         && (states.is_empty() || states.contains(&run.state))
-        && since.is_none_or(|since| run.nominal >= since)
         && before.is_none_or(|before| run.id < before)
         && number.is_none_or(|number| run.number == number)
 }

@@ -6,8 +6,8 @@ use cronhold_core::args::Args;
 use cronhold_core::job::{Job, Program};
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
-    ActivePause, Actor, Backlog, Cursor, Identity, JobRecord, JobSource, JobState, LockName, NodeRecord, PauseState,
-    Record, Run, RunOwner, ScheduleId, SkipSpan, Transition,
+    ActivePause, Actor, Backlog, ClaimedRanges, Cursor, Identity, JobRecord, JobSource, JobState, LockName, NodeRecord,
+    PauseState, Record, Run, RunOwner, ScheduleId, SkipSpan, Transition,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State};
@@ -82,6 +82,7 @@ pub(super) fn cursor(job: &str, schedule: &str, wake: Option<Instant>) -> Record
         follows: None,
         at_start: false,
         streak: None,
+        claimed: ClaimedRanges::default(),
     }))
 }
 

@@ -126,7 +126,7 @@ impl TestWriter {
         self.lock(lock).map(|state| state.holder)
     }
 
-    pub(super) fn beat(&self, node: &NodeRecord, locks: &[(LockName, RunId)]) -> Vec<LockName> {
+    pub(super) fn beat(&self, node: &NodeRecord, locks: &[(LockName, RunId)]) -> Vec<(LockName, RunId)> {
         block_on(self.store.beat(node, locks)).expect("a node can beat")
     }
 }

@@ -12,7 +12,7 @@ use super::test_writer::TestWriter;
 use super::{Subject, block_on};
 use crate::{Store, UnitRefusal};
 
-/// Concurrent writers.
+/// Number of concurrent writers.
 const WRITERS: u64 = 8;
 /// Units of each writer.
 const UNITS: u64 = 250;

@@ -13,7 +13,7 @@ use crate::Obligation;
 pub(super) struct Indexes {
     /// Records with a due time, ordered by it.
     pub(super) due: BTreeSet<Obligation>,
-    /// Unfinished runs.
+    /// Unfinished runs of all jobs.
     pub(super) unfinished: BTreeSet<RunId>,
     /// Unfinished runs by the node that owns them.
     pub(super) owned: BTreeMap<NodeId, BTreeSet<RunId>>,

@@ -33,6 +33,10 @@ impl MemoryState {
                 let after = after.clone().map(|(job, schedule)| RecordKey::Backlog(job, schedule));
                 self.after(RecordKind::Backlog, after.as_ref(), limit)
             }
+            Query::Identities { after } => {
+                let after = after.clone().map(|(job, args)| RecordKey::Identity(job, args));
+                self.after(RecordKind::Identity, after.as_ref(), limit)
+            }
             Query::Nodes { after } => self.after(RecordKind::Node, after.map(RecordKey::Node).as_ref(), limit),
             Query::Runs(query) => self.runs(query, limit),
             Query::Oldest { job, state, after } => {
@@ -41,7 +45,9 @@ impl MemoryState {
             Query::Unfinished { node: None, after } => self.earliest(Some(&self.indexes.unfinished), *after, limit),
             Query::Unfinished { node: Some(node), after } => self.earliest(self.indexes.owned.get(node), *after, limit),
         };
-        Page { records, unreadable: Vec::new() }
+        let mut page = Page::default();
+        records.into_iter().for_each(|stored| page.push(stored));
+        page
     }
 
     fn after(&self, kind: RecordKind, after: Option<&RecordKey>, limit: usize) -> Vec<StoredRecord> {
@@ -55,16 +61,17 @@ impl MemoryState {
     }
 
     fn runs(&self, query: &RunQuery, limit: usize) -> Vec<StoredRecord> {
-        let RunQuery { job, number, states, since, before } = query;
-        let matches = |state: State, nominal: Instant, own_number: RunNumber| {
-            (states.is_empty() || states.contains(&state))
-                && since.is_none_or(|since| nominal >= since)
-                && number.is_none_or(|number| own_number == number)
+        let RunQuery { job, number, states, before, .. } = query;
+        let matches = |state: State, own_number: RunNumber| {
+            (states.is_empty() || states.contains(&state)) && number.is_none_or(|number| own_number == number)
         };
-        let wanted = |stored: &&StoredRecord| match &stored.record {
-            Record::Run(run) => matches(run.state, run.nominal, run.number),
-            Record::SkipSpan(span) => matches(State::Skipped, span.nominal(), span.number),
-            _ => false,
+        let wanted = |stored: &&StoredRecord| {
+            query.includes_end_of(&stored.record)
+                && match &stored.record {
+                    Record::Run(run) => matches(run.state, run.number),
+                    Record::SkipSpan(span) => matches(State::Skipped, span.number),
+                    _ => false,
+                }
         };
         let below = before.map_or(Bound::Unbounded, Bound::Excluded);
         let ids = match job {

@@ -1,4 +1,4 @@
-//! Locks with a time to live. A free lock keeps its fence, so that fences only grow.
+//! Locks with a time to live. A free lock keeps its fence for a while, so that fences only grow.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use cronhold_core::decision::{LockRelease, LockTake};
 use cronhold_core::record::{LockName, LockState, Record, RecordVersion, StoredRecord};
 use cronhold_schedule::{Instant, Span};
 
-/// All locks that were ever taken.
+/// All locks that were taken lately.
 #[derive(Debug, Default)]
 pub(super) struct LockTable(BTreeMap<LockName, MemoryLock>);
 
@@ -75,8 +75,42 @@ impl LockTable {
         true
     }
 
+    /// Deletes free locks that were last taken before a time, and marks that have expired.
+    pub(super) fn expire(&mut self, before: Instant, now: Instant) {
+        let before = u64::try_from(before.millis()).unwrap_or(0);
+        self.0.retain(|name, lock| {
+            let is_held = lock.held.as_ref().is_some_and(|held| held.is_valid(now));
+            is_held || (lock.fence >= before && !name.is_mark())
+        });
+    }
+
     fn held(&self, name: &LockName, now: Instant) -> Option<(&LockHold, u64)> {
         let lock = self.0.get(name)?;
         lock.held.as_ref().filter(|held| held.is_valid(now)).map(|held| (held, lock.fence))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_locks_and_expired_marks_are_deleted() {
+        let mut locks = LockTable::default();
+        let day = Span::from_secs(86_400);
+        let now = Instant::from_secs(1_800_000_000);
+        let holder = RunId::from_key(now, "r");
+        let mut take = |name: &str, ttl, at: Instant| {
+            let lock = LockName::parse(name).expect("a name");
+            locks.take(LockTake { lock, holder, ttl }, RecordVersion::new(1, 1), at);
+        };
+        take("held", None, now.minus(day));
+        take("old", Some(day), now.minus(day).minus(day));
+        take("recent", Some(Span::from_secs(1)), now.minus(Span::from_secs(60)));
+        take("#cronhold/request/1", Some(Span::from_secs(1)), now.minus(Span::from_secs(60)));
+        take("#cronhold/request/2", Some(day), now.minus(Span::from_secs(60)));
+        locks.expire(now.minus(day).minus(Span::from_secs(1)), now);
+        let left: Vec<&str> = locks.0.keys().map(LockName::as_str).collect();
+        assert_eq!(left, ["#cronhold/request/2", "held", "recent"]);
     }
 }

@@ -10,8 +10,9 @@ mod state;
 
 use std::fmt;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::lock::lock_mutex;
 use cronhold_core::RunId;
 use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
 use cronhold_schedule::Instant;
@@ -52,8 +53,7 @@ impl MemoryStore {
 
     /// Callers read the clock before they take this lock, because the clock is foreign code.
     fn state(&self) -> MutexGuard<'_, MemoryState> {
-        // No code panics in the middle of a change, so the state is consistent even after a panic.
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.shared.state)
     }
 
     /// Publishes the hints of a change after the lock is released, because that calls wakers of other handles.
@@ -120,11 +120,19 @@ impl Store for MemoryStore {
         })
     }
 
+    fn expire_locks(&self, before: Instant) -> Pending<'_, Result<(), Fault>> {
+        Box::pin(async move {
+            let now = self.now();
+            self.state().locks.expire(before, now);
+            Ok(())
+        })
+    }
+
     fn beat<'a>(
         &'a self,
         node: &'a NodeRecord,
         locks: &'a [(LockName, RunId)],
-    ) -> Pending<'a, Result<Vec<LockName>, Fault>> {
+    ) -> Pending<'a, Result<Vec<(LockName, RunId)>, Fault>> {
         Box::pin(async move {
             let now = self.now();
             let mut state = self.state();

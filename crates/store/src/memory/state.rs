@@ -14,8 +14,8 @@ use super::locks::LockTable;
 use super::outputs::MemoryOutputs;
 use crate::{Fault, Hint, StoreHealthReport, Unit, UnitReceipt, UnitRefusal, WriterId};
 
-/// Writer numbers are below this, because a version has 23 bits for them.
-const WRITERS_MAX: u32 = 1 << 23;
+/// Writer numbers are below this.
+const WRITERS_MAX: u32 = RecordVersion::WRITERS;
 
 /// The writer number of the store itself, for records that are not written by a unit.
 const STORE_WRITER: u32 = 0;
@@ -26,7 +26,7 @@ pub(super) struct MemoryState {
     /// A table for each kind. Those of locks and of foreign runs stay empty.
     tables: [BTreeMap<RecordKey, StoredRecord>; RecordKind::Foreign as usize + 1],
     pub(super) indexes: Indexes,
-    locks: LockTable,
+    pub(super) locks: LockTable,
     pub(super) outputs: MemoryOutputs,
     /// Changes since hints were last taken.
     hints: Vec<Hint>,
@@ -71,7 +71,12 @@ impl MemoryState {
     }
 
     /// Stores a node and renews its locks. Returns the locks that it has lost.
-    pub(super) fn beat(&mut self, node: &NodeRecord, locks: &[(LockName, RunId)], now: Instant) -> Vec<LockName> {
+    pub(super) fn beat(
+        &mut self,
+        node: &NodeRecord,
+        locks: &[(LockName, RunId)],
+        now: Instant,
+    ) -> Vec<(LockName, RunId)> {
         self.beats += 1;
         let key = RecordKey::Node(node.id);
         let known = match self.table(RecordKind::Node).get(&key).map(|stored| &stored.record) {
@@ -87,10 +92,10 @@ impl MemoryState {
         let version = RecordVersion::new(STORE_WRITER, self.beats);
         self.put(key, Some(StoredRecord { version, record: Record::Node(Arc::new(node)) }));
         let lost = locks.iter().filter(|(name, holder)| !self.locks.renew(name, *holder, now));
-        lost.map(|(name, _)| name.clone()).collect()
+        lost.cloned().collect()
     }
 
-    /// Always healthy.
+    /// Reports a healthy store: memory does not fail.
     pub(super) fn health(&self) -> StoreHealthReport {
         StoreHealthReport {
             trouble: None,
@@ -168,9 +173,8 @@ impl MemoryState {
 
 /// Whether only the time of the heartbeat has changed, which is not published.
 fn is_same_but_later(old: &NodeRecord, new: &NodeRecord) -> bool {
-    let NodeRecord { id, name, incarnation, since, beat: _, gone: _, labels, draining, skew: _ } = old;
-    (id, name, incarnation, since, labels, draining)
-        == (&new.id, &new.name, &new.incarnation, &new.since, &new.labels, &new.draining)
+    let NodeRecord { beat, gone, skew, .. } = old;
+    *old == NodeRecord { beat: *beat, gone: *gone, skew: *skew, ..new.clone() }
 }
 
 /// Whether a unit has the form that [`Unit`] requires.

@@ -74,12 +74,13 @@ fn state_of(store: &dyn Store, number: u8) -> Option<State> {
 
 fn numbers(outcomes: &[CommandOutcome]) -> Vec<String> {
     let text = |outcome: &CommandOutcome| match outcome {
+        CommandOutcome::Contended => "contended".to_owned(),
         CommandOutcome::Done { done, .. } => match &done.answer {
             CommandReply::Run { number, .. } => format!("#{number}"),
             answer => format!("{answer:?}"),
         },
         CommandOutcome::Rejected(rejection) => rejection.to_string(),
-        CommandOutcome::Unreadable { key, .. } => format!("unreadable {key}"),
+        CommandOutcome::Unreadable(record) => record.to_string(),
         CommandOutcome::Failed(fault) => fault.to_string(),
     };
     outcomes.iter().map(text).collect()
@@ -143,7 +144,7 @@ fn unreadable_record_fails_only_the_commands_that_need_it() {
     now(session(store.clone()).turn(&world(), &[put("bad", |_| {}), put("good", |_| {})]));
     faulty.set(FaultMode::UnreadableJob);
     let outcomes = now(session(faulty).turn(&world(), &[run("bad", 1), run("good", 2), run("bad", 3)]));
-    let unreadable = format!("unreadable {}", RecordKey::Job(id("bad")));
+    let unreadable = format!("cannot read {}: not a job", RecordKey::Job(id("bad")));
     assert_eq!(numbers(&outcomes), [&unreadable, "#1", &unreadable]);
     assert_eq!(state_of(&store, 2), Some(State::Starting));
 }
