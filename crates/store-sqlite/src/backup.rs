@@ -20,9 +20,9 @@ const ATTEMPTS_MAX: u32 = 100;
 /// The progress of a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackupProgress {
-    /// Copied pages.
+    /// Number of pages copied so far.
     pub done: u64,
-    /// All pages.
+    /// Number of pages of the database.
     pub total: u64,
 }
 

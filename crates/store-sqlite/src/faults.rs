@@ -5,8 +5,6 @@ use std::path::Path;
 use cronhold_store::Fault;
 use rusqlite::{ErrorCode, ffi};
 
-use crate::rows::UnreadableRow;
-
 /// What was being done when an error occurred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ErrorPhase {
@@ -58,11 +56,6 @@ pub(crate) fn is_of_one_unit(error: &rusqlite::Error) -> bool {
         }
         None => true,
     }
-}
-
-/// The fault for an unreadable row.
-pub(crate) fn unreadable(path: &Path, table: &str, row: &str, error: &UnreadableRow) -> Fault {
-    Fault::Permanent(format!("{}: table {table}, row {row}, {error}", path.display()))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod backup;
 mod faults;
 mod listing;
 mod lock_file;
+mod log_check;
 mod open;
 mod outputs;
 mod pool;

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use cronhold_core::record::{RecordKey, RecordKind, ScheduleId};
 use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
-use cronhold_store::{Obligation, Page, Query};
+use cronhold_store::{Fault, Obligation, Page, Query};
 use rusqlite::types::Value;
 use rusqlite::{Row, params_from_iter};
 
@@ -47,22 +47,19 @@ impl TableReader<'_> {
         let mut statement = self.connection.prepare_cached(&sql)?;
         let mut rows = statement.query(params_from_iter(values))?;
         let mut page = Page::default();
-        let mut last = None;
         while let Some(row) = rows.next()? {
             match self.stored(table, row) {
-                Ok(stored) => page.records.push(stored),
+                Ok(stored) => page.push(stored),
                 // An unreadable row must not hide the others.
-                Err(ReadError::Fault(fault)) => {
-                    page.unreadable.push(fault.to_string());
-                    last = Some(fault);
-                }
+                Err(ReadError::Fault(Fault::Unreadable(record))) => page.push_unreadable(*record),
                 Err(error) => return Err(error),
             }
         }
-        match last {
-            // Without a record there is no key after which the next page could begin, and the page would look like the
-            // end of the list.
-            Some(fault) if page.records.is_empty() && page.unreadable.len() >= limit => Err(ReadError::Fault(fault)),
+        match page.unreadable.last() {
+            // Without a key after which the next page could begin, the page would look like the end of the list.
+            Some(record) if page.last.is_none() && page.len() >= limit => {
+                Err(ReadError::Fault(Fault::Unreadable(Box::new(record.clone()))))
+            }
             _ => Ok(page),
         }
     }
@@ -80,7 +77,8 @@ impl TableReader<'_> {
             let mut statement = self.connection.prepare_cached(&sql)?;
             let mut rows = statement.query(params_from_iter(values.into_iter().chain([bounded(limit)])))?;
             while let Some(row) = rows.next()? {
-                due.push(obligation(place.kind, row).map_err(|error| self.broken(place.table, row, &error))?);
+                // A row whose key cannot be read is named by the list of its table, and must not stop the others.
+                due.extend(obligation(place.kind, row));
             }
         }
         due.sort();
@@ -123,6 +121,13 @@ impl Listing {
             Query::Backlogs { after } => {
                 wanted.after_schedule(after.as_ref());
                 (RecordTable::Backlogs, "job, schedule")
+            }
+            Query::Identities { after } => {
+                if let Some((job, args)) = after {
+                    let key = RecordKey::Identity(job.clone(), args.clone());
+                    wanted.and("(job, args) > (?, ?)", rows::key_cells(&key));
+                }
+                (RecordTable::Identities, "job, args")
             }
             Query::Nodes { after } => {
                 after.iter().for_each(|after| wanted.text("id > ?", &after.to_string()));
@@ -259,7 +264,7 @@ pub(crate) mod testing {
 
 #[cfg(test)]
 mod tests {
-    use cronhold_core::{NodeId, State};
+    use cronhold_core::{Args, NodeId, State};
 
     use super::testing::{plan, schema};
     use super::*;
@@ -282,6 +287,10 @@ mod tests {
             (
                 Query::Oldest { job, state: State::Success, after: Some(run) },
                 "SEARCH runs USING INDEX runs_job (job=? AND id>?)",
+            ),
+            (
+                Query::Identities { after: Some((JobId::parse("a").expect("an id"), Args::new())) },
+                "SEARCH identities USING PRIMARY KEY ((job,args)>(?,?))",
             ),
             (Query::Unfinished { node: None, after: None }, "SCAN runs USING INDEX runs_open"),
             (

@@ -13,6 +13,7 @@ use cronhold_store::ClockFn;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::lock_file::{LockError, LockFile};
+use crate::log_check;
 use crate::schema;
 
 /// Options for opening a store.
@@ -51,6 +52,18 @@ pub enum SqliteOpenError {
     /// The file is a database of another program.
     #[error("{} is a database of another program and was not changed (use another path)", .path.display())]
     NotOurs { path: PathBuf },
+    /// The file exists and has no content, although no store was being created.
+    #[error(
+        "{} is empty, so the store that was there is lost and was not replaced (restore a backup, or remove the file to \
+         start with an empty store)", .path.display()
+    )]
+    Empty { path: PathBuf },
+    /// The write-ahead log has lost commits that were confirmed.
+    #[error(
+        "{} is damaged: the latest changes of the store cannot be read, and nothing was changed (restore a backup, or \
+         move this file away to continue without these changes)", .log.display()
+    )]
+    DamagedLog { log: PathBuf },
     /// A newer version of this program has written the file.
     #[error(
         "{} has schema version {found}, but this cronhold supports {known} and older (use the cronhold that wrote it, \
@@ -117,7 +130,7 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The mode of a new file.
-const FILE_MODE: u32 = 0o600;
+pub(crate) const FILE_MODE: u32 = 0o600;
 
 /// Bytes of a page, fixed when a file is created.
 pub(crate) const PAGE_SIZE: u64 = 4096;
@@ -140,18 +153,26 @@ pub(crate) fn open_first(path: &Path, options: &Options) -> Result<(LockFile, Co
     if path.metadata().is_ok_and(|file| file.nlink() > 1) {
         return Err(SqliteOpenError::ManyNames { path: path.to_owned() });
     }
-    let lock = LockFile::take(path).map_err(|error| match error {
+    let mut lock = LockFile::take(path).map_err(|error| match error {
         LockError::Held(pid) => SqliteOpenError::Locked { path: path.to_owned(), pid },
         LockError::Io(error) => io(error),
     })?;
     if has_foreign_start(path).map_err(io)? {
         return Err(SqliteOpenError::NotSqlite { path: path.to_owned() });
     }
+    if path.metadata().is_ok_and(|file| file.len() == 0) && !lock.was_creating() {
+        return Err(SqliteOpenError::Empty { path: path.to_owned() });
+    }
+    if log_check::is_damaged(path).map_err(io)? {
+        return Err(SqliteOpenError::DamagedLog { log: log_check::log_path(path) });
+    }
+    lock.write_holder(!path.exists() || lock.was_creating()).map_err(io)?;
     make_private(path).map_err(io)?;
     let mut connection = connect_writer(path, options).map_err(|error| SqliteOpenError::sqlite(path, error))?;
     schema::migrate(&mut connection, path, schema::STEPS)?;
     // Only now, because a file of another program must stay unchanged.
     set_journal(&connection).map_err(|error| SqliteOpenError::sqlite(path, error))?;
+    lock.write_holder(false).map_err(io)?;
     Ok((lock, connection))
 }
 

@@ -2,9 +2,10 @@
 //! and never waits for the writer.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use cronhold_store::Fault;
+use cronhold_store::lock_mutex;
 use rusqlite::Connection;
 
 use crate::faults::{ErrorPhase, fault};
@@ -51,7 +52,7 @@ impl ReaderPool {
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.idle)
     }
 }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use cronhold_core::RunId;
 use cronhold_core::record::{LockName, LockState, Record, RecordKey, RecordKind, RecordVersion, StoredRecord};
 use cronhold_schedule::{Instant, ZoneRegistry};
+use cronhold_store::{Fault, UnreadableRecord};
 use rusqlite::{Connection, Row, params_from_iter};
 
-use crate::faults::unreadable;
 use crate::pool::ReadError;
 use crate::rows::{self, CellReader, RecordTable, UnreadableRow};
 
@@ -35,13 +35,24 @@ impl TableReader<'_> {
 
     /// Decodes a row.
     pub(crate) fn stored(&self, table: RecordTable, row: &Row<'_>) -> Result<StoredRecord, ReadError> {
-        rows::read(table, row, self.zones).map_err(|error| self.broken(table.layout().name, row, &error))
+        rows::read(table, row, self.zones).map_err(|error| {
+            let (key, version) = rows::read_key(table, row);
+            self.unreadable(table.layout().name, row, key, version, &error)
+        })
     }
 
-    /// The error for an unreadable row, with its first cell, so that it can be found.
-    pub(crate) fn broken(&self, table: &str, row: &Row<'_>, error: &UnreadableRow) -> ReadError {
+    /// The error for an unreadable row. Its reason has the first cell of the row, so that it can be found.
+    fn unreadable(
+        &self,
+        table: &str,
+        row: &Row<'_>,
+        key: Option<RecordKey>,
+        version: Option<RecordVersion>,
+        error: &UnreadableRow,
+    ) -> ReadError {
         let first = row.get_ref(0).ok().and_then(|cell| cell.as_str().ok()).unwrap_or("?");
-        ReadError::Fault(unreadable(self.path, table, first, error))
+        let reason = format!("{}: table {table}, row {first}, {error}", self.path.display());
+        ReadError::Fault(Fault::Unreadable(Box::new(UnreadableRecord { key, version, reason })))
     }
 
     fn lock(&self, key: &RecordKey, now: Instant) -> Result<Option<StoredRecord>, ReadError> {
@@ -51,7 +62,7 @@ impl TableReader<'_> {
         let name = rows::key_cells(key).into_iter().next();
         let mut rows = statement.query((name, now.micros()))?;
         let Some(row) = rows.next()? else { return Ok(None) };
-        read_lock(row).map(Some).map_err(|error| self.broken("locks", row, &error))
+        read_lock(row).map(Some).map_err(|error| self.unreadable("locks", row, Some(key.clone()), None, &error))
     }
 }
 

@@ -2,6 +2,7 @@
 //! index, instead of SQLite's planner, which has no statistics.
 
 use cronhold_core::State;
+use cronhold_schedule::Instant;
 use cronhold_store::RunQuery;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
@@ -17,6 +18,9 @@ const RARE_MAX: usize = 20_000;
 impl Listing {
     /// A list of runs, the latest id first.
     pub(crate) fn of_runs(query: &RunQuery, limit: usize, connection: &Connection) -> rusqlite::Result<Self> {
+        if let Some(since) = query.since {
+            return Ok(Self::of_runs_since(query, since, limit));
+        }
         // Few runs share a number, whatever their states.
         if query.states.is_empty() || query.number.is_some() {
             return Ok(Self::of_all_states(query, limit));
@@ -40,6 +44,27 @@ impl Listing {
         Ok(parts.listing(limit))
     }
 
+    /// Runs that were unfinished at `since` or later. The index finds the ended ones by when they ended.
+    fn of_runs_since(query: &RunQuery, since: Instant, limit: usize) -> Self {
+        let wanted = |is_open: bool| move |state: &State| state.is_finished() != is_open;
+        let states = if query.states.is_empty() { &State::ALL } else { &query.states[..] };
+        let open: Vec<State> = states.iter().copied().filter(wanted(true)).collect();
+        let ended: Vec<State> = states.iter().copied().filter(wanted(false)).collect();
+        let mut parts = RunListingSql::default();
+        if !open.is_empty() {
+            parts.add("runs_open", "open", query, &open, limit);
+        }
+        if !ended.is_empty() {
+            let since_value = Value::Integer(since.micros());
+            parts.add_with("runs_since", ("NOT open AND ended >= ?", Some(since_value)), query, &ended, limit);
+            // Rows of earlier versions count by their nominal time, with which ids begin.
+            let since_id = Value::Text(format!("{:012x}", since.millis().max(0)));
+            let unknown_end = "NOT open AND ended IS NULL AND id >= ?";
+            parts.add_with("runs_since", (unknown_end, Some(since_id)), query, &ended, limit);
+        }
+        parts.listing(limit)
+    }
+
     fn of_all_states(query: &RunQuery, limit: usize) -> Self {
         let mut wanted = SqlCondition::default();
         wanted.runs(query);
@@ -60,8 +85,20 @@ struct RunListingSql {
 
 impl RunListingSql {
     fn add(&mut self, index: &str, condition: &str, query: &RunQuery, states: &[State], limit: usize) {
+        self.add_with(index, (condition, None), query, states, limit);
+    }
+
+    /// Adds a list with a condition and its parameter.
+    fn add_with(
+        &mut self,
+        index: &str,
+        (condition, parameter): (&str, Option<Value>),
+        query: &RunQuery,
+        states: &[State],
+        limit: usize,
+    ) {
         let mut wanted = SqlCondition::default();
-        wanted.and(condition, []);
+        wanted.and(condition, parameter);
         wanted.runs(query);
         wanted.states(states);
         let clause = wanted.clause();
@@ -82,20 +119,17 @@ impl RunListingSql {
 impl SqlCondition {
     /// The conditions of a query except states.
     fn runs(&mut self, query: &RunQuery) {
-        let RunQuery { job, number, since, .. } = query;
+        let RunQuery { job, number, .. } = query;
         job.iter().for_each(|job| self.text("job = ?", job.as_str()));
         if let Some(number) = number {
             self.and("number = ?", [Value::Integer(i64::try_from(number.0).unwrap_or(i64::MAX))]);
         }
         self.range(query);
-        // Ids contain only milliseconds.
-        since.iter().for_each(|since| self.and("nominal >= ?", [Value::Integer(since.micros())]));
     }
 
-    /// The range of ids. Ids begin with the milliseconds of the nominal time, so that the scan ends at the limit.
+    /// The range of ids.
     fn range(&mut self, query: &RunQuery) {
         query.before.iter().for_each(|before| self.text("id < ?", &before.to_string()));
-        query.since.iter().for_each(|since| self.text("id >= ?", &format!("{:012x}", since.millis().max(0))));
     }
 
     fn states(&mut self, states: &[State]) {
@@ -131,7 +165,6 @@ fn is_rare(query: &RunQuery, ended: &[State], connection: &Connection) -> rusqli
 #[cfg(test)]
 mod tests {
     use cronhold_core::{JobId, RunId, RunNumber};
-    use cronhold_schedule::Instant;
 
     use super::*;
     use crate::listing::testing::{plan, schema};
@@ -152,7 +185,14 @@ mod tests {
                 RunQuery { job: job.clone(), number: Some(RunNumber(3)), ..all() },
                 "SEARCH runs USING INDEX runs_job (job=?)",
             ),
-            (RunQuery { since, before, ..all() }, "SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id>? AND id<?)"),
+            (RunQuery { before, ..all() }, "SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id<?)"),
+            (
+                RunQuery { since, before, ..all() },
+                "SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?), \
+                 SEARCH runs USING COVERING INDEX runs_open (id<?), \
+                 SEARCH runs USING COVERING INDEX runs_since (ended>?), \
+                 SEARCH runs USING COVERING INDEX runs_since (ended=? AND id>? AND id<?)",
+            ),
             (
                 RunQuery { states: states.clone(), before, ..all() },
                 "SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?), \
@@ -168,7 +208,8 @@ mod tests {
         ] {
             let listing = Listing::of_runs(&query, 50, &connection).expect("a valid query");
             let plan = plan(&connection, &listing.sql);
-            assert!(!plan.contains("TEMP B-TREE"), "{query:?}: {plan}");
+            // Only what ran since a time is sorted.
+            assert_eq!(plan.contains("TEMP B-TREE"), query.since.is_some(), "{query:?}: {plan}");
             let steps: Vec<&str> = plan.split(", ").filter(|step| step.contains(" runs ")).collect();
             assert_eq!(steps.join(", "), expected, "{query:?}");
         }

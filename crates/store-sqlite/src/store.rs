@@ -5,7 +5,6 @@ use std::fmt;
 use std::future::poll_fn;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use cronhold_core::RunId;
 use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
@@ -33,7 +32,6 @@ struct SqliteShared {
     path: PathBuf,
     options: Options,
     hints: Arc<HintBoard>,
-    enrolled: AtomicU64,
     pool: ReaderPool,
     /// `None` if the file is open for reading only.
     writer: Option<WriterThread>,
@@ -66,7 +64,7 @@ impl SqliteStore {
     fn new(path: PathBuf, options: Options, hints: Arc<HintBoard>, writer: Option<WriterThread>) -> Self {
         let id = hints.join();
         let pool = ReaderPool::new(path.clone());
-        Self { id, shared: Arc::new(SqliteShared { path, options, hints, enrolled: AtomicU64::new(0), pool, writer }) }
+        Self { id, shared: Arc::new(SqliteShared { path, options, hints, pool, writer }) }
     }
 
     fn now(&self) -> Instant {
@@ -100,15 +98,13 @@ impl SqliteStore {
 
 impl Store for SqliteStore {
     fn enroll(&self) -> Pending<'_, Result<WriterId, Fault>> {
-        Box::pin(async move {
-            self.shared.enrolled.fetch_add(1, Ordering::Relaxed);
-            self.request(|reply| WriterRequest::Enroll { reply }).await?
-        })
+        Box::pin(async move { self.request(|reply| WriterRequest::Enroll { reply }).await? })
     }
 
-    /// Only one process writes to the file, so it is shared only if that process has several writers.
+    /// Never shared: only one process writes to the file, and it has one node. A node that starts again after a fault
+    /// enrolls again, and is still the only one.
     fn is_shared(&self) -> bool {
-        self.shared.enrolled.load(Ordering::Relaxed) > 1
+        false
     }
 
     fn load<'a>(&'a self, keys: &'a [RecordKey]) -> Pending<'a, Result<Vec<Option<StoredRecord>>, Fault>> {
@@ -167,11 +163,15 @@ impl Store for SqliteStore {
         })
     }
 
+    fn expire_locks(&self, before: Instant) -> Pending<'_, Result<(), Fault>> {
+        Box::pin(async move { self.request(|reply| WriterRequest::ExpireLocks { before, reply }).await? })
+    }
+
     fn beat<'a>(
         &'a self,
         node: &'a NodeRecord,
         locks: &'a [(LockName, RunId)],
-    ) -> Pending<'a, Result<Vec<LockName>, Fault>> {
+    ) -> Pending<'a, Result<Vec<(LockName, RunId)>, Fault>> {
         Box::pin(async move {
             let (node, locks, by) = (node.clone(), locks.to_vec(), self.id);
             self.request(|reply| WriterRequest::Heartbeat { node, locks, by, reply }).await?

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use cronhold_core::decision::RecordChange;
 use cronhold_core::job::{Job, Program};
 use cronhold_core::record::{
-    ActiveRun, Actor, Cursor, Identity, JobRecord, JobSource, JobState, LatestOutcome, Record, RecordKey,
-    RecordVersion, ResolvedProgram, Run, RunOwner, ScheduleId, Transition,
+    ActiveRun, Actor, ClaimedRanges, Cursor, Identity, JobRecord, JobSource, JobState, LatestOutcome, Record,
+    RecordKey, RecordVersion, ResolvedProgram, Run, RunOwner, ScheduleId, Transition,
 };
 use cronhold_core::{Args, JobId, JobUid, NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span};
@@ -67,6 +67,7 @@ impl Load {
             follows: None,
             at_start: false,
             streak: None,
+            claimed: ClaimedRanges::default(),
         });
         let state = Arc::new(JobState::new(id.clone()));
         let identity = Identity::new(id.clone(), Args::new());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cronhold_core::record::{Cursor, Record, ScheduleId, SkipStreak};
+use cronhold_core::record::{ClaimedRanges, Cursor, Record, ScheduleId, SkipStreak};
 use cronhold_core::run::Reason;
 use cronhold_core::{JobId, RunId};
 
@@ -25,6 +25,7 @@ pub(super) const LAYOUT: TableLayout = TableLayout {
         "skip_reason",
         "skip_count",
         "skip_span",
+        "claimed",
     ],
     fixed: &[],
 };
@@ -43,6 +44,7 @@ pub(super) fn write(cells: &mut RowCells, cursor: &Cursor) {
     cells.option(streak, |cells, streak| cells.display(&streak.reason));
     cells.option(streak, |cells, streak| cells.integer(streak.count));
     cells.option(streak.and_then(|streak| streak.span), |cells, run| cells.display(&run));
+    cells.display(&cursor.claimed);
 }
 
 pub(super) fn read(job: JobId, schedule: ScheduleId, reading: &CellReader<'_>) -> Result<Record, UnreadableRow> {
@@ -59,6 +61,7 @@ pub(super) fn read(job: JobId, schedule: ScheduleId, reading: &CellReader<'_>) -
         follows: reading.option_parsed(RunId::parse)?,
         at_start: reading.flag()?,
         streak: read_streak(reading)?,
+        claimed: reading.parsed(ClaimedRanges::parse)?,
     };
     Ok(Record::Cursor(Arc::new(cursor)))
 }

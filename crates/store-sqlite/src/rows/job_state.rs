@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cronhold_core::JobId;
-use cronhold_core::record::{JobState, KeptCounts, Record};
+use cronhold_core::record::{JobState, KeptCounts, LatestRun, Record};
+use cronhold_core::{JobId, RunId};
 
 use super::cells::{CellReader, RowCells, UnreadableRow};
 use super::pause;
@@ -26,6 +26,9 @@ pub(super) const LAYOUT: TableLayout = TableLayout {
         "kept_error",
         "kept_skipped",
         "floor",
+        "removed",
+        "latest_run",
+        "latest_at",
     ],
     fixed: &[],
 };
@@ -40,6 +43,9 @@ pub(super) fn write(cells: &mut RowCells, state: &JobState) {
     cells.integer(state.kept.error);
     cells.integer(state.kept.skipped);
     cells.option(state.floor, RowCells::instant);
+    cells.option(state.removed, RowCells::instant);
+    cells.option(state.latest, |cells, latest| cells.display(&latest.run));
+    cells.option(state.latest, |cells, latest| cells.instant(latest.at));
 }
 
 pub(super) fn read(job: JobId, reading: &CellReader<'_>) -> Result<Record, UnreadableRow> {
@@ -56,6 +62,13 @@ pub(super) fn read(job: JobId, reading: &CellReader<'_>) -> Result<Record, Unrea
             skipped: reading.integer()?,
         },
         floor: reading.option_instant()?,
+        removed: reading.option_instant()?,
+        latest: read_latest(reading)?,
     };
     Ok(Record::JobState(Arc::new(state)))
+}
+
+fn read_latest(reading: &CellReader<'_>) -> Result<Option<LatestRun>, UnreadableRow> {
+    let (run, at) = (reading.option_parsed(RunId::parse)?, reading.option_instant()?);
+    Ok(run.zip(at).map(|(run, at)| LatestRun { run, at }))
 }

@@ -50,6 +50,28 @@ pub(crate) fn key_cells(key: &RecordKey) -> Vec<Value> {
     cells.into_values()
 }
 
+/// The key and the version of a row that cannot be decoded as a whole. The key is `None` if it cannot be decoded either;
+/// a row of runs counts as a run, although it may be a span of skips.
+pub(crate) fn read_key(table: RecordTable, row: &Row<'_>) -> (Option<RecordKey>, Option<RecordVersion>) {
+    let version = row.get::<_, i64>(table.layout().key.len()).ok();
+    let version = version.map(|bits| RecordVersion::from_bits(bits.cast_unsigned()));
+    (decode_key(table, &CellReader::new(row)).ok(), version)
+}
+
+fn decode_key(table: RecordTable, reading: &CellReader<'_>) -> Result<RecordKey, UnreadableRow> {
+    let job = || reading.parsed(JobId::parse);
+    Ok(match table {
+        RecordTable::Pause => RecordKey::Pause,
+        RecordTable::Jobs => RecordKey::Job(job()?),
+        RecordTable::JobStates => RecordKey::JobState(job()?),
+        RecordTable::Cursors => RecordKey::Cursor(job()?, reading.parsed(ScheduleId::parse)?),
+        RecordTable::Backlogs => RecordKey::Backlog(job()?, reading.parsed(ScheduleId::parse)?),
+        RecordTable::Identities => RecordKey::Identity(job()?, reading.json()?),
+        RecordTable::Runs => RecordKey::Run(reading.parsed(RunId::parse)?),
+        RecordTable::Nodes => RecordKey::Node(reading.parsed(NodeId::parse)?),
+    })
+}
+
 /// Decodes a whole row.
 pub(crate) fn read(table: RecordTable, row: &Row<'_>, zones: &ZoneRegistry) -> Result<StoredRecord, UnreadableRow> {
     let reading = &CellReader::new(row);

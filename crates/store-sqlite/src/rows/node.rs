@@ -35,8 +35,10 @@ pub(super) fn read(id: NodeId, reading: &CellReader<'_>) -> Result<Record, Unrea
         gone: reading.instant()?,
         labels: reading.json()?,
         draining: reading.flag()?,
-        // The skew is only known on a shared store, and a file is not shared.
+        // These are only needed on a shared store, and a file is not shared.
         skew: None,
+        zones: String::new(),
+        keeper_problem: None,
     };
     Ok(Record::Node(Arc::new(node)))
 }

@@ -9,6 +9,7 @@ use cronhold_core::record::{
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
 use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State};
+use cronhold_schedule::Instant;
 
 use super::cells::{CellReader, RowCells, UnreadableRow};
 use super::table::TableLayout;
@@ -24,6 +25,7 @@ pub(super) const LAYOUT: TableLayout = TableLayout {
         "reason",
         "nominal",
         "due",
+        "ended",
         "attempt",
         "schedule",
         "args",
@@ -55,14 +57,14 @@ pub(super) const LAYOUT: TableLayout = TableLayout {
 };
 
 pub(super) fn write(cells: &mut RowCells, run: &Run) {
-    write_row(cells, run, None);
+    write_row(cells, run, run.active_until(), None);
 }
 
 pub(super) fn write_span(cells: &mut RowCells, span: &SkipSpan) {
-    write_row(cells, &span.to_listed_run(), Some(span.range));
+    write_row(cells, &span.to_listed_run(), Some(span.active_until()), Some(span.range));
 }
 
-fn write_row(cells: &mut RowCells, run: &Run, range: Option<CountedRange>) {
+fn write_row(cells: &mut RowCells, run: &Run, ended: Option<Instant>, range: Option<CountedRange>) {
     let id = |cells: &mut RowCells, run: RunId| cells.display(&run);
     cells.text(run.job.as_str());
     cells.count(run.number.0);
@@ -71,6 +73,7 @@ fn write_row(cells: &mut RowCells, run: &Run, range: Option<CountedRange>) {
     cells.option(run.reason.as_ref(), RowCells::display);
     cells.instant(run.nominal);
     cells.option(run.due, RowCells::instant);
+    cells.option(ended, RowCells::instant);
     cells.integer(run.attempt);
     cells.option(run.schedule.as_ref(), |cells, schedule| cells.text(schedule.as_str()));
     cells.json(&run.args);
@@ -108,7 +111,7 @@ pub(super) fn read(id: RunId, reading: &CellReader<'_>) -> Result<Record, Unread
         state,
         reason: reading.option_parsed(Reason::parse)?,
         nominal: reading.instant()?,
-        due: reading.option_instant()?,
+        due: read_due(reading)?,
         attempt: reading.integer()?,
         schedule: reading.option_parsed(ScheduleId::parse)?,
         args: reading.json()?,
@@ -134,6 +137,13 @@ pub(super) fn read(id: RunId, reading: &CellReader<'_>) -> Result<Record, Unread
         message: "a span of skips has a schedule and a reason".to_owned(),
     })?;
     Ok(Record::SkipSpan(Arc::new(span)))
+}
+
+/// The due time, and the column `ended` after it, which follows from the log.
+fn read_due(reading: &CellReader<'_>) -> Result<Option<Instant>, UnreadableRow> {
+    let due = reading.option_instant()?;
+    reading.option_instant()?;
+    Ok(due)
 }
 
 fn write_terms(cells: &mut RowCells, terms: &ExecutionPolicy) {

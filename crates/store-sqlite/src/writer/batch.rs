@@ -15,8 +15,8 @@ use super::statements::Statements;
 use crate::faults;
 use crate::rows::{self, RecordTable, version_value};
 
-/// Writer numbers are below this, because a version has 23 bits for them.
-const WRITERS_MAX: u64 = 1 << 23;
+/// Writer numbers are below this. Each start of a daemon takes one.
+const WRITERS_MAX: u64 = RecordVersion::WRITERS as u64;
 
 /// Unit numbers are below this, because a version has 40 bits for them.
 const UNITS_MAX: u64 = 1 << 40;
@@ -74,7 +74,7 @@ pub(super) fn attempt(
                 let mut lost = Vec::new();
                 for (name, holder) in locks {
                     if !statements.locks.renew(name, *holder, now)? {
-                        lost.push(name.clone());
+                        lost.push((name.clone(), *holder));
                     }
                 }
                 reply.result = Some(Ok(lost));
@@ -86,6 +86,10 @@ pub(super) fn attempt(
                 for run in runs {
                     statements.outputs.delete(*run)?;
                 }
+                reply.result = Some(Ok(()));
+            }
+            WriterRequest::ExpireLocks { before, reply } => {
+                statements.locks.expire(*before, now)?;
                 reply.result = Some(Ok(()));
             }
         }

@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::ClockFn;
+use cronhold_store::lock_mutex;
 use rusqlite::Connection;
 
 use crate::open::{Options, open_again};
@@ -133,7 +134,7 @@ impl CheckpointSignal {
     }
 
     fn lock(&self) -> MutexGuard<'_, CheckpointState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.state)
     }
 }
 

@@ -15,6 +15,7 @@ pub(super) struct LockStatements<'c> {
     find: Statement<'c>,
     free: Statement<'c>,
     take: Statement<'c>,
+    expire: Statement<'c>,
     renew: Statement<'c>,
 }
 
@@ -49,6 +50,10 @@ impl<'c> LockStatements<'c> {
                 "INSERT INTO locks (name, fence, holder, version, ttl, until) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
                  ON CONFLICT DO UPDATE SET fence = ?2, holder = ?3, version = ?4, ttl = ?5, until = ?6",
             )?,
+            expire: connection.prepare(&format!(
+                "DELETE FROM locks WHERE (holder IS NULL OR until <= ?1) AND (fence < ?2 OR {})",
+                LockName::MARKS.map(|prefix| format!("name GLOB '{prefix}*'")).join(" OR "),
+            ))?,
             renew: connection.prepare(
                 "UPDATE locks SET until = ?3 + ttl \
                  WHERE name = ?1 AND holder = ?2 AND (until IS NULL OR until > ?3)",
@@ -85,6 +90,11 @@ impl<'c> LockStatements<'c> {
         let name = take.lock.as_str();
         self.take.execute((name, fence, take.holder.to_string(), version_value(version), ttl, until))?;
         Ok(fence)
+    }
+
+    /// Deletes free locks that were last taken before a time, and marks that have expired.
+    pub(super) fn expire(&mut self, before: Instant, now: Instant) -> rusqlite::Result<()> {
+        self.expire.execute((now.micros(), before.millis())).map(drop)
     }
 
     /// Renews a lock for its time to live. Returns false if the run has lost it.

@@ -14,11 +14,12 @@ mod version_cache;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use cronhold_core::record::RecordKey;
 use cronhold_schedule::Span;
+use cronhold_store::lock_mutex;
 use cronhold_store::{Fault, Hint, HintBoard};
 use rusqlite::Connection;
 
@@ -116,7 +117,7 @@ impl WriterCounters {
 
     /// Why the last batch failed; `None` after one that succeeded.
     pub(crate) fn failure(&self) -> Option<String> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock_mutex(&self.failure).clone()
     }
 
     fn count(&self, batch: &[WriterRequest]) {
@@ -127,7 +128,7 @@ impl WriterCounters {
     }
 
     fn set_failure(&self, failure: Option<String>) {
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+        *lock_mutex(&self.failure) = failure;
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 use super::request::WriterRequest;
+use cronhold_store::lock_mutex;
 
 /// Units that may be queued. One request may exceed it, so that a large one can be queued at all.
 const UNITS_MAX: usize = 16 * 1024;
@@ -86,6 +87,6 @@ impl WriterQueue {
     }
 
     fn lock(&self) -> MutexGuard<'_, WriterQueueState> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.waiting)
     }
 }

@@ -1,8 +1,10 @@
 //! A one-shot reply from the writer thread to a task, without a runtime. It wakes the task that polled last.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
+
+use cronhold_store::lock_mutex;
 
 /// The side that replies. Dropping it without a reply ends the wait of the receiver.
 #[derive(Debug)]
@@ -27,14 +29,14 @@ pub(crate) fn reply_channel<T>() -> (ReplySender<T>, ReplyReceiver<T>) {
 
 impl<T> ReplySender<T> {
     pub(crate) fn send(self, value: T) {
-        lock(&self.0).value = Some(value);
+        lock_mutex(&self.0).value = Some(value);
     }
 }
 
 impl<T> Drop for ReplySender<T> {
     fn drop(&mut self) {
         let waker = {
-            let mut slot = lock(&self.0);
+            let mut slot = lock_mutex(&self.0);
             slot.is_closed = true;
             slot.waker.take()
         };
@@ -46,17 +48,13 @@ impl<T> Future for ReplyReceiver<T> {
     type Output = Option<T>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
-        let mut slot = lock(&self.0);
+        let mut slot = lock_mutex(&self.0);
         if slot.is_closed {
             return Poll::Ready(slot.value.take());
         }
         slot.waker = Some(context.waker().clone());
         Poll::Pending
     }
-}
-
-fn lock<T>(slot: &Mutex<ReplySlot<T>>) -> MutexGuard<'_, ReplySlot<T>> {
-    slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

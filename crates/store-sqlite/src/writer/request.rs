@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use cronhold_core::RunId;
 use cronhold_core::decision::{LockRelease, LockTake, RecordChange};
 use cronhold_core::record::{LockName, NodeRecord, RecordKey, RecordKind, RecordVersion};
+use cronhold_schedule::Instant;
 use cronhold_store::{Fault, HandleId, Unit, UnitReceipt, UnitRefusal, WriterId};
 use rusqlite::types::Value;
 
@@ -28,7 +29,7 @@ pub(crate) enum WriterRequest {
         node: NodeRecord,
         locks: Vec<(LockName, RunId)>,
         by: HandleId,
-        reply: PendingReply<Result<Vec<LockName>, Fault>>,
+        reply: PendingReply<Result<Vec<(LockName, RunId)>, Fault>>,
     },
     /// Append to the output of a run.
     Append {
@@ -37,9 +38,13 @@ pub(crate) enum WriterRequest {
         bytes: Vec<u8>,
         reply: PendingReply<Result<u64, Fault>>,
     },
-    /// Delete outputs.
     DropOutputs {
         runs: Vec<RunId>,
+        reply: PendingReply<Result<(), Fault>>,
+    },
+    /// Delete free locks that were last taken before a time, and marks that have expired.
+    ExpireLocks {
+        before: Instant,
         reply: PendingReply<Result<(), Fault>>,
     },
 }
@@ -105,7 +110,7 @@ impl WriterRequest {
         match self {
             Self::Commit { units, .. } => units.len().max(1),
             Self::DropOutputs { runs, .. } => runs.len().max(1),
-            Self::Enroll { .. } | Self::Heartbeat { .. } | Self::Append { .. } => 1,
+            Self::Enroll { .. } | Self::Heartbeat { .. } | Self::Append { .. } | Self::ExpireLocks { .. } => 1,
         }
     }
 
@@ -120,7 +125,7 @@ impl WriterRequest {
             Self::Enroll { reply } => reply.send(),
             Self::Heartbeat { reply, .. } => reply.send(),
             Self::Append { reply, .. } => reply.send(),
-            Self::DropOutputs { reply, .. } => reply.send(),
+            Self::DropOutputs { reply, .. } | Self::ExpireLocks { reply, .. } => reply.send(),
         }
     }
 
@@ -134,7 +139,9 @@ impl WriterRequest {
             Self::Enroll { reply } => reply.sender.send(Err(fault.clone())),
             Self::Heartbeat { reply, .. } => reply.sender.send(Err(fault.clone())),
             Self::Append { reply, .. } => reply.sender.send(Err(fault.clone())),
-            Self::DropOutputs { reply, .. } => reply.sender.send(Err(fault.clone())),
+            Self::DropOutputs { reply, .. } | Self::ExpireLocks { reply, .. } => {
+                reply.sender.send(Err(fault.clone()));
+            }
         }
     }
 }

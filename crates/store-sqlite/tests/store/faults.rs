@@ -54,6 +54,22 @@ fn locked_database_is_a_transient_fault() {
     assert!(block_on(store.commit(vec![unit(1, run(1))]))[0].is_ok());
 }
 
+/// A daemon that cannot write at its start tries again, and every attempt may enroll a writer.
+#[test]
+fn repeated_enrollment_does_not_make_the_store_shared() {
+    let place = Place::new();
+    let store = SqliteStore::open(place.database(), options()).expect("a store");
+    let someone = Connection::open(place.database()).expect("a shell");
+    someone.execute_batch("BEGIN IMMEDIATE").expect("a lock");
+    let refused = block_on(store.enroll());
+    assert!(matches!(refused, Err(Fault::Unavailable(_))), "{refused:?}");
+    drop(someone);
+    for _ in 0..2 {
+        block_on(store.enroll()).expect("a writer");
+        assert!(!store.is_shared());
+    }
+}
+
 #[test]
 fn unreadable_rows_are_named() {
     let place = Place::new();
@@ -66,9 +82,11 @@ fn unreadable_rows_are_named() {
         ("log = '[]', attempt = -1", "column attempt: -1 is out of range"),
     ] {
         someone.execute_batch(&format!("UPDATE runs SET {change}")).expect("a change");
-        let Err(Fault::Permanent(message)) = block_on(store.load(&[RecordKey::Run(run_id(1))])) else {
+        let Err(Fault::Unreadable(record)) = block_on(store.load(&[RecordKey::Run(run_id(1))])) else {
             panic!("{change}")
         };
+        assert_eq!(record.key, Some(RecordKey::Run(run_id(1))));
+        let message = record.reason;
         assert!(message.contains(expected) && message.contains(&format!("table runs, row {}", run_id(1))), "{message}");
     }
 }

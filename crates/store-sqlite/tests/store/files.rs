@@ -38,6 +38,47 @@ fn stale_lock_file_does_not_lock() {
 }
 
 #[test]
+fn emptied_store_is_refused_and_an_unfinished_creation_is_not() {
+    let place = Place::new();
+    drop(SqliteStore::open(place.database(), options()).expect("a new store"));
+    fs::write(place.database(), "").expect("emptied");
+    let error = SqliteStore::open(place.database(), options()).expect_err("it was emptied");
+    assert!(matches!(error, SqliteOpenError::Empty { .. }), "{error}");
+    assert_eq!(fs::metadata(place.database()).expect("a file").len(), 0);
+    fs::write(place.file("cronhold.db.lock"), "99999\ncreating\n").expect("a file");
+    drop(SqliteStore::open(place.database(), options()).expect("its creation is completed"));
+    drop(SqliteStore::open(place.database(), options()).expect("a store"));
+}
+
+#[test]
+fn damaged_log_is_refused_and_unchanged() {
+    let place = Place::new();
+    drop(SqliteStore::open(place.database(), options()).expect("a new store"));
+    let garbage = vec![0x5a; 10_000];
+    fs::write(place.file("cronhold.db-wal"), &garbage).expect("a file");
+    let error = SqliteStore::open(place.database(), options()).expect_err("it is damaged");
+    assert!(matches!(error, SqliteOpenError::DamagedLog { .. }), "{error}");
+    assert_eq!(fs::read(place.file("cronhold.db-wal")).expect("a file"), garbage);
+    fs::remove_file(place.file("cronhold.db-wal")).expect("removed");
+    drop(SqliteStore::open(place.database(), options()).expect("a store"));
+}
+
+#[test]
+fn lock_file_is_private() {
+    let place = Place::new();
+    let lock = place.file("cronhold.db.lock");
+    fs::write(&lock, "99999\n").expect("a file");
+    fs::set_permissions(&lock, Permissions::from_mode(0o644)).expect("a mode");
+    for _ in 0..2 {
+        drop(SqliteStore::open(place.database(), options()).expect("a store"));
+        assert_eq!(fs::metadata(&lock).expect("a file").permissions().mode() & 0o777, 0o600);
+    }
+    fs::remove_file(&lock).expect("removed");
+    drop(SqliteStore::open(place.database(), options()).expect("a store"));
+    assert_eq!(fs::metadata(&lock).expect("a file").permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
 fn foreign_file_is_refused_and_unchanged() {
     let place = Place::new();
     let song = Connection::open(place.file("songs.db")).expect("a database");
@@ -116,10 +157,13 @@ fn unreadable_row_does_not_hide_others() {
     file.execute("UPDATE runs SET log = '[' WHERE number = 2", []).expect("a person can do that");
     let page = block_on(store.page(&Query::Runs(RunQuery::default()), 3)).expect("it can be read");
     assert_eq!((page.records.len(), page.unreadable.len()), (2, 1));
-    assert!(page.unreadable[0].contains("table runs") && page.unreadable[0].contains("column log"), "{page:?}");
+    assert!(
+        page.unreadable[0].reason.contains("table runs") && page.unreadable[0].reason.contains("column log"),
+        "{page:?}"
+    );
     assert_eq!(page.next(3), Some(RecordKey::Run(run_id(1))), "there may be more behind it");
     let fault = block_on(store.load(&[RecordKey::Run(run_id(2))])).expect_err("it cannot be read");
-    assert!(matches!(fault, Fault::Permanent(_)), "{fault}");
+    assert!(matches!(fault, Fault::Unreadable(_)), "{fault}");
 }
 
 #[test]
