@@ -57,7 +57,7 @@ impl StoreCore {
         let counters = Arc::new(WriteCounters::default());
         let replication = Arc::new(Replication::new(settings.timeout));
         let projector = Arc::new(Projector::new(settings.lines));
-        let outputs = OutputStore::new(connections.clone(), &settings.namespace, Arc::clone(&peers));
+        let outputs = OutputStore::new(connections.separate(), &settings.namespace, Arc::clone(&peers));
         let client = Arc::new(NamespaceClient::new(connections, &settings.namespace, first_token));
         let process = format!("{first_handle:016x}");
         let recovery = RollbackRecovery::new(Arc::clone(&client), Arc::clone(&peers), &process, seq_file);

@@ -1,9 +1,10 @@
 //! Totals of writes, for health reports.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use cronhold_store::Fault;
+use cronhold_store::lock_mutex;
 
 /// Totals since the store was opened, and why the last write failed.
 #[derive(Debug, Default)]
@@ -29,7 +30,7 @@ impl WriteCounters {
 
     /// Records the outcome of the latest write; `None` if it succeeded.
     pub(crate) fn record_outcome(&self, fault: Option<&Fault>) {
-        *self.last_fault.lock().unwrap_or_else(PoisonError::into_inner) = fault.map(ToString::to_string);
+        *lock_mutex(&self.last_fault) = fault.map(ToString::to_string);
     }
 
     pub(crate) fn commits(&self) -> u64 {
@@ -42,7 +43,7 @@ impl WriteCounters {
 
     /// Why the latest write failed; `None` if it succeeded.
     pub(crate) fn last_fault(&self) -> Option<String> {
-        self.last_fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock_mutex(&self.last_fault).clone()
     }
 
     pub(crate) fn warning(&self) -> Option<String> {

@@ -1,7 +1,8 @@
 //! Enrolls writers: checks the server, and assigns a number to each writer.
 
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 
+use cronhold_store::lock_mutex;
 use cronhold_store::{Fault, WriterId};
 use redis::Value;
 
@@ -55,7 +56,7 @@ impl Enrollment {
             return Err(Fault::Permanent(refusal));
         }
         self.replication.set_count(check.replicas);
-        *self.warnings.lock().unwrap_or_else(PoisonError::into_inner) = check.warnings;
+        *lock_mutex(&self.warnings) = check.warnings;
         let (position, seq) = self.recovery.position();
         let args = [
             self.client.namespace().to_owned(),
@@ -81,6 +82,6 @@ impl Enrollment {
 
     /// What an operator should change in the configuration of the server.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock_mutex(&self.warnings).clone()
     }
 }

@@ -2,11 +2,12 @@
 //! it also does the periodic work: keys for Cronken's clients, the number of replicas, and a part of the journal check.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::Duration;
 
 use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey};
 use cronhold_core::{NodeId, RunId};
+use cronhold_store::lock_mutex;
 use cronhold_store::{Fault, HandleId, Hint};
 use redis::Value;
 use tokio::time::Instant;
@@ -69,7 +70,7 @@ impl HeartbeatWriter {
         by: HandleId,
         node: NodeRecord,
         locks: Vec<(LockName, RunId)>,
-    ) -> Result<Vec<LockName>, Fault> {
+    ) -> Result<Vec<(LockName, RunId)>, Fault> {
         self.projector.learn_node_name(&node);
         // A lock that was renewed only on a server that fails then was not renewed.
         let trailing = if locks.is_empty() { Vec::new() } else { self.replication.wait_command() };
@@ -84,7 +85,7 @@ impl HeartbeatWriter {
         let lost = reply.map(|index| {
             let index = reply::number(&index)?;
             let lock = usize::try_from(index).ok().and_then(|index| locks.get(index));
-            lock.map(|(name, _)| name.clone()).ok_or_else(|| reply::unexpected("a lock index", &Value::Int(index)))
+            lock.cloned().ok_or_else(|| reply::unexpected("a lock index", &Value::Int(index)))
         });
         let lost = lost.collect::<Result<_, Fault>>()?;
         if self.start_maintenance(node.id, Instant::now()) {
@@ -134,6 +135,6 @@ impl HeartbeatWriter {
     }
 
     fn last_maintenance(&self) -> MutexGuard<'_, BTreeMap<NodeId, Instant>> {
-        self.last_maintenance.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.last_maintenance)
     }
 }

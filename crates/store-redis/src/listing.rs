@@ -3,10 +3,10 @@
 
 use std::sync::{Arc, LazyLock};
 
-use cronhold_core::record::{Record, RecordKey, RecordKind, StoredRecord};
+use cronhold_core::record::{RecordKey, RecordKind, StoredRecord};
 use cronhold_core::{JobId, RunId, State};
 use cronhold_schedule::Instant;
-use cronhold_store::{Fault, Obligation, Page, Query, RunQuery};
+use cronhold_store::{Fault, Obligation, Page, Query, UnreadableRecord};
 use redis::Value;
 
 use crate::client::NamespaceClient;
@@ -19,7 +19,7 @@ static PAGE: LazyLock<Script> =
     LazyLock::new(|| Script::new(&[include_str!("scripts/prelude.lua"), include_str!("scripts/page.lua")]));
 
 /// A field and its value; `None` if the record does not exist.
-type FieldValue = (String, Option<Vec<u8>>);
+pub(crate) type FieldValue = (String, Option<Vec<u8>>);
 
 /// Hex digits of the time at the start of a member of the index `due`.
 const TIME_LEN: usize = 16;
@@ -51,19 +51,8 @@ impl PageReader {
         max.push(0xff);
         let min = after.unwrap_or_else(|| "-".to_owned()).into_bytes();
         let found = self.request_page("due", vec![min, max, count(limit)]).await?;
-        found.into_iter().map(|member| self.obligation(&reply::text(member)?)).collect()
-    }
-
-    fn obligation(&self, member: &str) -> Result<Obligation, Fault> {
-        let invalid = || {
-            let member = member.escape_debug();
-            Fault::Permanent(format!("key {}:cronhold:due: invalid member `{member}`", self.client.namespace()))
-        };
-        let (at, rest) = member.split_at_checked(TIME_LEN).ok_or_else(invalid)?;
-        let at = codec::read_moment(at).map_err(|_| invalid())?;
-        let kind = rest.bytes().next().and_then(keys::kind).ok_or_else(invalid)?;
-        let key = keys::key(kind, &rest[1..]).ok_or_else(invalid)?;
-        Ok(Obligation { at, key })
+        // A member that is not one of ours must not stop the others.
+        Ok(found.into_iter().filter_map(|member| obligation(&reply::text(member).ok()?)).collect())
     }
 
     /// A page of the list that the query selects.
@@ -83,6 +72,13 @@ impl PageReader {
             Query::Backlogs { after } => {
                 let after = after.map(|(job, schedule)| RecordKey::Backlog(job, schedule));
                 self.by_field(RecordKind::Backlog, after, limit).await
+            }
+            Query::Identities { after } => {
+                if after.is_none() {
+                    self.complete_index(RecordKind::Identity).await?;
+                }
+                let after = after.map(|(job, args)| RecordKey::Identity(job, args));
+                self.by_field(RecordKind::Identity, after, limit).await
             }
             Query::Nodes { after } => self.nodes(after.map(|after| after.to_string()), limit).await,
             Query::Unfinished { node: Some(node), after } => {
@@ -110,6 +106,19 @@ impl PageReader {
         self.read_page(kind, found, limit)
     }
 
+    /// Adds records to the index of their kind that were written by a version without that index.
+    async fn complete_index(&self, kind: RecordKind) -> Result<(), Fault> {
+        let mut cursor = b"0".to_vec();
+        loop {
+            let args = vec![keys::digit(kind).to_string().into_bytes(), cursor];
+            let next = self.request_page("indexed", args).await?.into_iter().next().unwrap_or(Value::Nil);
+            cursor = reply::text(next)?.into_bytes();
+            if cursor == b"0" {
+                return Ok(());
+            }
+        }
+    }
+
     /// Nodes by id. They are few and have no index.
     async fn nodes(&self, after: Option<String>, limit: usize) -> Result<Page, Fault> {
         let mut found = field_values(self.request_page("nodes", Vec::new()).await?)?;
@@ -119,28 +128,7 @@ impl PageReader {
         self.page_of(RecordKind::Node, found, limit)
     }
 
-    /// Runs, the latest id first. If the query matches few of many, several calls scan the index.
-    async fn latest_runs(&self, query: RunQuery, limit: usize) -> Result<Page, Fault> {
-        let mut page = Page::default();
-        let mut below = query.before;
-        loop {
-            let wanted = limit - page.records.len() - page.unreadable.len();
-            let mut reply = self.request_page("latest", latest_args(&query, below, wanted)).await?.into_iter();
-            let next = reply::text(reply.next().unwrap_or(Value::Nil))?;
-            for (field, value) in field_values(reply.collect())? {
-                match self.decode_listed(RecordKind::Run, &field, value) {
-                    Ok(stored) => page.records.extend(Some(stored).filter(|stored| is_since(stored, query.since))),
-                    Err(fault) => page.unreadable.push(fault.to_string()),
-                }
-            }
-            if next.is_empty() || page.records.len() + page.unreadable.len() >= limit {
-                return Ok(page);
-            }
-            below = RunId::parse(&next).ok();
-        }
-    }
-
-    async fn request_page(&self, list: &str, args: Vec<Vec<u8>>) -> Result<Vec<Value>, Fault> {
+    pub(crate) async fn request_page(&self, list: &str, args: Vec<Vec<u8>>) -> Result<Vec<Value>, Fault> {
         let head = [self.client.namespace_arg(), list.as_bytes().to_vec()];
         reply::list(self.client.call(&PAGE, head.into_iter().chain(args).collect()).await?)
     }
@@ -151,67 +139,43 @@ impl PageReader {
 
     fn page_of(&self, kind: RecordKind, found: Vec<FieldValue>, limit: usize) -> Result<Page, Fault> {
         let mut page = Page::default();
-        let mut last = None;
         for (field, value) in found {
             match self.decode_listed(kind, &field, value) {
-                Ok(stored) => page.records.push(stored),
+                Ok(stored) => page.push(stored),
                 // An unreadable record must not hide the others.
-                Err(fault) => {
-                    page.unreadable.push(fault.to_string());
-                    last = Some(fault);
-                }
+                Err(record) => page.push_unreadable(record),
             }
         }
-        match last {
+        match page.unreadable.last() {
             // Such a page has no key after which the next could begin, and would look like the end of the list.
-            Some(fault) if page.records.is_empty() && page.unreadable.len() >= limit => Err(fault),
+            Some(record) if page.last.is_none() && page.len() >= limit => {
+                Err(Fault::Unreadable(Box::new(record.clone())))
+            }
             _ => Ok(page),
         }
     }
 
-    fn decode_listed(&self, kind: RecordKind, field: &str, value: Option<Vec<u8>>) -> Result<StoredRecord, Fault> {
+    pub(crate) fn decode_listed(
+        &self,
+        kind: RecordKind,
+        field: &str,
+        value: Option<Vec<u8>>,
+    ) -> Result<StoredRecord, UnreadableRecord> {
         let missing = || codec::UnreadableText("the index has it, and the record does not exist".to_owned());
-        let value = value.ok_or_else(|| self.records.unreadable(kind, field, &missing()))?;
+        let value = value.ok_or_else(|| self.records.unreadable(kind, field, None, &missing()))?;
         self.records.decode_stored(kind, field, &value)
     }
 }
 
-/// Arguments of the script for a list of runs.
-fn latest_args(query: &RunQuery, below: Option<RunId>, limit: usize) -> Vec<Vec<u8>> {
-    let RunQuery { job, number, states, since, .. } = query;
-    let mut classes: Vec<u8> = match states.is_empty() {
-        true => State::ALL.into_iter().flat_map(class).collect(),
-        false => states.iter().copied().flat_map(class).collect(),
-    };
-    classes.sort_unstable();
-    classes.dedup();
-    // Only unfinished states share a class.
-    let is_mixed = states.iter().any(|state| !state.is_finished());
-    let digits = states.iter().filter(|_| is_mixed).map(|state| state_digit(*state)).collect();
-    // Run ids begin with the milliseconds of the nominal time.
-    let from = since.map_or_else(String::new, |since| format!("{:012x}", since.millis().max(0)));
-    let number = number.map_or_else(String::new, |number| format!("{:016x}", number.0));
-    vec![name(job.as_ref()), classes, id(below), from.into_bytes(), digits, number.into_bytes(), count(limit)]
-}
-
-/// Ids have milliseconds only, so the exact time is compared here.
-fn is_since(stored: &StoredRecord, since: Option<Instant>) -> bool {
-    let is_since = |nominal: Instant| since.is_none_or(|since| nominal >= since);
-    match &stored.record {
-        Record::Run(run) => is_since(run.nominal),
-        Record::SkipSpan(span) => is_since(span.nominal()),
-        _ => false,
-    }
-}
-
-/// The digit of a state in the first line of a run.
-fn state_digit(state: State) -> u8 {
-    let index = State::ALL.iter().position(|known| *known == state).expect("all states are there");
-    b'0' + u8::try_from(index).expect("there are fewer than ten")
+/// The obligation of a member of the index `due`; `None` if it is invalid.
+fn obligation(member: &str) -> Option<Obligation> {
+    let (at, rest) = member.split_at_checked(TIME_LEN)?;
+    let kind = rest.bytes().next().and_then(keys::kind)?;
+    Some(Obligation { at: codec::read_moment(at).ok()?, key: keys::key(kind, &rest[1..])? })
 }
 
 /// The digit of a state's class, see `prelude.lua`.
-fn class(state: State) -> Vec<u8> {
+pub(crate) fn class(state: State) -> Vec<u8> {
     let digit = match state {
         State::Success => b'1',
         State::Failure => b'2',
@@ -223,20 +187,20 @@ fn class(state: State) -> Vec<u8> {
 }
 
 /// The limit as Redis takes it, which is signed.
-fn count(limit: usize) -> Vec<u8> {
+pub(crate) fn count(limit: usize) -> Vec<u8> {
     i64::try_from(limit).unwrap_or(i64::MAX).to_string().into_bytes()
 }
 
-fn name(job: Option<&JobId>) -> Vec<u8> {
+pub(crate) fn name(job: Option<&JobId>) -> Vec<u8> {
     job.map(|job| job.as_str().as_bytes().to_vec()).unwrap_or_default()
 }
 
-fn id(run: Option<RunId>) -> Vec<u8> {
+pub(crate) fn id(run: Option<RunId>) -> Vec<u8> {
     run.map(|run| run.to_string().into_bytes()).unwrap_or_default()
 }
 
 /// Alternating fields and values.
-fn field_values(reply: Vec<Value>) -> Result<Vec<FieldValue>, Fault> {
+pub(crate) fn field_values(reply: Vec<Value>) -> Result<Vec<FieldValue>, Fault> {
     let mut found = Vec::with_capacity(reply.len() / 2);
     let mut reply = reply.into_iter();
     while let (Some(field), Some(value)) = (reply.next(), reply.next()) {

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use cronhold_core::record::{LockName, LockState, Record, RecordKey, RecordKind, RecordVersion, StoredRecord};
 use cronhold_schedule::{Instant, ZoneRegistry};
-use cronhold_store::Fault;
+use cronhold_store::{Fault, UnreadableRecord};
 use redis::Value;
 
 use crate::client::NamespaceClient;
@@ -59,7 +59,8 @@ impl RecordReader {
             (RecordKey::Lock(name), value) => decode_lock(name, value).map(Some),
             (RecordKey::Foreign(job), value) => cronken::decode_foreign_run(job, value),
             (key, Value::BulkString(value)) => {
-                let stored = self.decode_stored(key.kind(), field, &value)?;
+                let stored = self.decode_stored(key.kind(), field, &value);
+                let stored = stored.map_err(|record| Fault::Unreadable(Box::new(record)))?;
                 // A span of skips is in the hash of runs, and is not a run.
                 Ok(Some(stored).filter(|stored| stored.record.key().kind() == key.kind()))
             }
@@ -67,17 +68,31 @@ impl RecordReader {
         }
     }
 
-    /// Decodes a stored record. The fault of an unreadable one names its key.
-    pub(crate) fn decode_stored(&self, kind: RecordKind, field: &str, value: &[u8]) -> Result<StoredRecord, Fault> {
+    /// Decodes a stored record.
+    pub(crate) fn decode_stored(
+        &self,
+        kind: RecordKind,
+        field: &str,
+        value: &[u8],
+    ) -> Result<StoredRecord, UnreadableRecord> {
         let stored = codec::stored(kind, field, value, &self.zones);
-        let stored = stored.map_err(|error| self.unreadable(kind, field, &error))?;
+        let stored =
+            stored.map_err(|error| self.unreadable(kind, field, Some(codec::stored_version(value)), &error))?;
         self.recovery.observe_record(&stored.record);
         Ok(stored)
     }
 
-    pub(crate) fn unreadable(&self, kind: RecordKind, field: &str, error: &UnreadableText) -> Fault {
+    /// A record that cannot be decoded. The version is `None` if it does not exist although an index has it.
+    pub(crate) fn unreadable(
+        &self,
+        kind: RecordKind,
+        field: &str,
+        version: Option<RecordVersion>,
+        error: &UnreadableText,
+    ) -> UnreadableRecord {
         let (namespace, table) = (self.client.namespace(), keys::table(kind));
-        Fault::Permanent(format!("key {namespace}:cronhold:{table}, field `{}`: {error}", field.escape_debug()))
+        let reason = format!("key {namespace}:cronhold:{table}, field `{}`: {error}", field.escape_debug());
+        UnreadableRecord { key: keys::key(kind, field), version, reason }
     }
 }
 

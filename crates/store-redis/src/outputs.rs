@@ -1,17 +1,26 @@
 //! Outputs of runs: their exact bytes, and the lines that Cronken's clients read. One script appends to both, so that
 //! they never differ.
+//!
+//! Outputs never hold up commits and heartbeats: they have a connection of their own, each call writes a limited number
+//! of bytes and lines, and [`LineBudget`] limits the lines per second. What a call cannot show is left out of the lines
+//! and noted there; the bytes are always complete.
 
 use std::sync::{Arc, LazyLock};
 
 use cronhold_core::RunId;
 use cronhold_store::{Chunk, Fault};
 use redis::{Cmd, FromRedisValue, Value};
+use tokio::time::Instant;
 
 use crate::connections::{RedisConnections, Script};
 use crate::cronken::{PROJECTION_SCRIPTS, PeerFlag};
+use crate::line_budget::{LINES_PER_CALL, LineBudget};
 
 /// Outputs that one call deletes. While a script runs, the server serves no other request.
 const DROPPED_PER_CALL: usize = 500;
+
+/// Bytes that one call appends.
+const BYTES_PER_CALL: usize = 64 * 1024;
 
 static APPEND: LazyLock<Script> = LazyLock::new(|| {
     Script::new(&[PROJECTION_SCRIPTS[0], PROJECTION_SCRIPTS[1], include_str!("scripts/append_output.lua")])
@@ -26,6 +35,7 @@ pub(crate) struct OutputStore {
     namespace: String,
     /// Has the settings for the lines.
     peers: Arc<PeerFlag>,
+    line_budget: Arc<LineBudget>,
 }
 
 /// The result of an append.
@@ -39,17 +49,41 @@ pub(crate) struct AppendResult {
 
 impl OutputStore {
     pub(crate) fn new(connections: RedisConnections, namespace: &str, peers: Arc<PeerFlag>) -> Self {
-        Self { connections, namespace: namespace.to_owned(), peers }
+        let line_budget = Arc::new(LineBudget::new(Instant::now()));
+        Self { connections, namespace: namespace.to_owned(), peers, line_budget }
     }
 
     /// Appends the part of `bytes` that is not stored yet; `from` is the position of the first byte.
     pub(crate) async fn append(&self, run: RunId, from: u64, bytes: Vec<u8>) -> Result<AppendResult, Fault> {
+        if bytes.is_empty() {
+            return self.append_part(run, from, &[], 1).await;
+        }
+        let mut appended = AppendResult { length: from, skipped_writes: 0 };
+        let mut position = from;
+        for piece in bytes.chunks(BYTES_PER_CALL) {
+            let lines = newlines(piece).count();
+            let granted = self.line_budget.take(lines, Instant::now());
+            // An unterminated last line is shown too if the run has ended.
+            let parts = if granted == lines { split_by_lines(piece) } else { vec![piece] };
+            for part in parts {
+                let result = self.append_part(run, position, part, (granted + 1).min(LINES_PER_CALL)).await?;
+                position += part.len() as u64;
+                appended.length = result.length;
+                appended.skipped_writes += result.skipped_writes;
+            }
+        }
+        Ok(appended)
+    }
+
+    /// Appends with one call, and shows the last `lines` of the new lines.
+    async fn append_part(&self, run: RunId, from: u64, bytes: &[u8], lines: usize) -> Result<AppendResult, Fault> {
         let args = vec![
             self.namespace.clone().into_bytes(),
             self.peers.projection_settings().as_bytes().to_vec(),
             run.to_string().into_bytes(),
             from.to_string().into_bytes(),
-            bytes,
+            bytes.to_vec(),
+            lines.to_string().into_bytes(),
         ];
         let (length, is_done, skipped_writes): (u64, bool, u64) =
             read_reply(self.connections.call_script(&APPEND, &[self.output_key(run)], args).await?)?;
@@ -106,6 +140,24 @@ impl OutputStore {
     }
 }
 
+/// Positions of the newlines.
+fn newlines(bytes: &[u8]) -> impl Iterator<Item = usize> {
+    bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(position, _)| position)
+}
+
+/// Splits after every [`LINES_PER_CALL`] lines.
+fn split_by_lines(bytes: &[u8]) -> Vec<&[u8]> {
+    let (mut parts, mut from) = (Vec::new(), 0);
+    for newline in newlines(bytes).skip(LINES_PER_CALL - 1).step_by(LINES_PER_CALL) {
+        parts.push(&bytes[from..=newline]);
+        from = newline + 1;
+    }
+    if from < bytes.len() {
+        parts.push(&bytes[from..]);
+    }
+    parts
+}
+
 /// A command with its arguments.
 pub(crate) fn command(name: &str, args: &[&str]) -> Cmd {
     let mut command = redis::cmd(name);
@@ -116,4 +168,25 @@ pub(crate) fn command(name: &str, args: &[&str]) -> Cmd {
 /// Converts a reply.
 pub(crate) fn read_reply<T: FromRedisValue>(value: Value) -> Result<T, Fault> {
     redis::from_redis_value(value).map_err(|error| Fault::Permanent(format!("unexpected reply from Redis: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_split_after_a_number_of_lines() {
+        let lines = |count: usize| "a\n".repeat(count);
+        for (text, expected) in [
+            (String::new(), vec![]),
+            ("a".to_owned(), vec![1]),
+            (lines(1_000), vec![2_000]),
+            (lines(1_000) + "b", vec![2_000, 1]),
+            (lines(2_500), vec![2_000, 2_000, 1_000]),
+        ] {
+            let parts = split_by_lines(text.as_bytes());
+            assert_eq!(parts.concat(), text.as_bytes());
+            assert_eq!(parts.iter().map(|part| part.len()).collect::<Vec<_>>(), expected);
+        }
+    }
 }

@@ -21,7 +21,7 @@ use crate::cronken::SharedKeys;
 use crate::packed_unit::PackedUnit;
 use crate::rollback_recovery::SeqFile;
 use crate::url::RedisUrl;
-use crate::{faults, keys, notifications};
+use crate::{expiry, faults, keys, notifications};
 
 /// A handle on a store in Redis. A clone is another handle on the same store with its own queue of hints.
 pub struct RedisStore {
@@ -185,11 +185,16 @@ impl Store for RedisStore {
         Box::pin(self.run(async move { core.outputs.drop_all(&runs).await }))
     }
 
+    fn expire_locks(&self, before: Instant) -> Pending<'_, Result<(), Fault>> {
+        let core = Arc::clone(&self.core);
+        Box::pin(self.run(async move { expiry::expire_locks(&core.client, before).await }))
+    }
+
     fn beat<'a>(
         &'a self,
         node: &'a NodeRecord,
         locks: &'a [(LockName, RunId)],
-    ) -> Pending<'a, Result<Vec<LockName>, Fault>> {
+    ) -> Pending<'a, Result<Vec<(LockName, RunId)>, Fault>> {
         let (core, by, node, locks) = (Arc::clone(&self.core), self.id, node.clone(), locks.to_vec());
         Box::pin(self.run(async move {
             let lost = core.heartbeats.write(by, node, locks).await;

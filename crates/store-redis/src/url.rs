@@ -9,7 +9,8 @@ mod tests;
 use std::fmt;
 use std::path::PathBuf;
 
-use cronhold_schedule::TextError;
+use cronhold_core::percent;
+use cronhold_schedule::{Span, TextError};
 
 pub(crate) use settings::{OutputKeyType, UrlSettings};
 
@@ -74,6 +75,11 @@ impl RedisUrl {
     /// Whether the URL has `peers=cronken`.
     pub fn names_peers(&self) -> bool {
         self.settings.peers == Some(true)
+    }
+
+    /// The lease of runs without a lock, for jobs that set none.
+    pub fn lease(&self) -> Span {
+        settings::as_span(self.settings.lease)
     }
 
     fn scheme(&self) -> &'static str {
@@ -141,14 +147,5 @@ impl fmt::Display for ServerAddress {
 
 /// Percent-encodes a text. Braces stay, because most namespaces have them.
 pub(crate) fn escaped(text: &str, also: &str) -> String {
-    let mut written = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        let letter = char::from(byte);
-        if letter.is_ascii_alphanumeric() || "-._~{}:".contains(letter) || also.contains(letter) {
-            written.push(letter);
-        } else {
-            written.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    written
+    percent::encode(text, &format!("{{}}:{also}"))
 }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use cronhold_core::record::RecordKey;
 use cronhold_schedule::{Span, ZoneRegistry};
 use cronhold_store::Store;
 use cronhold_store::conformance::Subject;
@@ -37,6 +38,25 @@ impl Subject for OnRedis {
     fn reopen(&self) -> Arc<dyn Store> {
         *self.store.lock().expect("not poisoned") = None;
         self.store()
+    }
+
+    fn damage(&self, key: &RecordKey) -> bool {
+        let (table, first, second) = match key {
+            RecordKey::Pause => ("pause", "all".to_owned(), String::new()),
+            RecordKey::Job(job) => ("jobs", job.to_string(), String::new()),
+            RecordKey::JobState(job) => ("job_states", job.to_string(), String::new()),
+            RecordKey::Cursor(job, schedule) => ("cursors", job.to_string(), schedule.to_string()),
+            RecordKey::Backlog(job, schedule) => ("backlogs", job.to_string(), schedule.to_string()),
+            RecordKey::Run(run) => ("runs", run.to_string(), String::new()),
+            other => panic!("{other} is not damaged by any case"),
+        };
+        // Keeps the first line, and lets the rest be neither JSON nor UTF-8.
+        let script = "local field = ARGV[1] .. (ARGV[2] == '' and '' or '\\0' .. ARGV[2]) \
+            local value = redis.call('HGET', KEYS[1], field) \
+            return redis.call('HSET', KEYS[1], field, string.match(value, '^[^\\n]*\\n') .. '{\\255')";
+        let hash = format!("{{cronken}}:cronhold:{table}");
+        assert_eq!(self.server.cli(&["EVAL", script, "1", &hash, &first, &second]), "0", "{key}");
+        true
     }
 }
 

@@ -140,9 +140,19 @@ fn unreadable_record_is_named_and_does_not_hide_others() {
     server.cli(&["HSET", "{cronken}:cronhold:job_states", "b", "nonsense"]);
     let page = block_on(store.page(&Query::JobStates { after: None }, 10)).expect("a page");
     assert_eq!((page.records.len(), page.unreadable.len()), (2, 1));
-    assert!(page.unreadable[0].contains("cronhold:job_states, field `b`"), "{:?}", page.unreadable);
+    assert!(page.unreadable[0].reason.contains("cronhold:job_states, field `b`"), "{:?}", page.unreadable);
     let loaded = block_on(store.load(&[RecordKey::JobState(job("b"))]));
-    assert!(matches!(&loaded, Err(Fault::Permanent(message)) if message.contains("field `b`")), "{loaded:?}");
+    let Err(Fault::Unreadable(record)) = loaded else { panic!("{loaded:?}") };
+    assert!(record.reason.contains("field `b`"), "{record}");
+    // Its version is damaged too, and it can still be replaced, but not by a unit that expects another version.
+    let expected = [Some(RecordVersion::new(writer, 2)), None, record.version];
+    let units = expected.into_iter().zip(10..).map(|(expected, number)| {
+        block_on(store.commit(vec![put("b", 7, RecordVersion::new(writer, number), expected)])).pop()
+    });
+    let results: Vec<bool> = units.map(|result| result.is_some_and(|result| result.is_ok())).collect();
+    assert_eq!(results, [false, false, true]);
+    let page = block_on(store.page(&Query::JobStates { after: None }, 10)).expect("a page");
+    assert_eq!((page.records.len(), page.unreadable.len()), (3, 0));
 }
 
 #[test]

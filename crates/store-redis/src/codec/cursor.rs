@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cronhold_core::record::{Cursor, Record, ScheduleId, SkipStreak};
+use cronhold_core::record::{ClaimedRanges, Cursor, Record, ScheduleId, SkipStreak};
 use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,8 @@ struct CursorJson<'a> {
     since: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     next: Option<i64>,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    claimed: Cow<'a, ClaimedRanges>,
     revision: u32,
     zones: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -33,6 +35,7 @@ pub(super) fn write(body: &mut RecordBody, cursor: &Cursor) {
     body.json(&CursorJson {
         since: cursor.since.micros(),
         next: cursor.next.map(Instant::micros),
+        claimed: Cow::Borrowed(&cursor.claimed),
         revision: cursor.revision,
         zones: Cow::Borrowed(&cursor.zones),
         generation: cursor.generation,
@@ -50,6 +53,7 @@ pub(super) fn read(job: JobId, schedule: ScheduleId, reading: &TextReader<'_>) -
         schedule,
         since: Instant::from_micros(form.since),
         last,
+        claimed: form.claimed.into_owned(),
         next: form.next.map(Instant::from_micros),
         wake: reading.due()?,
         revision: form.revision,
@@ -69,4 +73,8 @@ fn is_zero(number: &u32) -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_false(flag: &bool) -> bool {
     !flag
+}
+
+fn is_empty(ranges: &ClaimedRanges) -> bool {
+    ranges.is_empty()
 }

@@ -15,7 +15,7 @@ use super::{UnreadableText, from_json, moment_text, to_json};
 const NO_NODE: &str = "--------------------------------";
 
 /// Lengths of the parts that every record has.
-const VERSION: usize = 16;
+pub(super) const VERSION: usize = 16;
 pub(crate) const BODY: usize = 34;
 
 /// Most bodies fit into this many bytes.

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cronhold_core::JobId;
-use cronhold_core::record::{ActiveRun, JobState, KeptCounts, PauseState, QueuedRun, Record};
+use cronhold_core::record::{ActiveRun, JobState, KeptCounts, LatestRun, PauseState, QueuedRun, Record};
+use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,11 @@ struct JobStateJson<'a> {
     kept: [u32; 4],
     #[serde(default, skip_serializing_if = "Option::is_none")]
     floor: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    removed: Option<i64>,
+    /// The run that started last among the ended ones, and when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    latest: Option<(RunId, i64)>,
 }
 
 pub(super) fn write(body: &mut RecordBody, state: &JobState) {
@@ -35,6 +40,8 @@ pub(super) fn write(body: &mut RecordBody, state: &JobState) {
         pauses: Cow::Borrowed(&state.pauses),
         kept: [success, failure, error, skipped],
         floor: state.floor.map(Instant::micros),
+        removed: state.removed.map(Instant::micros),
+        latest: state.latest.map(|latest| (latest.run, latest.at.micros())),
     });
 }
 
@@ -49,6 +56,8 @@ pub(super) fn read(job: JobId, reading: &TextReader<'_>) -> Result<Record, Unrea
         pauses: form.pauses.into_owned(),
         kept: KeptCounts { success, failure, error, skipped },
         floor: form.floor.map(Instant::from_micros),
+        removed: form.removed.map(Instant::from_micros),
+        latest: form.latest.map(|(run, at)| LatestRun { run, at: Instant::from_micros(at) }),
     })))
 }
 

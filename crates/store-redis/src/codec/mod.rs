@@ -20,11 +20,14 @@ use cronhold_schedule::ZoneRegistry;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use head::RecordBody;
 pub(crate) use head::{BODY, TextReader};
+use head::{RecordBody, VERSION};
 pub(crate) use scalars::{moment_text, read_moment, version_text};
 
 use crate::keys;
+
+/// The version that a unit expects of a record whose stored text has no valid one; the commit script has the same.
+pub(crate) const NO_VERSION: RecordVersion = RecordVersion::from_bits(u64::MAX);
 
 /// Why a stored text cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -68,6 +71,14 @@ pub(crate) fn stored(
     let reading = TextReader::new(value)?;
     let record = record(key, &reading, zones)?;
     Ok(StoredRecord { version: RecordVersion::from_bits(reading.version()?), record })
+}
+
+/// The version of a stored text whose rest cannot be decoded. A text without a valid version has [`NO_VERSION`].
+pub(crate) fn stored_version(value: &[u8]) -> RecordVersion {
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let digits = value.get(..VERSION).filter(|digits| digits.iter().all(is_digit));
+    let bits = digits.and_then(|digits| u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+    bits.map_or(NO_VERSION, RecordVersion::from_bits)
 }
 
 fn record(key: RecordKey, reading: &TextReader<'_>, zones: &ZoneRegistry) -> Result<Record, UnreadableText> {

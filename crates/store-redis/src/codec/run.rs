@@ -1,5 +1,5 @@
 //! Runs, and spans of skips in the form of a run with a `span`. State, owner, number and job are in the first line, where
-//! scripts read them for the indexes.
+//! scripts read them for the indexes. So is the time of the end, which follows as the first value of the JSON.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use cronhold_core::{Args, JobId, JobUid, NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span};
 use serde::{Deserialize, Serialize};
 
-use super::UnreadableText;
 use super::head::{RecordBody, TextReader};
+use super::{UnreadableText, moment_text};
 
 /// Hex digits of a run's number.
 const NUMBER: usize = 16;
@@ -26,6 +26,9 @@ type LogEntryJson<'a> = (i64, State, Cow<'a, Actor>, Cow<'a, str>);
 
 #[derive(Serialize, Deserialize)]
 struct RunJson<'a> {
+    /// When it ended. Scripts read it at the start of the JSON; `None` for an unfinished run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    end: Option<Cow<'a, str>>,
     uid: JobUid,
     nominal: i64,
     attempt: u32,
@@ -74,14 +77,14 @@ struct RunJson<'a> {
 }
 
 pub(super) fn write(body: &mut RecordBody, run: &Run) {
-    write_run(body, run, None);
+    write_run(body, run, run.active_until(), None);
 }
 
 pub(super) fn write_span(body: &mut RecordBody, span: &SkipSpan) {
-    write_run(body, &span.to_listed_run(), Some(span.range));
+    write_run(body, &span.to_listed_run(), Some(span.active_until()), Some(span.range));
 }
 
-fn write_run(body: &mut RecordBody, run: &Run, range: Option<CountedRange>) {
+fn write_run(body: &mut RecordBody, run: &Run, end: Option<Instant>, range: Option<CountedRange>) {
     let state = State::ALL.iter().position(|state| *state == run.state).expect("all states are there");
     body.number(state as u64, 1);
     body.node(run.owner.map(|owner| owner.node));
@@ -89,6 +92,7 @@ fn write_run(body: &mut RecordBody, run: &Run, range: Option<CountedRange>) {
     body.text(run.job.as_str());
     let ExecutionPolicy { timeout, stop_at, signal, grace, lease } = &run.terms;
     body.json(&RunJson {
+        end: end.map(|end| Cow::Owned(moment_text(end))),
         uid: run.uid,
         nominal: run.nominal.micros(),
         attempt: run.attempt,

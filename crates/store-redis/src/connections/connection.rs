@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cronhold_store::Fault;
+use cronhold_store::lock_mutex;
 use redis::aio::{MultiplexedConnection, PubSub};
 use redis::{AsyncConnectionConfig, Cmd, Pipeline, RedisConnectionInfo, RedisError, Value};
 use tokio::task::AbortHandle;
@@ -130,12 +131,12 @@ impl Connection {
 
     /// Whether a script was loaded over this connection.
     pub(super) fn has_script(&self, script: &'static Script) -> bool {
-        self.loaded_scripts.lock().unwrap_or_else(PoisonError::into_inner).contains(script.sha())
+        lock_mutex(&self.loaded_scripts).contains(script.sha())
     }
 
     /// Remembers that a script was loaded over this connection.
     pub(super) fn mark_script_loaded(&self, script: &'static Script) {
-        self.loaded_scripts.lock().unwrap_or_else(PoisonError::into_inner).insert(script.sha());
+        lock_mutex(&self.loaded_scripts).insert(script.sha());
     }
 }
 

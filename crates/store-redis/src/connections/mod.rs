@@ -49,7 +49,7 @@ struct ConnectionsInner {
     state: watch::Sender<ConnectionState>,
     attempts: AtomicUsize,
     /// Whether a writer has enrolled. From then on a rejected login is not a mistake in the URL.
-    has_enrolled: AtomicBool,
+    has_enrolled: Arc<AtomicBool>,
     /// Whether a connection was ever open. Then both sides agree on TLS.
     has_replied: AtomicBool,
 }
@@ -81,7 +81,20 @@ impl RedisConnections {
             runtime,
             state,
             attempts: AtomicUsize::new(0),
-            has_enrolled: AtomicBool::new(false),
+            has_enrolled: Arc::default(),
+            has_replied: AtomicBool::new(false),
+        }))
+    }
+
+    /// A second connection to the same server, for requests that must not delay those on the first one.
+    pub(crate) fn separate(&self) -> Self {
+        let (state, _) = watch::channel(ConnectionState::Unused);
+        Self(Arc::new(ConnectionsInner {
+            url: self.0.url.clone(),
+            runtime: self.0.runtime.clone(),
+            state,
+            attempts: AtomicUsize::new(0),
+            has_enrolled: Arc::clone(&self.0.has_enrolled),
             has_replied: AtomicBool::new(false),
         }))
     }

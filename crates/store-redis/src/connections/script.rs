@@ -22,7 +22,7 @@ impl Script {
         &self.sha
     }
 
-    /// `SCRIPT LOAD`.
+    /// The command that loads the script into the server.
     pub(super) fn load(&self) -> Cmd {
         let mut command = redis::cmd("SCRIPT");
         command.arg("LOAD").arg(self.source.as_bytes());

@@ -2,6 +2,7 @@
 //! (the projection), its job definitions and events (the shared part), its runs (foreign runs), and whether its nodes
 //! are there (peers). The rest of the store uses only what this file exports.
 
+mod event_sequencer;
 mod foreign;
 mod foreign_runs;
 mod peers;

@@ -2,12 +2,13 @@
 //! a run. That format is fixed, while the format of our own records may change.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use cronhold_core::record::{NodeRecord, ProgramExit, Record, ResolvedProgram, Run, RunOwner};
 use cronhold_core::run::Reason;
 use cronhold_core::{NodeId, State};
 use cronhold_schedule::Instant;
+use cronhold_store::lock_mutex;
 
 use crate::url::{OutputKeyType, UrlSettings};
 
@@ -45,14 +46,14 @@ impl Projector {
 
     /// Caches the name of a node.
     pub(crate) fn learn_node_name(&self, node: &NodeRecord) {
-        let mut names = self.node_names.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = lock_mutex(&self.node_names);
         if names.get(&node.id) != Some(&node.name) && (names.len() < NODE_NAMES_MAX || names.contains_key(&node.id)) {
             names.insert(node.id, node.name.clone());
         }
     }
 
     fn node_name(&self, node: NodeId) -> String {
-        let names = self.node_names.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = lock_mutex(&self.node_names);
         names.get(&node).cloned().unwrap_or_else(|| node.to_string())
     }
 

@@ -3,15 +3,21 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::pin::Pin;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, Weak};
+use std::time::Duration;
 
+use cronhold_store::lock_mutex;
 use cronhold_store::{
-    DefinitionRules, DefinitionStatus, DefinitionUpdate, Fault, Pending, SharedDefinition, SharedRun, SharedStore,
+    DefinitionRules, DefinitionStatus, DefinitionUpdate, Fault, Pending, SharedDefinition, SharedEvent, SharedRun,
+    SharedStore,
 };
 use redis::Value;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
+use tokio::time::{Sleep, sleep};
 
+use super::event_sequencer::{EventMark, EventSequencer};
 use super::{PeerFlag, foreign_runs};
 use crate::connections::{ChannelEvent, RedisConnections, Script};
 use crate::outputs::{command, read_reply};
@@ -19,10 +25,17 @@ use crate::outputs::{command, read_reply};
 /// Events that are queued. When there are more, the oldest are dropped and counted.
 const EVENTS_MAX: usize = 10_000;
 
+/// How long a process waits for a mark that it has published, and after it could not publish one, before it publishes
+/// another one.
+const MARK_WAIT: Duration = Duration::from_secs(1);
+const MARK_RETRY: Duration = Duration::from_millis(100);
+
 /// Definitions of one script call. While a script runs, the server serves no other request.
 const FORMS_PER_CALL: usize = 500;
 
 static FORMS: LazyLock<Script> = LazyLock::new(|| Script::new(&[include_str!("scripts/shared.lua")]));
+
+static MARK: LazyLock<Script> = LazyLock::new(|| Script::new(&[include_str!("scripts/event_mark.lua")]));
 
 /// The part of the namespace that Cronken's nodes and clients write as well.
 pub(crate) struct SharedKeys {
@@ -44,16 +57,16 @@ struct EventInbox {
 
 #[derive(Debug, Default)]
 struct EventQueue {
-    events: VecDeque<String>,
+    events: VecDeque<SharedEvent>,
     dropped: u64,
 }
 
 impl EventInbox {
     fn queue(&self) -> MutexGuard<'_, EventQueue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.queue)
     }
 
-    fn push(&self, event: String) {
+    fn push(&self, event: SharedEvent) {
         let mut queue = self.queue();
         if queue.events.len() == EVENTS_MAX {
             queue.events.pop_front();
@@ -64,7 +77,7 @@ impl EventInbox {
         self.has_events.notify_one();
     }
 
-    fn take(&self) -> Vec<String> {
+    fn take(&self) -> Vec<SharedEvent> {
         self.queue().events.drain(..).collect()
     }
 }
@@ -87,17 +100,15 @@ impl SharedKeys {
     fn inbox(&self) -> &Arc<EventInbox> {
         self.inbox.get_or_init(|| {
             let inbox = Arc::new(EventInbox::default());
-            let (connections, channel, target) = (self.connections.clone(), self.channel(), Arc::downgrade(&inbox));
-            self.runtime.spawn(async move {
-                let mut events = connections.subscribe(vec![channel]);
-                while let Some(event) = events.recv().await {
-                    // The store was dropped.
-                    let Some(inbox) = target.upgrade() else { return };
-                    if let ChannelEvent::Message { payload, .. } = event {
-                        inbox.push(String::from_utf8_lossy(&payload).into_owned());
-                    }
-                }
-            });
+            let receiver = EventReceiver {
+                connections: self.connections.clone(),
+                channel: self.channel(),
+                marks: format!("{}:cronhold:marks", self.namespace),
+                mark_counter: [format!("{}:cronhold:mark_counter", self.namespace)],
+                inbox: Arc::downgrade(&inbox),
+                sequencer: EventSequencer::default(),
+            };
+            self.runtime.spawn(receiver.run());
             inbox
         })
     }
@@ -107,12 +118,115 @@ impl SharedKeys {
     }
 }
 
+type MarkFuture = Pin<Box<dyn Future<Output = Option<EventMark>> + Send>>;
+
+/// The mark that this process publishes.
+enum Marking {
+    Idle,
+    Publishing(MarkFuture),
+    /// It is published and has not arrived yet.
+    Awaiting(EventMark, Pin<Box<Sleep>>),
+}
+
+/// Receives events and marks, and publishes marks.
+struct EventReceiver {
+    connections: RedisConnections,
+    channel: String,
+    marks: String,
+    mark_counter: [String; 1],
+    inbox: Weak<EventInbox>,
+    sequencer: EventSequencer,
+}
+
+impl EventReceiver {
+    /// Runs until the store is dropped.
+    async fn run(mut self) {
+        let mut messages = self.connections.subscribe(vec![self.channel.clone(), self.marks.clone()]);
+        let mut marking = Marking::Idle;
+        // The first message reports that the subscription is there. A mark from before would be missed.
+        let mut message = messages.recv().await;
+        loop {
+            match message.take() {
+                Some(message) => self.receive(message, &mut marking),
+                None => return,
+            }
+            // The store was dropped.
+            if self.inbox.strong_count() == 0 {
+                return;
+            }
+            message = loop {
+                if matches!(marking, Marking::Idle) && self.sequencer.needs_mark() {
+                    marking = Marking::Publishing(self.publish_mark());
+                }
+                tokio::select! {
+                    message = messages.recv() => break message,
+                    published = marking.finished() => {
+                        let awaited = published.filter(|mark| !self.sequencer.has_seen(mark));
+                        let wait = |mark| Marking::Awaiting(mark, Box::pin(sleep(MARK_WAIT)));
+                        marking = awaited.map_or(Marking::Idle, wait);
+                    }
+                }
+            };
+        }
+    }
+
+    fn receive(&mut self, message: ChannelEvent, marking: &mut Marking) {
+        let Some(inbox) = self.inbox.upgrade() else { return };
+        match message {
+            ChannelEvent::Gap => {
+                self.sequencer.miss();
+                *marking = Marking::Idle;
+            }
+            ChannelEvent::Message { channel, payload } if channel == self.marks => {
+                let Some(mark) = EventMark::parse(&String::from_utf8_lossy(&payload)) else { return };
+                self.sequencer.close(mark).into_iter().for_each(|event| inbox.push(event));
+                if let Marking::Awaiting(mark, _) = marking
+                    && self.sequencer.has_seen(mark)
+                {
+                    *marking = Marking::Idle;
+                }
+            }
+            ChannelEvent::Message { payload, .. } => {
+                self.sequencer.receive(String::from_utf8_lossy(&payload).into_owned());
+                inbox.queue().dropped += self.sequencer.take_dropped();
+            }
+        }
+    }
+
+    /// Publishes a mark. `None` after a while if that failed.
+    fn publish_mark(&self) -> MarkFuture {
+        let (connections, keys, channel) = (self.connections.clone(), self.mark_counter.clone(), self.marks.clone());
+        Box::pin(async move {
+            let published = connections.call_script(&MARK, &keys, vec![channel.into_bytes()]).await;
+            let mark = published.ok().and_then(|reply| EventMark::parse(&read_reply::<String>(reply).ok()?));
+            if mark.is_none() {
+                sleep(MARK_RETRY).await;
+            }
+            mark
+        })
+    }
+}
+
+impl Marking {
+    /// Waits until the mark is published, or until it should have arrived.
+    async fn finished(&mut self) -> Option<EventMark> {
+        match self {
+            Self::Idle => std::future::pending().await,
+            Self::Publishing(mark) => mark.await,
+            Self::Awaiting(_, until) => {
+                until.await;
+                None
+            }
+        }
+    }
+}
+
 impl SharedStore for SharedKeys {
     fn has_foreign_nodes(&self) -> bool {
         self.peers.has_peers()
     }
 
-    fn events(&self) -> Pending<'_, Vec<String>> {
+    fn events(&self) -> Pending<'_, Vec<SharedEvent>> {
         Box::pin(async move {
             let inbox = self.inbox();
             loop {
@@ -258,10 +372,11 @@ mod tests {
     #[test]
     fn full_inbox_drops_the_oldest_events() {
         let inbox = EventInbox::default();
-        (0..EVENTS_MAX + 2).for_each(|number| inbox.push(number.to_string()));
+        let event = |number: usize| SharedEvent { text: number.to_string(), place: None };
+        (0..EVENTS_MAX + 2).for_each(|number| inbox.push(event(number)));
         assert_eq!(inbox.queue().dropped, 2);
         let events = inbox.take();
-        assert_eq!((events.len(), events[0].as_str()), (EVENTS_MAX, "2"));
+        assert_eq!((events.len(), events[0].text.as_str()), (EVENTS_MAX, "2"));
         assert!(inbox.take().is_empty());
     }
 }

@@ -1,16 +1,19 @@
-//! How long commits are rejected after a rollback: until every program that must not run twice was either restored by
-//! its node, or stopped by its keeper because its lease was not renewed.
+//! How long commits are rejected after a rollback: until every program under a lock was either restored by its node, or
+//! stopped by its keeper because its lock was not renewed; and long enough for every live node to restore its runs. A
+//! program without a lock may have a lease of many minutes, and nothing waits for it: it matters only if its node stays
+//! unreachable while Redis loses its run, and it runs beside the next run of its own job then.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use cronhold_core::job::LockPolicy;
 use cronhold_core::policy::lease;
 use cronhold_core::record::Record;
 use cronhold_schedule::Span;
 
-/// The longest lease of a run without a lock. Unknown nodes may have such runs.
-const DEFAULT_LEASE: Span = lease::STALE_AFTER;
+/// The least time: a node that has not restored its runs by then counts as lost.
+const HOLD_MIN: Span = lease::STALE_AFTER;
 
-/// The longest lease that this process has seen, and the minimum.
+/// The longest lease of a run under a lock that this process has seen, and the minimum.
 #[derive(Debug)]
 pub(super) struct CommitHold {
     min_millis: AtomicU64,
@@ -19,16 +22,16 @@ pub(super) struct CommitHold {
 
 impl Default for CommitHold {
     fn default() -> Self {
-        Self { min_millis: AtomicU64::new(with_margin(DEFAULT_LEASE)), longest_millis: AtomicU64::new(0) }
+        Self { min_millis: AtomicU64::new(with_margin(HOLD_MIN)), longest_millis: AtomicU64::new(0) }
     }
 }
 
 impl CommitHold {
-    /// A record was read or written: runs of this job, or this run, may have its lease.
+    /// A record was read or written: runs of this job, or this run, may hold a lock with its lease.
     pub(super) fn observe_record(&self, record: &Record) {
         let lease = match record {
-            Record::Job(job) => lease::lease(&job.job),
-            Record::Run(run) => run.terms.lease,
+            Record::Job(job) => (job.job.lock != LockPolicy::None).then_some(job.job.ttl),
+            Record::Run(run) => run.lock.as_ref().and(run.terms.lease),
             _ => None,
         };
         if let Some(lease) = lease {

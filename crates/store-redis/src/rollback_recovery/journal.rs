@@ -80,7 +80,7 @@ pub(super) struct WrittenVersion {
 #[derive(Debug, Default)]
 pub(super) struct WriteJournal {
     records: BTreeMap<RecordId, JournaledWrite<RecordWrite>>,
-    /// By name.
+    /// Locks, by their name.
     locks: BTreeMap<String, JournaledWrite<LockWrite>>,
     /// Marker locks, the oldest first. They are dropped after a while, because a failover loses only recent writes.
     markers: VecDeque<(Instant, JournaledWrite<LockWrite>)>,

@@ -10,11 +10,12 @@ mod seq_file;
 mod tests;
 mod verify;
 
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 use cronhold_core::record::Record;
 use cronhold_schedule::Span;
 use cronhold_store::Fault;
+use cronhold_store::lock_mutex;
 use redis::Value;
 use tokio::time::Instant;
 
@@ -162,7 +163,7 @@ impl RollbackRecovery {
 
     /// What recoveries have restored; `None` if there was no rollback.
     pub(crate) fn warning(&self) -> Option<String> {
-        let totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        let totals = lock_mutex(&self.totals);
         (totals.rollbacks > 0).then(|| {
             let RecoveryTotals { rollbacks, records } = *totals;
             format!(
@@ -251,7 +252,7 @@ impl RollbackRecovery {
         }
         self.journal().start_generation();
         self.start_epoch(start.epoch, start.seq);
-        let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut totals = lock_mutex(&self.totals);
         totals.rollbacks += 1;
         totals.records += count as u64;
         tracing::info!(event = "redis_records_restored", records = count, "restored {count} records");
@@ -323,6 +324,6 @@ impl RollbackRecovery {
     }
 
     fn journal(&self) -> MutexGuard<'_, WriteJournal> {
-        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.journal)
     }
 }

@@ -1,7 +1,9 @@
 //! The position of the store as this process last saw it. Scripts compare it with what is stored, so that a rollback is
 //! detected before anything is written.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
+
+use cronhold_store::lock_mutex;
 
 /// The epoch and the seq of the store, and the last commit of this process.
 #[derive(Debug)]
@@ -78,6 +80,6 @@ impl StorePosition {
     }
 
     fn lock(&self) -> MutexGuard<'_, PositionState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.state)
     }
 }

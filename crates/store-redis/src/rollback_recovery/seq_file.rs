@@ -3,9 +3,10 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use cronhold_store::lock_mutex;
 use tokio::time::Instant;
 
 /// Pause between two writes. The saved seq is a lower bound: an old one may miss a rollback, but never reports a false
@@ -40,7 +41,7 @@ impl SeqFile {
     /// Saves the position in the background, unless that was done a moment ago. If it fails, the next process may not
     /// detect a rollback.
     pub(crate) fn save(&self, epoch: &str, seq: u64, now: Instant) {
-        let mut last = self.last_save.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock_mutex(&self.last_save);
         if epoch.is_empty() || last.is_some_and(|last| now.duration_since(last) < SAVE_INTERVAL) {
             return;
         }

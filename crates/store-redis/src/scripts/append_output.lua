@@ -1,8 +1,9 @@
 -- Appends to the output of a run. Needs texts.lua, lines.lua and projection.lua (for the settings) before it. KEYS: the
--- output. ARGV: namespace, settings, run, from, bytes. Returns the length of the output, 1 if the bytes were appended
--- or 0 if there is a gap, and the number of writes that were skipped because a key has the wrong type.
+-- output. ARGV: namespace, settings, run, from, bytes, and how many lines are shown at most. Returns the length of the
+-- output, 1 if the bytes were appended or 0 if there is a gap, and the number of writes that were skipped because a key
+-- has the wrong type.
 local ns, run, bytes = ARGV[1], ARGV[3], ARGV[5]
-local settings, from = read_settings(ARGV[2]), tonumber(ARGV[4])
+local settings, from, most = read_settings(ARGV[2]), tonumber(ARGV[4]), tonumber(ARGV[6])
 local output = KEYS[1]
 local length = redis.call('STRLEN', output)
 if from > length then
@@ -21,5 +22,5 @@ local total = redis.call('APPEND', output, new)
 -- Runs that have not ended are listed as such. What comes after the end is shown at once, also when its last line is
 -- unfinished.
 local is_open = redis.call('ZSCORE', ns .. ':cronhold:index:runs', '0' .. run)
-local is_shown = pcall(show_output, ns, settings, run, total, not is_open, now)
+local is_shown = pcall(show_output, ns, settings, run, total, not is_open, now, math.min(most, LINES_A_CALL))
 return { total, 1, is_shown and 0 or 1 }

@@ -31,8 +31,11 @@ local HANDLE, LENGTH = 16, 8
 local FIRST_COMPARE, COMPARE, CHANGE = 7, 2, 6
 -- A lock that Cronken's nodes compete for stays taken until its occurrence is this old for all of them.
 local FREE_AFTER_MILLIS = 2000
--- Fences of these locks are never read, and each event creates a new lock.
-local EVENT_LOCK = '#cronhold/event/'
+-- The version that a unit expects of a record whose stored text has no valid one.
+local NO_VERSION = 'ffffffffffffffff'
+-- Fences of these locks are never read, and each event and each request creates a new lock.
+local MARKS = { ['#cronhold/event/'] = true, ['#cronhold/reques'] = true }
+local MARK_LENGTH = 16
 
 local refused, stored_seq, by, has_peers = check_position(epoch, known)
 if refused then return refused end
@@ -131,6 +134,11 @@ local function apply_locks(layout, start)
   return { answer }
 end
 
+-- Whether a stored record begins with something that is not a version, so that it can only be replaced or deleted.
+local function has_no_version(version)
+  return version ~= '' and (#version < 16 or find(version, '[^0-9a-f]') ~= nil)
+end
+
 -- Decides all units in order. Returns their number, which are refused, and whether anything changes. Frequently used
 -- values are local here, because access to an upvalue is an extra step.
 local function decide(start, answer)
@@ -158,7 +166,8 @@ local function decide(start, answer)
         is = value and sub(value, 1, 16) or ''
         of_kind[field] = is
       end
-      if is ~= (expected == 0 and '' or args[start + expected]) and result == 0 then result = place end
+      local wanted = expected == 0 and '' or args[start + expected]
+      if is ~= wanted and result == 0 and not (wanted == NO_VERSION and has_no_version(is)) then result = place end
     end
     if layout.has_locks and result == 0 then result = held_lock(layout, start) or 0 end
     if result ~= 0 then
@@ -214,7 +223,7 @@ local function write_locks()
     else
       redis.call('SET', key, token, 'PX', lives[name])
     end
-    if token and sub(name, 1, #EVENT_LOCK) ~= EVENT_LOCK then
+    if token and not MARKS[sub(name, 1, MARK_LENGTH)] then
       kept[#kept + 1] = name
       kept[#kept + 1] = fences[name]
     end

@@ -15,7 +15,7 @@ local function incarnation(text) return sub(text, 18, 25) end
 local function draining(text) return sub(text, 27, 27) end
 local function rest(text) return sub(text, 63) end
 
-local refused, seq, _, has_peers = check_position(epoch, known)
+local refused, seq, by, has_peers = check_position(epoch, known)
 -- Heartbeats continue during a recovery.
 if refused and refused[1] == 'back' then return refused end
 
@@ -29,6 +29,9 @@ local is_same = old and incarnation(old) == incarnation(body) and draining(old) 
 local version = redis.call('HINCRBY', META, 'beats', 1)
 redis.call('HSET', TABLES[NODE], node, string.format('%016x %016x ', version, seq) .. body)
 if not is_same then redis.pcall('PUBLISH', HINTS, handle .. hint) end
+-- The store has all commits of the client. Raising its seq keeps the client from being dropped as an old one.
+local _, _, own = client_of(epoch)
+if by and own > 0 then redis.call('HSET', META, by, string.format('%.0f', seq)) end
 
 local answer = { seq, has_peers and 1 or 0 }
 for index = FIRST_LOCK, #ARGV, 2 do

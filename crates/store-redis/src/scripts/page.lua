@@ -3,11 +3,15 @@
 -- ARGV: namespace, the list, then
 --   due      min, max, limit: members of the index `due`, without values
 --   fields   kind, min, max, limit: records by their fields
+--   indexed  kind, cursor: adds fields of a hash that was written without an index to its index, some at a time. Returns
+--            the cursor of the next call, '0' at the end or if all are there
 --   runs     job or '', class, after or '', limit: runs of one class, the earliest id first
 --   owned    node, after or '', limit: runs of a node that are unfinished, the earliest id first
 --   nodes    all nodes, in no order
---   latest   job or '', classes, below or '', from or '', states or '', number or '', limit: runs, the latest id first.
---            Returns the id before which to continue, '' at the end; then fields and values.
+--   latest   job or '', classes, below or '', from or '', states or '', number or '', since or '', limit: runs, the
+--            latest id first. Returns the id before which to continue, '' at the end; then fields and values.
+--   ended    min, limit: members of the index of ends, without values
+--   ids      ids: these runs
 
 local list = ARGV[2]
 -- Runs that one call scans, even if few of them match.
@@ -51,10 +55,15 @@ local function owned(node, after, limit)
   return with_values(TABLES[RUN], ids)
 end
 
-local function latest(job, classes, below, from, states, number, limit)
+-- Whether a run had not ended before a time. The caller decides about runs without a known end.
+local function is_since(value, since)
+  return since == '' or class_of(value) == OPEN or (end_of(value) or since) >= since
+end
+
+local function latest(job, classes, below, from, states, number, since, limit)
   local ids, look = {}, math.min(LOOK_MAX, limit)
   -- If most runs do not match, more must be scanned.
-  if states ~= '' or number ~= '' then look = LOOK_MAX end
+  if states ~= '' or number ~= '' or since ~= '' then look = LOOK_MAX end
   for class in string.gmatch(classes, '.') do
     local key, prefix = place_of(job, class)
     local top = '(' .. prefix .. (below == '' and 'g' or below)
@@ -70,7 +79,7 @@ local function latest(job, classes, below, from, states, number, limit)
   for _, id in ipairs(ids) do
     local value = values[id]
     local is_wanted = not value or ((states == '' or string.find(states, state_of(value), 1, true))
-      and (number == '' or number == number_of(value)))
+      and (number == '' or number == number_of(value)) and is_since(value, since))
     if is_wanted then
       answer[#answer + 1] = id
       answer[#answer + 1] = value
@@ -83,16 +92,40 @@ local function latest(job, classes, below, from, states, number, limit)
   return answer
 end
 
+-- Fields that one call adds to an index.
+local INDEX_STEP = 500
+
+local function indexed(kind, cursor)
+  local key, index = TABLES[kind], INDEXES[kind]
+  if cursor == '0' and read('HLEN', key) == read('ZCARD', index) then return { '0' } end
+  local found = read('HSCAN', key, cursor, 'COUNT', INDEX_STEP)
+  local members = {}
+  for at = 1, #found[2], 2 do
+    members[at], members[at + 1] = '0', found[2][at]
+  end
+  check_type(index, 'zset')
+  send('ZADD', index, members)
+  return { found[1] }
+end
+
 if list == 'due' then
   return read('ZRANGEBYLEX', DUE, ARGV[3], ARGV[4], 'LIMIT', 0, ARGV[5])
 elseif list == 'fields' then
   local kind = tonumber(ARGV[3])
   return with_values(TABLES[kind], read('ZRANGEBYLEX', INDEXES[kind], ARGV[4], ARGV[5], 'LIMIT', 0, ARGV[6]))
+elseif list == 'indexed' then
+  return indexed(tonumber(ARGV[3]), ARGV[4])
 elseif list == 'runs' then
   return runs(ARGV[3], ARGV[4], ARGV[5], ARGV[6])
 elseif list == 'owned' then
   return owned(ARGV[3], ARGV[4], tonumber(ARGV[5]))
 elseif list == 'nodes' then
   return read('HGETALL', TABLES[NODE])
+elseif list == 'ended' then
+  return read('ZRANGEBYLEX', RUNS_BY_END, ARGV[3], '+', 'LIMIT', 0, ARGV[4])
+elseif list == 'ids' then
+  local ids = {}
+  for index = 3, #ARGV do ids[index - 2] = ARGV[index] end
+  return with_values(TABLES[RUN], ids)
 end
-return latest(ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], tonumber(ARGV[9]))
+return latest(ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9], tonumber(ARGV[10]))

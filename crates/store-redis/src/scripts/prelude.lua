@@ -18,6 +18,7 @@ local HINTS = own .. 'hints'
 local RUNS_BY_ID = own .. 'index:runs'
 local NODE_RUNS = own .. 'node:'
 local RUNS_BY_JOB = own .. 'index:runs_by_job'
+local RUNS_BY_END = own .. 'index:runs_by_end'
 
 -- Kinds of records by number, as in keys.rs.
 local PAUSE, JOB, JOB_STATE, CURSOR, BACKLOG = 0, 1, 2, 3, 4
@@ -38,6 +39,7 @@ local INDEXES = {
   [JOB_STATE] = own .. 'index:job_states',
   [CURSOR] = own .. 'index:cursors',
   [BACKLOG] = own .. 'index:backlogs',
+  [IDENTITY] = own .. 'index:identities',
 }
 
 -- Values of one command: `unpack` is limited to some thousands. The number is even, because many values are pairs.
@@ -56,12 +58,20 @@ local function last_of(value) return sub(value, 52, 67) end
 local function state_of(value) return sub(value, 52, 52) end
 local function owner_of(value) return sub(value, 54, 85) end
 local function number_of(value) return sub(value, 87, 102) end
-local function job_of(value) return sub(value, 104, find(value, '\n', 104, true) - 1) end
+local function job_of(value) return sub(value, 104, (find(value, '\n', 104, true) or 104) - 1) end
 
 -- Classes of runs by state: `0` unfinished, `1` success, `2` failure, `3` error, `4` skipped.
 local OPEN = '0'
 local CLASSES = { [0] = OPEN, OPEN, OPEN, OPEN, OPEN, '1', '2', '3', '4' }
-local function class_of(value) return CLASSES[byte(value, 52) - 48] end
+-- A damaged text counts as an unfinished run.
+local function class_of(value) return CLASSES[(byte(value, 52) or 48) - 48] or OPEN end
+
+-- When a finished run ended; false for an unfinished one, and for one that an earlier version wrote.
+local END = '{"end":"'
+local function end_of(value)
+  local line = find(value, '\n', 104, true)
+  return sub(value, line + 1, line + #END) == END and sub(value, line + #END + 1, line + #END + 16)
+end
 
 -- The node that owns an unfinished run; false if there is none.
 local function open_owner_of(value)
@@ -137,11 +147,13 @@ end
 -- Cronken run the same jobs.
 local function check_position(client, known)
   local epoch, by, own = client_of(client)
-  local meta = read('HMGET', META, 'epoch', 'seq', by or 'seq', 'peers')
+  local meta = read('HMGET', META, 'epoch', 'seq', by or 'seq', 'peers', 'dropped')
   local has_peers = meta[4] == 'cronken'
   local seq = tonumber(meta[2] or '0') or give_up(META, 'its seq is not a number')
-  -- A client stores its field with its first commit: if the field is missing, that commit was lost.
-  local has_own = not own or (tonumber(meta[3] or '0') or 0) >= own
+  -- A client stores its field with its first commit. If the field is missing, that commit was lost, unless the field was
+  -- dropped because there were too many (enroll.lua).
+  local stored = meta[3] or meta[5] or '0'
+  local has_own = not own or (tonumber(stored) or 0) >= own
   if epoch and (meta[1] ~= epoch or seq < known or not has_own) then return { 'back', meta[1] or '', seq }, seq, nil, has_peers end
   -- Usually this key does not exist. If its slot is being moved to another node of a Cluster, the command fails, and
   -- ends the script before anything is written.

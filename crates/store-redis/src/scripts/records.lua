@@ -10,9 +10,10 @@
 --
 -- Indexes:
 --
---   index:jobs, index:job_states, index:cursors, index:backlogs   the fields of the hash
+--   index:jobs, index:job_states, index:cursors, index:backlogs, index:identities   the fields of the hash
 --   index:runs           class, id
 --   index:runs_by_job    job, NUL, class, id
+--   index:runs_by_end    end, class, id of finished runs
 --   due                  due, kind, field
 --   node:<id>            the set of unfinished runs that a node owns
 --
@@ -43,7 +44,8 @@ local function records()
     found[kind], now[kind] = {}, {}
   end
   local due, by_id, by_job = sorted_set(DUE), sorted_set(RUNS_BY_ID), sorted_set(RUNS_BY_JOB)
-  local sets, hashes = { due, by_id, by_job }, {}
+  local by_end = sorted_set(RUNS_BY_END)
+  local sets, hashes = { due, by_id, by_job, by_end }, {}
   -- By node: runs that it gains, and runs that it loses.
   local joined, left = {}, {}
   local batch = { found = found, now = now, jobs = {} }
@@ -63,6 +65,12 @@ local function records()
     if new then join(joined, new, id) end
   end
 
+  -- The member of a run in the index of ends; false if it is not there.
+  local function end_member(id, class, value)
+    local ended = class and class ~= OPEN and end_of(value)
+    return ended and ended .. class .. id
+  end
+
   local function move_run(id, old, new)
     local old_class, new_class = old and class_of(old), new and class_of(new)
     -- A run never changes its job.
@@ -80,6 +88,11 @@ local function records()
         add(by_id, place)
         add(by_job, prefix .. place)
       end
+    end
+    local old_end, new_end = end_member(id, old_class, old), end_member(id, new_class, new)
+    if old_end ~= new_end then
+      if old_end then remove(by_end, old_end) end
+      if new_end then add(by_end, new_end) end
     end
     if old_class == OPEN or new_class == OPEN then
       move_owner(id, old_class == OPEN and open_owner_of(old), new_class == OPEN and open_owner_of(new))

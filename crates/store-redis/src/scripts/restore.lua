@@ -84,7 +84,10 @@ for at = 1, #locks, 4 do
       redis.pcall('SET', lock_key(name), token, 'NX', 'PX', life)
     end
     local fence, stored = string.match(token, '^%x+:(%d+):'), read('HGET', FENCES, name)
-    if not stored or tonumber(stored) < tonumber(fence) then redis.call('HSET', FENCES, name, fence) end
+    local is_mark = sub(name, 1, 16) == '#cronhold/event/' or sub(name, 1, 18) == '#cronhold/request/'
+    if is_mark then
+      -- Its fence is never read.
+    elseif not stored or tonumber(stored) < tonumber(fence) then redis.call('HSET', FENCES, name, fence) end
   end
 end
 

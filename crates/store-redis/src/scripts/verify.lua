@@ -25,7 +25,7 @@ for at = 1, #items, RECORD do
   local value = found[items[at]][items[at + 1]]
   if (value and sub(value, 1, 16) or '') ~= items[at + 2] then answer[#answer + 1] = (at - 1) / RECORD end
 end
--- The store has all commits of the client. Raising its seq keeps the client from being dropped as an old one. A server
--- that rejects writes still replies.
+-- The store has all commits of the client, which may not be a node that sends heartbeats. A server that rejects writes
+-- still replies.
 if by and #items > 0 then redis.pcall('HSET', META, by, string.format('%.0f', seq)) end
 return answer

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// PEM files.
 #[derive(Debug)]
 pub(super) struct Certificates {
     pub(super) ca: PathBuf,

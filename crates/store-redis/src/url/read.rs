@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use cronhold_core::percent;
 use cronhold_schedule::TextError;
 use cronhold_schedule::text::shortened;
 
@@ -210,20 +211,7 @@ fn has_tag(namespace: &str) -> bool {
 
 /// Decodes the `%XX` escapes of a URL.
 fn unescaped(text: &str) -> Result<String, TextError> {
-    let mistake =
-        || wrong("a `%` is not followed by two hexadecimal digits, or the text is not UTF-8").hint("write `%` as %25");
-    let bytes = text.as_bytes();
-    let mut read = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        if bytes[at] == b'%' {
-            let digits = text.get(at + 1..at + 3).ok_or_else(mistake)?;
-            read.push(u8::from_str_radix(digits, 16).map_err(|_| mistake())?);
-            at += 3;
-        } else {
-            read.push(bytes[at]);
-            at += 1;
-        }
-    }
-    String::from_utf8(read).map_err(|_| mistake())
+    percent::decode(text).ok_or_else(|| {
+        wrong("a `%` is not followed by two hexadecimal digits, or the text is not UTF-8").hint("write `%` as %25")
+    })
 }

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use cronhold_core::policy::lease::LEASE_DEFAULT;
 use cronhold_schedule::text::{did_you_mean, shortened};
 use cronhold_schedule::{Span, TextError};
 
 use super::escaped;
 
 /// Parameters that every URL may have.
-pub(super) const NAMES: [&str; 10] = [
+pub(super) const NAMES: [&str; 11] = [
     "namespace",
     "output",
     "peers",
@@ -18,6 +19,7 @@ pub(super) const NAMES: [&str; 10] = [
     "all_results",
     "lines",
     "output_ttl",
+    "lease",
     "timeout",
 ];
 
@@ -56,6 +58,8 @@ pub(crate) struct UrlSettings {
     pub(crate) lines: u64,
     /// How long output lines are kept after the last one.
     pub(crate) output_ttl: Duration,
+    /// The lease of runs without a lock, for jobs that set none.
+    pub(crate) lease: Duration,
     /// How long to wait for a reply.
     pub(crate) timeout: Duration,
 }
@@ -80,6 +84,7 @@ impl Default for UrlSettings {
             all_results: 10_000,
             lines: 10,
             output_ttl: Duration::from_secs(86_400),
+            lease: Duration::from_micros(LEASE_DEFAULT.micros()),
             timeout: Duration::from_secs(2),
         }
     }
@@ -98,6 +103,7 @@ impl UrlSettings {
             "all_results" => self.all_results = count(name, value, 1, RESULTS_MAX)?,
             "lines" => self.lines = count(name, value, 0, LINES_MAX)?,
             "output_ttl" => self.output_ttl = span(name, value)?,
+            "lease" => self.lease = span(name, value)?,
             "timeout" => self.timeout = span(name, value)?,
             unknown => return Err(unknown_param(unknown, known)),
         }
@@ -152,6 +158,7 @@ impl UrlSettings {
         add(self.all_results != usual.all_results, "all_results", self.all_results.to_string());
         add(self.lines != usual.lines, "lines", self.lines.to_string());
         add(self.output_ttl != usual.output_ttl, "output_ttl", spans(self.output_ttl));
+        add(self.lease != usual.lease, "lease", spans(self.lease));
         add(self.timeout != usual.timeout, "timeout", spans(self.timeout));
         params
     }
@@ -210,6 +217,6 @@ fn count(name: &str, value: &str, min: u64, max: u64) -> Result<u64, TextError> 
     number.ok_or_else(|| wrong(format!("`{name}` is a number from {min} to {max}, not `{}`", shortened(value))))
 }
 
-fn as_span(duration: Duration) -> Span {
+pub(super) fn as_span(duration: Duration) -> Span {
     Span::from_micros(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX))
 }

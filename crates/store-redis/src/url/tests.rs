@@ -26,6 +26,8 @@ fn reads_and_prints_without_passwords() {
         ("redis://h?peers=cronken", "redis://h:6379?peers=cronken"),
         ("redis://h?peers=none&output=list", "redis://h:6379?output=list&peers=none"),
         ("redis://h?output=list&lines=0", "redis://h:6379?output=list&lines=0"),
+        ("redis://h?lease=90s", "redis://h:6379?lease=1m30s"),
+        ("redis://h?lease=10m", "redis://h:6379"),
         ("redis://h?heartbeat=2s", "redis://h:6379?heartbeat=2s&stale=3s"),
         (
             "redis://h?job_results=5&all_results=50&output_ttl=1h",

@@ -7,7 +7,7 @@ use cronhold_core::job::{Job, Program};
 use cronhold_core::record::{ActivePause, Actor, JobRecord, JobSource, JobState, PauseState, Record, RecordKey};
 use cronhold_schedule::{Instant, Span};
 
-use crate::place::{Place, job_id};
+use crate::fixture::{Fixture, job_id};
 
 fn pauses(is_paused: bool) -> PauseState {
     let pause = ActivePause { since: Instant::from_secs(1), by: Actor::Schedule, why: String::new() };
@@ -27,8 +27,8 @@ fn job(name: &str) -> Record {
     Record::Job(Arc::new(JobRecord::new(job_id(name), JobUid::from_bits(7), job, "UTC".into(), JobSource::Api)))
 }
 
-fn paused(place: &Place) -> Vec<String> {
-    let names = place.at("SMEMBERS", "jobs:paused", &[]);
+fn paused(fixture: &Fixture) -> Vec<String> {
+    let names = fixture.at("SMEMBERS", "jobs:paused", &[]);
     let names = names.as_array().expect("a list").iter().map(|name| name.as_str().expect("a name").to_owned());
     let mut names: Vec<String> = names.collect();
     names.sort();
@@ -37,25 +37,25 @@ fn paused(place: &Place) -> Vec<String> {
 
 #[test]
 fn global_pause_shows_every_job_as_paused() {
-    let place = Place::new();
-    place.put(&[job("a"), job("b"), job("c"), state("a", true), state("b", false)]);
-    assert_eq!(paused(&place), ["a"]);
-    place.put(&[everything(true)]);
-    assert_eq!(paused(&place), ["a", "b", "c"]);
-    place.put(&[job("d")]);
-    place.put(&[state("b", false), state("d", false)]);
-    assert_eq!(paused(&place), ["a", "b", "c", "d"], "also a job that was added since, and one whose run has ended");
-    place.put(&[state("a", false), state("b", true)]);
-    assert_eq!(paused(&place), ["a", "b", "c", "d"]);
-    place.delete(RecordKey::Job(job_id("c")));
-    assert_eq!(paused(&place), ["a", "b", "d"]);
-    place.put(&[everything(false)]);
-    assert_eq!(paused(&place), ["b"], "what is paused by itself stays so");
-    place.put(&[state("b", false)]);
-    assert_eq!(place.kind("jobs:paused"), "none");
+    let fixture = Fixture::new();
+    fixture.put(&[job("a"), job("b"), job("c"), state("a", true), state("b", false)]);
+    assert_eq!(paused(&fixture), ["a"]);
+    fixture.put(&[everything(true)]);
+    assert_eq!(paused(&fixture), ["a", "b", "c"]);
+    fixture.put(&[job("d")]);
+    fixture.put(&[state("b", false), state("d", false)]);
+    assert_eq!(paused(&fixture), ["a", "b", "c", "d"], "also a job that was added since, and one whose run has ended");
+    fixture.put(&[state("a", false), state("b", true)]);
+    assert_eq!(paused(&fixture), ["a", "b", "c", "d"]);
+    fixture.delete(RecordKey::Job(job_id("c")));
+    assert_eq!(paused(&fixture), ["a", "b", "d"]);
+    fixture.put(&[everything(false)]);
+    assert_eq!(paused(&fixture), ["b"], "what is paused by itself stays so");
+    fixture.put(&[state("b", false)]);
+    assert_eq!(fixture.kind("jobs:paused"), "none");
     // All changes in one unit.
-    place.put(&[everything(true), job("e"), state("e", true)]);
-    assert_eq!(paused(&place), ["a", "b", "d", "e"]);
-    place.put(&[everything(false)]);
-    assert_eq!(paused(&place), ["e"]);
+    fixture.put(&[everything(true), job("e"), state("e", true)]);
+    assert_eq!(paused(&fixture), ["a", "b", "d", "e"]);
+    fixture.put(&[everything(false)]);
+    assert_eq!(paused(&fixture), ["e"]);
 }

@@ -9,7 +9,7 @@ use cronhold_store_redis::RedisStore;
 use cronhold_store_redis::testing::until;
 use serde_json::json;
 
-use crate::place::{Place, lock_name, open};
+use crate::fixture::{Fixture, lock_name, open};
 
 /// The key of the lock `backup`.
 const BACKUP: &str = "locks:89121dc99c7db9ce2553a093a2ab29e07f7df34f";
@@ -23,25 +23,25 @@ fn warnings(store: &RedisStore) -> String {
 }
 
 /// The stored `peers` word.
-fn stored_word(place: &Place) -> serde_json::Value {
-    place.at("HGET", "cronhold:meta", &["peers"])
+fn stored_word(fixture: &Fixture) -> serde_json::Value {
+    fixture.at("HGET", "cronhold:meta", &["peers"])
 }
 
 /// Releases a lock of a run that is due now. Returns whether the key stays for a while for foreign nodes.
-fn stays(place: &Place) -> bool {
-    let (lock, now) = (lock_name("backup"), place.run("backup").id);
-    place.take(&lock, now, Some(Span::from_secs(10))).expect("it is free");
-    place.free(&lock, now);
-    let stays = place.kind(BACKUP) == "string";
-    place.at("DEL", BACKUP, &[]);
+fn stays(fixture: &Fixture) -> bool {
+    let (lock, now) = (lock_name("backup"), fixture.run("backup").id);
+    fixture.take(&lock, now, Some(Span::from_secs(10))).expect("it is free");
+    fixture.free(&lock, now);
+    let stays = fixture.kind(BACKUP) == "string";
+    fixture.at("DEL", BACKUP, &[]);
     stays
 }
 
 #[test]
 fn later_node_takes_over_peers_from_the_namespace() {
-    let place = Place::with("peers=cronken");
-    assert_eq!((stored_word(&place), knows_peers(&place.store)), (json!("cronken"), true));
-    let looks = open(&place.server, "output=zset");
+    let fixture = Fixture::with("peers=cronken");
+    assert_eq!((stored_word(&fixture), knows_peers(&fixture.store)), (json!("cronken"), true));
+    let looks = open(&fixture.server, "output=zset");
     assert!(!knows_peers(&looks), "no request was sent yet");
     block_on(looks.time()).expect("it answers");
     assert!(knows_peers(&looks), "a reader knows it too");
@@ -51,51 +51,51 @@ fn later_node_takes_over_peers_from_the_namespace() {
         "{}",
         warnings(&looks)
     );
-    assert_eq!(stored_word(&place), json!("cronken"));
-    assert!(!warnings(&place.store).contains("Cronken"), "{}", warnings(&place.store));
+    assert_eq!(stored_word(&fixture), json!("cronken"));
+    assert!(!warnings(&fixture.store).contains("Cronken"), "{}", warnings(&fixture.store));
 }
 
 #[test]
 fn running_node_learns_peers_by_its_next_heartbeat() {
-    let place = Place::new();
-    assert!(!stays(&place) && !knows_peers(&place.store));
-    block_on(open(&place.server, "peers=cronken").enroll()).expect("it enrolls");
-    assert!(stays(&place), "locks are kept before the next heartbeat");
-    let run = place.running("backup");
-    place.beat(&[]);
-    assert!(knows_peers(&place.store));
-    assert!(warnings(&place.store).contains("although the URL does not have it"), "{}", warnings(&place.store));
-    place.append(run.id, 0, b"a line\n").expect("it is appended");
-    assert_eq!(place.kind(&format!("rundata:output:{}", run.id)), "list", "as Cronken's nodes have it");
+    let fixture = Fixture::new();
+    assert!(!stays(&fixture) && !knows_peers(&fixture.store));
+    block_on(open(&fixture.server, "peers=cronken").enroll()).expect("it enrolls");
+    assert!(stays(&fixture), "locks are kept before the next heartbeat");
+    let run = fixture.running("backup");
+    fixture.beat(&[]);
+    assert!(knows_peers(&fixture.store));
+    assert!(warnings(&fixture.store).contains("although the URL does not have it"), "{}", warnings(&fixture.store));
+    fixture.append(run.id, 0, b"a line\n").expect("it is appended");
+    assert_eq!(fixture.kind(&format!("rundata:output:{}", run.id)), "list", "as Cronken's nodes have it");
 }
 
 #[test]
 fn url_with_none_clears_peers() {
-    let place = Place::with("peers=cronken");
-    let last = open(&place.server, "peers=none");
+    let fixture = Fixture::with("peers=cronken");
+    let last = open(&fixture.server, "peers=none");
     block_on(last.time()).expect("it answers");
     block_on(last.enroll()).expect("it enrolls");
     assert_eq!(
-        (stored_word(&place), knows_peers(&last), warnings(&last).contains("Cronken")),
+        (stored_word(&fixture), knows_peers(&last), warnings(&last).contains("Cronken")),
         (json!(null), false, false)
     );
-    assert!(!stays(&place));
-    place.beat(&[]);
-    assert!(!knows_peers(&place.store), "a running node notices the change");
-    let next = open(&place.server, "");
+    assert!(!stays(&fixture));
+    fixture.beat(&[]);
+    assert!(!knows_peers(&fixture.store), "a running node notices the change");
+    let next = open(&fixture.server, "");
     block_on(next.enroll()).expect("it enrolls");
     assert!(!knows_peers(&next));
 }
 
 #[test]
 fn emptied_store_gets_its_peers_back() {
-    let place = Place::new();
-    block_on(open(&place.server, "peers=cronken").enroll()).expect("it enrolls");
-    place.beat(&[]);
-    place.store.set_min_recovery_time(Duration::from_millis(1));
-    place.server.cli(&["FLUSHALL"]);
-    let now = block_on(place.store.time()).expect("it answers");
-    let node = cronhold_core::record::NodeRecord::new(crate::place::NODE, crate::place::HOST, 1, now);
-    until("the node beats again", || block_on(place.store.beat(&node, &[])).ok());
-    assert_eq!((stored_word(&place), knows_peers(&place.store)), (json!("cronken"), true));
+    let fixture = Fixture::new();
+    block_on(open(&fixture.server, "peers=cronken").enroll()).expect("it enrolls");
+    fixture.beat(&[]);
+    fixture.store.set_min_recovery_time(Duration::from_millis(1));
+    fixture.server.cli(&["FLUSHALL"]);
+    let now = block_on(fixture.store.time()).expect("it answers");
+    let node = cronhold_core::record::NodeRecord::new(crate::fixture::NODE, crate::fixture::HOST, 1, now);
+    until("the node beats again", || block_on(fixture.store.beat(&node, &[])).ok());
+    assert_eq!((stored_word(&fixture), knows_peers(&fixture.store)), (json!("cronken"), true));
 }

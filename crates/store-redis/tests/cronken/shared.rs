@@ -1,11 +1,16 @@
 //! Jobs in Cronken's form, and events.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use cronhold_store::conformance::block_on;
-use cronhold_store::{DefinitionRules, DefinitionStatus, DefinitionUpdate, SharedDefinition, SharedStore, Store};
+use cronhold_store::{
+    DefinitionRules, DefinitionStatus, DefinitionUpdate, SharedDefinition, SharedEvent, SharedStore, Store,
+};
 use cronhold_store_redis::testing::until;
 use serde_json::json;
 
-use crate::place::{NS, Place, open};
+use crate::fixture::{Fixture, NS, open};
 
 fn shared(store: &impl Store) -> &dyn SharedStore {
     store.shared().expect("Redis is shared")
@@ -22,12 +27,12 @@ fn settle(name: &str, found: Option<&str>, text: Option<&str>) -> DefinitionUpda
 
 #[test]
 fn definitions_are_settled_only_if_unchanged() {
-    let place = Place::new();
-    let shared = shared(&*place.store);
+    let fixture = Fixture::new();
+    let shared = shared(&*fixture.store);
     let forms = |names: Option<&[String]>| block_on(shared.forms(names)).expect("forms are read");
     let settled = |forms: &[DefinitionUpdate]| block_on(shared.settle(forms)).expect("forms are settled");
     assert_eq!(forms(None), []);
-    place.at("HSET", "jobs", &["b", "{\"b\":1}", "a größe", "not even JSON"]);
+    fixture.at("HSET", "jobs", &["b", "{\"b\":1}", "a größe", "not even JSON"]);
     let new = [
         form("a größe", Some("not even JSON"), DefinitionStatus::New),
         form("b", Some("{\"b\":1}"), DefinitionStatus::New),
@@ -46,7 +51,7 @@ fn definitions_are_settled_only_if_unchanged() {
         DefinitionUpdate { reading: DefinitionRules::Theirs, ..settle("c", None, Some("+-")) },
     ]);
     assert_eq!(results, [true, false, false, false, true]);
-    assert_eq!(place.at("HGETALL", "jobs", &[]), json!({ "a größe": "not even JSON", "b": "{\"b\":1}", "c": "+-" }));
+    assert_eq!(fixture.at("HGETALL", "jobs", &[]), json!({ "a größe": "not even JSON", "b": "{\"b\":1}", "c": "+-" }));
     let standing = || forms(None).into_iter().map(|form| (form.name, form.standing)).collect::<Vec<_>>();
     let named = |name: &str, standing| (name.to_owned(), standing);
     let new = named("a größe", DefinitionStatus::New);
@@ -54,19 +59,19 @@ fn definitions_are_settled_only_if_unchanged() {
     assert_eq!(standing(), [new.clone(), named("b", ours), named("c", theirs)]);
 
     // Another client changes one and removes another.
-    place.at("HSET", "jobs", &["b", "{\"b\":2}"]);
-    place.at("HDEL", "jobs", &["c"]);
+    fixture.at("HSET", "jobs", &["b", "{\"b\":2}"]);
+    fixture.at("HDEL", "jobs", &["c"]);
     assert_eq!(standing(), [new.clone(), named("b", DefinitionStatus::Changed), named("c", DefinitionStatus::Changed)]);
     assert_eq!(forms(Some(&["c".to_owned()])), [form("c", None, DefinitionStatus::Changed)]);
     assert_eq!(settled(&[settle("b", Some("{\"b\":2}"), None), settle("c", None, None)]), [true, true]);
     assert_eq!(standing(), [new], "nothing is known of them any more");
-    assert_eq!(place.at("HKEYS", "jobs", &[]), json!(["a größe"]));
+    assert_eq!(fixture.at("HKEYS", "jobs", &[]), json!(["a größe"]));
 }
 
 #[test]
 fn many_definitions_are_settled_in_parts() {
-    let place = Place::new();
-    let shared = shared(&*place.store);
+    let fixture = Fixture::new();
+    let shared = shared(&*fixture.store);
     let all: Vec<DefinitionUpdate> =
         (0..2_300).map(|number| settle(&format!("job{number:05}"), None, Some("{}"))).collect();
     assert_eq!(block_on(shared.settle(&all)), Ok(vec![true; 2_300]));
@@ -77,48 +82,83 @@ fn many_definitions_are_settled_in_parts() {
 
 #[test]
 fn events_arrive_in_order() {
-    let place = Place::new();
-    let other = open(&place.server, "");
+    let fixture = Fixture::new();
+    let other = open(&fixture.server, "");
     let channel = format!("{NS}:__events__");
     let (sender, receiver) = std::sync::mpsc::channel();
-    let store = place.store.clone();
+    let store = fixture.store.clone();
     let listener = std::thread::spawn(move || {
         loop {
             for event in block_on(shared(&*store).events()) {
-                if event == "end" {
+                if event.text == "end" {
                     return;
                 }
-                sender.send(event).expect("the receiver waits");
+                sender.send(event.text).expect("the receiver waits");
             }
         }
     });
-    until("it listens", || place.ask(&["PUBLISH", &channel, "first"]).as_i64().filter(|subscribers| *subscribers > 0));
+    until("it listens", || {
+        fixture.command(&["PUBLISH", &channel, "first"]).as_i64().filter(|subscribers| *subscribers > 0)
+    });
     for number in 0..100 {
-        place.ask(&["PUBLISH", &channel, &format!("{{\"n\":{number}}}")]);
+        fixture.command(&["PUBLISH", &channel, &format!("{{\"n\":{number}}}")]);
     }
     assert_eq!(block_on(shared(&*other).send("from us")), Ok(()));
-    assert_eq!(block_on(shared(&*place.store).send("from ourselves")), Ok(()));
+    assert_eq!(block_on(shared(&*fixture.store).send("from ourselves")), Ok(()));
     let expected = std::iter::once("first".to_owned()).chain((0..100).map(|number| format!("{{\"n\":{number}}}")));
     let expected: Vec<String> = expected.chain(["from us".to_owned(), "from ourselves".to_owned()]).collect();
     let received: Vec<String> = (0..expected.len()).map(|_| receiver.recv().expect("an event")).collect();
     assert_eq!(received, expected);
-    place.ask(&["PUBLISH", &channel, "end"]);
+    fixture.command(&["PUBLISH", &channel, "end"]);
     listener.join().expect("the listener ends");
+}
+
+/// Equal events are told apart, and two processes agree on which is which.
+#[test]
+fn processes_agree_on_the_places_of_events() {
+    let fixture = Fixture::new();
+    let channel = format!("{NS}:__events__");
+    let listeners = [Arc::clone(&fixture.store), open(&fixture.server, "")].map(|store| {
+        std::thread::spawn(move || {
+            let mut all = Vec::new();
+            while all.last().is_none_or(|event: &SharedEvent| event.text != "end") {
+                all.extend(block_on(shared(&*store).events()));
+            }
+            all
+        })
+    });
+    let count = || fixture.command(&["PUBSUB", "NUMSUB", &channel])[1].as_i64().filter(|subscribers| *subscribers == 2);
+    until("both listen", count);
+    let marks = format!("{NS}:cronhold:mark_counter");
+    until("both have published a mark", || {
+        fixture.command(&["GET", &marks]).as_str()?.parse::<u64>().ok().filter(|n| *n >= 2)
+    });
+    for _ in 0..300 {
+        fixture.command(&["PUBLISH", &channel, "again"]);
+    }
+    fixture.command(&["PUBLISH", &channel, "end"]);
+    let [one, two] = listeners.map(|listener| listener.join().expect("the listener ends"));
+    assert_eq!((one.len(), &one), (301, &two));
+    let places: BTreeSet<_> =
+        one[..300].iter().map(|event| event.place.as_ref().map(|at| (&at.mark, at.index))).collect();
+    assert_eq!(places.len(), 300);
+    assert!(!places.contains(&None));
 }
 
 #[test]
 fn event_subscription_reconnects() {
-    let place = Place::new();
-    let store = place.store.clone();
+    let fixture = Fixture::new();
+    let store = fixture.store.clone();
     let channel = format!("{NS}:__events__");
-    let listener =
-        std::thread::spawn(move || while !block_on(shared(&*store).events()).contains(&"again".to_owned()) {});
-    let has_subscriber = || place.ask(&["PUBLISH", &channel, "hello"]).as_i64().filter(|subscribers| *subscribers > 0);
+    let is_received = move || block_on(shared(&*store).events()).iter().any(|event| event.text == "again");
+    let listener = std::thread::spawn(move || while !is_received() {});
+    let has_subscriber =
+        || fixture.command(&["PUBLISH", &channel, "hello"]).as_i64().filter(|subscribers| *subscribers > 0);
     until("it listens", has_subscriber);
-    place.ask(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+    fixture.command(&["CLIENT", "KILL", "TYPE", "pubsub"]);
     until("it listens again", has_subscriber);
     until("it has received the event", || {
-        place.ask(&["PUBLISH", &channel, "again"]);
+        fixture.command(&["PUBLISH", &channel, "again"]);
         listener.is_finished().then_some(())
     });
     listener.join().expect("the listener ends");
@@ -127,15 +167,15 @@ fn event_subscription_reconnects() {
 /// Definitions that are read next must be read by the rules that apply then.
 #[test]
 fn reading_definitions_reveals_peers() {
-    let place = Place::new();
-    let shared = shared(&*place.store);
-    place.at("HSET", "jobs", &["a", "{}"]);
-    block_on(open(&place.server, "peers=cronken").enroll()).expect("it enrolls");
+    let fixture = Fixture::new();
+    let shared = shared(&*fixture.store);
+    fixture.at("HSET", "jobs", &["a", "{}"]);
+    block_on(open(&fixture.server, "peers=cronken").enroll()).expect("it enrolls");
     assert!(!shared.has_foreign_nodes(), "no request was sent");
     block_on(shared.forms(None)).expect("forms are read");
     assert!(shared.has_foreign_nodes());
     // A store that was rolled back may have lost it. Heartbeats detect that.
-    place.at("HDEL", "cronhold:meta", &["peers"]);
+    fixture.at("HDEL", "cronhold:meta", &["peers"]);
     block_on(shared.forms(None)).expect("forms are read");
     assert!(shared.has_foreign_nodes());
 }
@@ -143,7 +183,7 @@ fn reading_definitions_reveals_peers() {
 #[test]
 fn enrolled_writer_knows_peers() {
     for (params, expected) in [("", false), ("output=list", false), ("peers=cronken", true)] {
-        let place = Place::with(params);
-        assert_eq!(shared(&*place.store).has_foreign_nodes(), expected, "{params}");
+        let fixture = Fixture::with(params);
+        assert_eq!(shared(&*fixture.store).has_foreign_nodes(), expected, "{params}");
     }
 }

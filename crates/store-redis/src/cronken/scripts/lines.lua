@@ -2,11 +2,17 @@
 --
 -- `<ns>:cronhold:lines` has for each run the number of bytes that are written as lines, and the number of lines. An
 -- incomplete last line is written when the run ends, or when it becomes too long.
+--
+-- While a script runs, the server serves no other request, so each call writes a limited number of lines: the last ones
+-- of what is new. A line with the number of omitted bytes replaces the others.
 
 -- A longer line is split.
 local LINE_MAX = 65536
 -- The number of newest lines that are kept; the bytes are kept in full.
 local LINES_SHOWN_MAX = 10000
+-- The number of lines that one call writes at most, and the bytes in which it looks for them.
+local LINES_A_CALL = 1000
+local TEXT_MAX = 2 * LINE_MAX
 -- Values of one command: `unpack` is limited to some thousands.
 local VALUES_A_COMMAND = 1000
 
@@ -21,6 +27,25 @@ local function split_lines(text)
     from = till + 1
   end
   return lines
+end
+
+-- Where the last `most` lines of a text begin. Looks at no other lines.
+local function start_of_last(text, most)
+  local reversed = string.reverse(text)
+  local from = string.sub(text, -1) == '\n' and 2 or 1
+  for _ = 1, most do
+    local newline = string.find(reversed, '\n', from, true)
+    if not newline then return 1 end
+    from = newline + 1
+  end
+  return #text - from + 3
+end
+
+-- The line that replaces omitted bytes.
+local function omission(bytes)
+  local digits = string.reverse(string.format('%.0f', bytes))
+  local grouped = string.gsub(string.reverse(string.gsub(digits, '(%d%d%d)', '%1,')), '^,', '')
+  return '[… ' .. grouped .. ' bytes left out …]\n'
 end
 
 -- A number in spaces (0) and tabs (1), which makes equal lines different members.
@@ -83,16 +108,18 @@ local function add_lines(key, form, lines, number, micros)
   end
 end
 
--- Writes the new part of an output: complete lines, or all of it if the run has ended. `state` is the field in `lines`,
--- if the caller has read it. Other programs may write the key, and it may have the wrong type: callers use pcall.
-local function show_output(ns, settings, run, length, has_ended, micros, state)
+-- Writes the new part of an output: complete lines, or all of it if the run has ended, but only the last `most` lines.
+-- `state` is the field in `lines`, if the caller has read it. Other programs may write the key, and it may have the
+-- wrong type: callers use pcall.
+local function show_output(ns, settings, run, length, has_ended, micros, most, state)
   state = state or redis.call('HGET', ns .. ':cronhold:lines', run)
   local shown, count = string.match(state or '', '^(%d+) (%d+)$')
   shown, count = tonumber(shown) or 0, tonumber(count) or 0
   if length <= shown then
     return
   end
-  local text = redis.call('GETRANGE', ns .. ':cronhold:output:' .. run, string.format('%.0f', shown), -1)
+  local from = math.max(shown, length - TEXT_MAX)
+  local text = redis.call('GETRANGE', ns .. ':cronhold:output:' .. run, string.format('%.0f', from), -1)
   if not has_ended then
     -- Only what is complete: up to the last newline, and full pieces of a long line.
     local rest = #text - (string.match(text, '^.*\n()') or 1) + 1
@@ -102,8 +129,13 @@ local function show_output(ns, settings, run, length, has_ended, micros, state)
     return
   end
   local key = ns .. ':rundata:output:' .. run
-  local lines = split_lines(text)
+  local first = start_of_last(text, most)
+  local lines = split_lines(string.sub(text, first))
+  local omitted = from - shown + first - 1
+  if omitted > 0 then
+    table.insert(lines, 1, omission(omitted))
+  end
   add_lines(key, settings.form, lines, count + 1, micros)
   redis.call('EXPIRE', key, settings.output_ttl)
-  redis.call('HSET', ns .. ':cronhold:lines', run, string.format('%.0f %.0f', shown + #text, count + #lines))
+  redis.call('HSET', ns .. ':cronhold:lines', run, string.format('%.0f %.0f', from + #text, count + #lines))
 end

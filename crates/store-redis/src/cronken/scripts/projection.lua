@@ -264,7 +264,7 @@ local function projection(ns, settings_text, time)
     local lines = #ids > 0 and redis.call('HMGET', ns .. ':cronhold:lines', unpack(ids)) or {}
     for index, id in ipairs(ids) do
       local length = redis.call('STRLEN', OUTPUT .. id)
-      local is_shown = pcall(show_output, ns, settings, id, length, true, now, lines[index] or '')
+      local is_shown = pcall(show_output, ns, settings, id, length, true, now, LINES_A_CALL, lines[index] or '')
       if not is_shown then unshown = unshown + 1 end
     end
   end
@@ -325,7 +325,8 @@ local function projection(ns, settings_text, time)
       keys[#keys + 1] = OUTPUT .. id
       keys[#keys + 1] = ns .. ':rundata:output:' .. id
     end
-    call_in_parts(call, keys, 'DEL')
+    -- Another thread of the server frees them: an output may have many lines.
+    call_in_parts(call, keys, 'UNLINK')
     call_in_parts(call, dropped, 'ZREM', ns .. ':cronhold:outputs')
     call_in_parts(call, dropped, 'HDEL', ns .. ':cronhold:lines')
   end

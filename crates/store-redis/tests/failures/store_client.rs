@@ -6,7 +6,8 @@ use std::sync::Arc;
 use cronhold_core::decision::{LockTake, RecordChange};
 use cronhold_core::job::{Job, Program};
 use cronhold_core::record::{
-    Cursor, JobRecord, JobSource, JobState, LockName, Record, RecordKey, RecordVersion, Run, RunOwner, ScheduleId,
+    ClaimedRanges, Cursor, JobRecord, JobSource, JobState, LockName, Record, RecordKey, RecordVersion, Run, RunOwner,
+    ScheduleId,
 };
 use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span, ZoneRegistry};
@@ -114,6 +115,7 @@ pub(crate) fn cursor(job: &str, last: i64) -> Record {
         follows: None,
         at_start: false,
         streak: None,
+        claimed: ClaimedRanges::default(),
     }))
 }
 

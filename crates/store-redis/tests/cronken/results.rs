@@ -9,7 +9,7 @@ use cronhold_core::signal::Signal;
 use cronhold_schedule::Span;
 use serde_json::{Value, json};
 
-use crate::place::{HOST, Place};
+use crate::fixture::{Fixture, HOST};
 
 /// A final state and its expected result.
 struct End {
@@ -76,17 +76,17 @@ fn ends() -> Vec<End> {
 
 #[test]
 fn each_final_state_has_its_result() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     for (number, End { state, reason, exit, written, shown }) in ends().into_iter().enumerate() {
         let job = format!("job{number}");
-        let mut run = place.running(&job);
-        let first = place.rundata(run.id).expect("it is shown");
+        let mut run = fixture.running(&job);
+        let first = fixture.rundata(run.id).expect("it is shown");
         (run.reason, run.exit, run.written) = (reason, exit, written);
-        place.enter(&mut run, state);
-        let after = place.time();
+        fixture.enter(&mut run, state);
+        let after = fixture.time();
 
         let (status, retcode, output, word) = shown;
-        let last = place.rundata(run.id).expect("it is shown");
+        let last = fixture.rundata(run.id).expect("it is shown");
         let expected = json!({
             "job_name": job, "start_time": first["start_time"], "host": HOST, "status": status,
             "retcode": retcode, "output": output, "duration": last["duration"],
@@ -96,61 +96,61 @@ fn each_final_state_has_its_result() {
         let duration = last["duration"].as_f64().expect("a number");
         assert!(duration > 0.0 && start + duration <= after, "{start} and {duration} within {after}");
 
-        assert_eq!(place.kind("rundata:active"), "none", "it is not active any more");
-        let own = place.scores(&format!("results:{job}:{word}"));
+        assert_eq!(fixture.kind("rundata:active"), "none", "it is not active any more");
+        let own = fixture.scores(&format!("results:{job}:{word}"));
         assert_eq!(own.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>(), [run.id.to_string()]);
         assert!((own[0].1 - start - duration).abs() < 1e-5, "the score is when it ended");
-        let general = place.scores(&format!("results:{word}"));
+        let general = fixture.scores(&format!("results:{word}"));
         assert_eq!(general.last(), own.last(), "the general results have it as well, as the latest");
         let other = if word == "fail" { "success" } else { "fail" };
-        assert_eq!(place.kind(&format!("results:{job}:{other}")), "none");
+        assert_eq!(fixture.kind(&format!("results:{job}:{other}")), "none");
     }
 }
 
 #[test]
 fn run_that_starts_and_ends_in_one_commit_has_a_result() {
-    let place = Place::new();
-    let mut run = place.run("quick");
+    let fixture = Fixture::new();
+    let mut run = fixture.run("quick");
     let mut units = Vec::new();
     for state in [State::Starting, State::Running, State::Success] {
-        place.move_on(&mut run, state);
+        fixture.move_on(&mut run, state);
         run.exit = (state == State::Success).then_some(ProgramExit::Code(0));
         run.work = Some(ResolvedProgram::Noop(Span::ZERO));
-        let mut unit = place.putting(&[Record::Run(Arc::new(run.clone()))]);
+        let mut unit = fixture.putting(&[Record::Run(Arc::new(run.clone()))]);
         unit.compare[0].1 = units.last().map(|before: &cronhold_store::Unit| before.version);
         units.push(unit);
     }
-    let done = cronhold_store::conformance::block_on(cronhold_store::Store::commit(&*place.store, units));
+    let done = cronhold_store::conformance::block_on(cronhold_store::Store::commit(&*fixture.store, units));
     assert!(done.iter().all(Result::is_ok), "{done:?}");
-    let shown = place.rundata(run.id).expect("it is shown");
+    let shown = fixture.rundata(run.id).expect("it is shown");
     assert_eq!((&shown["status"], &shown["retcode"], &shown["host"]), (&json!("success"), &json!(0), &json!(HOST)));
     assert!(shown["start_time"].is_string() && shown["duration"].as_f64().is_some_and(|duration| duration >= 0.0));
-    assert_eq!(place.kind("rundata:active"), "none");
-    assert_eq!(place.members("results:quick:success"), [run.id.to_string()]);
+    assert_eq!(fixture.kind("rundata:active"), "none");
+    assert_eq!(fixture.members("results:quick:success"), [run.id.to_string()]);
 }
 
 #[test]
 fn result_of_lost_run_has_lines_from_its_output() {
-    let place = Place::new();
-    let mut run = place.running("backup");
+    let fixture = Fixture::new();
+    let mut run = fixture.running("backup");
     let text: Vec<u8> =
         (1..=12).flat_map(|line| format!("line {line}\n").into_bytes()).chain(*b"bad \xff\xe2\x82").collect();
-    assert_eq!(place.append(run.id, 0, &text), Ok(text.len() as u64));
+    assert_eq!(fixture.append(run.id, 0, &text), Ok(text.len() as u64));
     run.reason = Some(Reason::NodeLost);
-    place.enter(&mut run, State::Error);
+    fixture.enter(&mut run, State::Error);
     let expected: String = (4..=12).map(|line| format!("line {line}\n")).chain(["bad ???\n".to_owned()]).collect();
-    assert_eq!(place.rundata(run.id).expect("it is shown")["output"], expected);
+    assert_eq!(fixture.rundata(run.id).expect("it is shown")["output"], expected);
 }
 
 #[test]
 fn result_reads_missing_lines_from_the_output() {
-    let place = Place::with("lines=3");
+    let fixture = Fixture::with("lines=3");
     let shown = |tail: &[&str], bytes: u64| {
-        let mut run = place.running("backup");
-        assert_eq!(place.append(run.id, 0, b"one\ntwo\nthree\nfour\n"), Ok(19));
+        let mut run = fixture.running("backup");
+        assert_eq!(fixture.append(run.id, 0, b"one\ntwo\nthree\nfour\n"), Ok(19));
         run.written = Some(OutputSummary { bytes, tail: tail.iter().map(|line| (*line).to_owned()).collect() });
-        place.enter(&mut run, State::Success);
-        place.rundata(run.id).expect("it is shown")["output"].clone()
+        fixture.enter(&mut run, State::Success);
+        fixture.rundata(run.id).expect("it is shown")["output"].clone()
     };
     assert_eq!(shown(&["four"], 19), "two\nthree\nfour\n");
     assert_eq!(shown(&["1", "2", "3", "4"], 8), "2\n3\n4\n");
@@ -158,13 +158,13 @@ fn result_reads_missing_lines_from_the_output() {
 
 #[test]
 fn changed_state_moves_a_run_between_results() {
-    let place = Place::new();
-    let mut run = place.running("backup");
+    let fixture = Fixture::new();
+    let mut run = fixture.running("backup");
     run.exit = Some(ProgramExit::Code(1));
     run.written = written("said\n");
-    place.enter(&mut run, State::Failure);
-    let ended = place.rundata(run.id).expect("it is shown");
-    let score = place.scores("results:fail");
+    fixture.enter(&mut run, State::Failure);
+    let ended = fixture.rundata(run.id).expect("it is shown");
+    let score = fixture.scores("results:fail");
     run.reason = Some(Reason::ByOperator("known".to_owned()));
     for (state, status, word) in [
         (State::Success, "success", "success"),
@@ -172,66 +172,66 @@ fn changed_state_moves_a_run_between_results() {
         (State::Failure, "fail", "fail"),
         (State::Success, "success", "success"),
     ] {
-        place.enter(&mut run, state);
+        fixture.enter(&mut run, state);
         let mut expected = ended.clone();
         expected["status"] = json!(status);
-        assert_eq!(place.rundata(run.id), Some(expected), "only the status is another");
-        assert_eq!(place.scores(&format!("results:{word}")), score, "it keeps its time");
-        assert_eq!(place.scores(&format!("results:backup:{word}")), score);
+        assert_eq!(fixture.rundata(run.id), Some(expected), "only the status is another");
+        assert_eq!(fixture.scores(&format!("results:{word}")), score, "it keeps its time");
+        assert_eq!(fixture.scores(&format!("results:backup:{word}")), score);
         let other = if word == "fail" { "success" } else { "fail" };
-        assert_eq!(place.kind(&format!("results:{other}")), "none");
-        assert_eq!(place.kind(&format!("results:backup:{other}")), "none");
+        assert_eq!(fixture.kind(&format!("results:{other}")), "none");
+        assert_eq!(fixture.kind(&format!("results:backup:{other}")), "none");
     }
     // Cronken has no such state.
-    place.enter(&mut run, State::Skipped);
+    fixture.enter(&mut run, State::Skipped);
     for key in ["rundata", "results:success", "results:backup:success", "results:fail", "results:backup:fail"] {
-        assert_eq!(place.kind(key), "none", "{key} of a run that counts as skipped");
+        assert_eq!(fixture.kind(key), "none", "{key} of a run that counts as skipped");
     }
-    place.enter(&mut run, State::Failure);
-    let again = place.rundata(run.id).expect("it is shown again");
+    fixture.enter(&mut run, State::Failure);
+    let again = fixture.rundata(run.id).expect("it is shown again");
     assert_eq!((&again["status"], &again["output"]), (&json!("fail"), &json!("said\n")));
-    assert_eq!(place.members("results:backup:fail"), [run.id.to_string()]);
+    assert_eq!(fixture.members("results:backup:fail"), [run.id.to_string()]);
 }
 
 #[test]
 fn retry_has_its_own_result() {
-    let place = Place::new();
-    let mut first = place.running("backup");
+    let fixture = Fixture::new();
+    let mut first = fixture.running("backup");
     first.exit = Some(ProgramExit::Code(1));
-    place.move_on(&mut first, State::Failure);
-    let mut second = place.run("backup");
+    fixture.move_on(&mut first, State::Failure);
+    let mut second = fixture.run("backup");
     (second.attempt, second.retry_of, first.retried_by) = (2, Some(first.id), Some(second.id));
-    place.put(&[Record::Run(Arc::new(first.clone())), Record::Run(Arc::new(second.clone()))]);
-    assert_eq!(place.rundata(second.id), None, "it waits");
-    place.enter(&mut second, State::Starting);
-    assert_eq!(place.members("rundata:active"), [second.id.to_string()]);
+    fixture.put(&[Record::Run(Arc::new(first.clone())), Record::Run(Arc::new(second.clone()))]);
+    assert_eq!(fixture.rundata(second.id), None, "it waits");
+    fixture.enter(&mut second, State::Starting);
+    assert_eq!(fixture.members("rundata:active"), [second.id.to_string()]);
     second.exit = Some(ProgramExit::Code(0));
-    place.enter(&mut second, State::Success);
-    assert_eq!(place.members("results:backup:fail"), [first.id.to_string()]);
-    assert_eq!(place.members("results:backup:success"), [second.id.to_string()]);
+    fixture.enter(&mut second, State::Success);
+    assert_eq!(fixture.members("results:backup:fail"), [first.id.to_string()]);
+    assert_eq!(fixture.members("results:backup:success"), [second.id.to_string()]);
 }
 
 #[test]
 fn pruned_run_leaves_no_keys() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let end = |state: State| {
-        let mut run = place.running("backup");
-        assert_eq!(place.append(run.id, 0, b"a\nb"), Ok(3));
-        place.enter(&mut run, state);
+        let mut run = fixture.running("backup");
+        assert_eq!(fixture.append(run.id, 0, b"a\nb"), Ok(3));
+        fixture.enter(&mut run, state);
         run
     };
     let kept = end(State::Success);
     let pruned: Vec<Run> = [State::Success, State::Failure, State::Error].map(end).into();
     for run in &pruned {
-        place.delete(RecordKey::Run(run.id));
-        assert_eq!(place.rundata(run.id), None);
-        assert_eq!(place.kind(&format!("rundata:output:{}", run.id)), "none");
+        fixture.delete(RecordKey::Run(run.id));
+        assert_eq!(fixture.rundata(run.id), None);
+        assert_eq!(fixture.kind(&format!("rundata:output:{}", run.id)), "none");
     }
     for key in ["results:success", "results:backup:success"] {
-        assert_eq!(place.members(key), [kept.id.to_string()]);
+        assert_eq!(fixture.members(key), [kept.id.to_string()]);
     }
     for key in ["results:fail", "results:backup:fail", "rundata:active"] {
-        assert_eq!(place.kind(key), "none", "{key}");
+        assert_eq!(fixture.kind(key), "none", "{key}");
     }
-    assert!(place.rundata(kept.id).is_some(), "other runs are kept");
+    assert!(fixture.rundata(kept.id).is_some(), "other runs are kept");
 }

@@ -24,7 +24,7 @@ pub(crate) const NODE: NodeId = NodeId::from_bits(0xabc);
 pub(crate) const HOST: &str = "lyra";
 
 /// A server, a store and a writer.
-pub(crate) struct Place {
+pub(crate) struct Fixture {
     pub(crate) server: RedisServer,
     pub(crate) store: Arc<RedisStore>,
     writer: u32,
@@ -32,7 +32,7 @@ pub(crate) struct Place {
     runs: Cell<u16>,
 }
 
-impl Place {
+impl Fixture {
     /// A server whose store knows the name of the node.
     pub(crate) fn new() -> Self {
         Self::with("")
@@ -43,13 +43,13 @@ impl Place {
         let server = RedisServer::start();
         let store = open(&server, params);
         let writer = block_on(store.enroll()).expect("a writer enrolls").0;
-        let place = Self { server, store, writer, units: Cell::new(0), runs: Cell::new(0) };
-        place.beat(&[]);
-        place
+        let fixture = Self { server, store, writer, units: Cell::new(0), runs: Cell::new(0) };
+        fixture.beat(&[]);
+        fixture
     }
 
     /// The reply to a plain command, as JSON.
-    pub(crate) fn ask(&self, command: &[&str]) -> Value {
+    pub(crate) fn command(&self, command: &[&str]) -> Value {
         let args: Vec<&str> = std::iter::once("--json").chain(command.iter().copied()).collect();
         let text = self.server.cli(&args);
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{command:?} answered {text:?}: {error}"))
@@ -59,7 +59,7 @@ impl Place {
     pub(crate) fn at(&self, command: &str, key: &str, rest: &[&str]) -> Value {
         let key = format!("{NS}:{key}");
         let words: Vec<&str> = [command, &key].into_iter().chain(rest.iter().copied()).collect();
-        self.ask(&words)
+        self.command(&words)
     }
 
     /// The type of a key; `none` if it does not exist.
@@ -73,10 +73,12 @@ impl Place {
         text.as_str().map(|text| serde_json::from_str(text).expect("metadata is JSON"))
     }
 
-    /// Members of a sorted set with their scores.
+    /// Members of a sorted set with their scores, which are seconds with six decimals. JSON numbers are parsed with a
+    /// possible error in the last bit; rounded to microseconds, a score equals what `str::parse` reads from its text.
     pub(crate) fn scores(&self, key: &str) -> Vec<(String, f64)> {
         let found = self.at("ZRANGE", key, &["0", "-1", "WITHSCORES"]);
-        let pair = |pair: &Value| (pair[0].as_str().expect("a text").to_owned(), pair[1].as_f64().expect("a number"));
+        let score = |number: &Value| (number.as_f64().expect("a number") * 1e6).round() / 1e6;
+        let pair = |pair: &Value| (pair[0].as_str().expect("a text").to_owned(), score(&pair[1]));
         found.as_array().expect("a list").iter().map(pair).collect()
     }
 
@@ -87,7 +89,7 @@ impl Place {
 
     /// The server's time in seconds.
     pub(crate) fn time(&self) -> f64 {
-        let parts = self.ask(&["TIME"]);
+        let parts = self.command(&["TIME"]);
         let part = |at: usize| parts[at].as_str().and_then(|text| text.parse::<f64>().ok()).expect("a number");
         part(0) + part(1) / 1e6
     }
@@ -174,11 +176,12 @@ impl Place {
         assert_eq!(self.commit(unit), Ok(UnitReceipt::default()));
     }
 
-    /// Sends a heartbeat of the node. Returns the locks that it has lost.
+    /// Sends a heartbeat of the node. Returns the names of the locks that it has lost.
     pub(crate) fn beat(&self, locks: &[(LockName, RunId)]) -> Vec<LockName> {
         let now = block_on(self.store.time()).expect("the store returns its time");
         let node = NodeRecord { gone: now.plus(Span::from_secs(6)), ..NodeRecord::new(NODE, HOST, 1, now) };
-        block_on(self.store.beat(&node, locks)).expect("a node beats")
+        let lost = block_on(self.store.beat(&node, locks)).expect("a node beats");
+        lost.into_iter().map(|(lock, _)| lock).collect()
     }
 
     /// Appends to the output of a run.

@@ -178,6 +178,46 @@ fn lost_first_commit_is_detected() {
     assert_eq!(client.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 1)));
 }
 
+/// Each command on the store is a process of its own, which commits and never comes back.
+#[test]
+fn many_other_processes_do_not_look_like_a_rollback() {
+    let server = RedisServer::start();
+    let mut client = StoreClient::new(&server.url());
+    client.put(counter("a", 1)).unwrap();
+    let own = own_field(&server);
+    let commands = "for number = 1, 1100 do redis.call('HSET', KEYS[1], 'by:' .. number, ARGV[1]) end";
+    let seq = number_in_meta(&server, "seq") + 5;
+    server.cli(&["EVAL", commands, "1", META, &seq.to_string()]);
+    server.cli(&["HSET", META, "seq", &seq.to_string()]);
+    StoreClient::new(&server.url()).put(counter("b", 1)).unwrap();
+    assert_eq!(server.cli(&["HEXISTS", META, &own]), "0", "old fields are dropped");
+    beat(&client).unwrap();
+    assert_eq!(number_in_meta(&server, &own), number_in_meta(&server, "seq"), "a heartbeat keeps a live process");
+    client.put(counter("a", 2)).unwrap();
+    // A commit that is lost is still noticed.
+    server.cli(&["HDEL", META, &own]);
+    server.cli(&["HDEL", "{cronken}:cronhold:job_states", "a"]);
+    assert_gone_back(&client.fault());
+}
+
+#[test]
+fn writer_numbers_do_not_run_out() {
+    let server = RedisServer::start();
+    let mut old = StoreClient::new(&server.url());
+    old.put(counter("a", 1)).unwrap();
+    // Zero is the number of the store itself.
+    let cases = [(8_388_607_u64, [8_388_608, 8_388_609]), (2_147_483_646, [2_147_483_647, 1]), (2_147_483_647, [1, 2])];
+    for (last, numbers) in cases {
+        server.cli(&["HSET", META, "writers", &last.to_string()]);
+        let writer = block_on(StoreClient::new(&server.url()).store.enroll()).unwrap();
+        assert!(numbers.contains(&writer.0), "{writer:?} after {last}");
+        let mut new = StoreClient::new(&server.url());
+        new.put(counter("b", 9)).unwrap();
+        new.put(counter("b", 1)).unwrap();
+    }
+    old.put(counter("a", 2)).unwrap();
+}
+
 /// The field with the last commit of the only process that has committed anything.
 fn own_field(server: &RedisServer) -> String {
     let fields = server.cli(&["HKEYS", META]);

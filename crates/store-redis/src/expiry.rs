@@ -1,0 +1,25 @@
+//! Deletes the fences of locks that have not been taken for long. Locks themselves expire in Redis.
+
+use std::sync::LazyLock;
+
+use cronhold_schedule::Instant;
+use cronhold_store::Fault;
+
+use crate::client::NamespaceClient;
+use crate::codec::reply;
+use crate::connections::Script;
+
+static EXPIRE: LazyLock<Script> =
+    LazyLock::new(|| Script::new(&[include_str!("scripts/prelude.lua"), include_str!("scripts/expire_locks.lua")]));
+
+/// Deletes the fences of free locks that were last taken before a time. Each call of the script checks a part of them.
+pub(crate) async fn expire_locks(client: &NamespaceClient, before: Instant) -> Result<(), Fault> {
+    let mut cursor = "0".to_owned();
+    loop {
+        let args = vec![client.namespace_arg(), cursor.into_bytes(), before.millis().to_string().into_bytes()];
+        cursor = reply::text(client.call(&EXPIRE, args).await?)?;
+        if cursor == "0" {
+            return Ok(());
+        }
+    }
+}
