@@ -4,14 +4,18 @@
 
 use crate::protocol::ProcessExit;
 
-/// Time between two scans of a tree that is being killed, in microseconds.
+/// Time between two of the first scans of a tree that is being killed, in microseconds, and how many there are. Then it
+/// doubles each time: a process that does not die waits for the kernel, such as for a disk.
 const KILL_SCAN: u64 = 10_000;
+const KILL_SCANS: u32 = 20;
+/// The longest time between two scans of a tree that is being killed.
+const KILL_SCAN_MAX: u64 = 5_000_000;
+/// After this many scans, about ten seconds, a process that does not die is logged.
+const KILL_SCANS_LOGGED: u32 = 29;
 /// Time to the first scan of a tree whose first process has ended within its grace period; it grows by this each time.
 const DRAIN_SCAN: u64 = 50_000;
 /// The longest time between two such scans, as a multiple.
 const DRAIN_SCANS: u32 = 20;
-/// After this many scans a process that does not die is left alone, and logged.
-const SCANS_MAX: u32 = 1_000;
 
 /// The end of one program.
 #[derive(Debug, Clone)]
@@ -36,6 +40,7 @@ pub(crate) struct Ending {
     exit: Option<ProcessExit>,
     next_scan: u64,
     scans: u32,
+    kill_scans: u32,
     /// Whether processes outside the group got the signal.
     pub(crate) outsiders_signalled: bool,
 }
@@ -68,6 +73,7 @@ impl Ending {
             exit: None,
             next_scan: 0,
             scans: 0,
+            kill_scans: 0,
             outsiders_signalled: false,
         }
     }
@@ -124,12 +130,18 @@ impl Ending {
         (self.signal, self.grace)
     }
 
-    /// A scan found something alive. Returns `false` if there were enough scans.
+    /// A scan found something alive. The run is not over until nothing is: a process that lives may still write.
+    /// Returns `true` once, when killed processes have lived for long enough to be logged.
     pub(crate) fn scanned(&mut self, now: u64) -> bool {
-        self.scans += 1;
-        self.next_scan =
-            now + if self.is_killing { KILL_SCAN } else { DRAIN_SCAN * u64::from(self.scans.min(DRAIN_SCANS)) };
-        !self.is_killing || self.scans < SCANS_MAX
+        if !self.is_killing {
+            self.scans = self.scans.saturating_add(1);
+            self.next_scan = now + DRAIN_SCAN * u64::from(self.scans.min(DRAIN_SCANS));
+            return false;
+        }
+        self.kill_scans = self.kill_scans.saturating_add(1);
+        let doublings = self.kill_scans.saturating_sub(KILL_SCANS).min(16);
+        self.next_scan = now + (KILL_SCAN << doublings).min(KILL_SCAN_MAX);
+        self.kill_scans == KILL_SCANS_LOGGED
     }
 
     /// Scans not before this time.
@@ -211,7 +223,7 @@ mod tests {
         assert_eq!((ending.step(1_010), ending.signal()), (Step::Ask, TERM));
         assert_eq!(ending.due(), Some(1_050));
         assert_eq!(ending.step(1_050), Step::Kill);
-        assert!(ending.scanned(1_050));
+        assert!(!ending.scanned(1_050));
         assert_eq!(ending.step(1_051), Step::Wait);
         assert_eq!(ending.step(1_050 + KILL_SCAN), Step::Kill);
     }
@@ -287,17 +299,30 @@ mod tests {
         ending.stop(TERM, 200_000, 0);
         assert!(!ending.ended(ProcessExit::Signal(TERM), 10));
         assert_eq!((ending.due(), ending.step(10)), (Some(10), Step::Drain));
-        assert!(ending.scanned(10));
+        assert!(!ending.scanned(10));
         assert_eq!(ending.due(), Some(10 + DRAIN_SCAN));
         ending.postpone(190_000);
         assert_eq!(ending.step(200_000), Step::Kill);
     }
 
     #[test]
-    fn scans_are_limited() {
+    fn process_that_does_not_die_is_scanned_ever_more_rarely_and_logged_once() {
         let mut ending = ending(None);
         ending.kill();
-        let scans = (0..SCANS_MAX * 2).take_while(|_| ending.scanned(0)).count();
-        assert_eq!(scans + 1, SCANS_MAX as usize);
+        let (mut now, mut waits, mut logged) = (0, Vec::new(), Vec::new());
+        for _ in 0..1_000 {
+            assert_eq!(ending.step(now), Step::Kill);
+            if ending.scanned(now) {
+                logged.push(now);
+            }
+            let next = ending.due().unwrap();
+            waits.push(next - now);
+            now = next;
+        }
+        assert_eq!((waits[0], waits[19]), (KILL_SCAN, KILL_SCAN));
+        assert!(waits.is_sorted());
+        assert_eq!(waits[999], KILL_SCAN_MAX);
+        assert_eq!(logged.len(), 1);
+        assert!((1_000_000..20_000_000).contains(&logged[0]), "{logged:?}");
     }
 }

@@ -39,7 +39,7 @@ pub(crate) enum Source {
     Timer,
 }
 
-/// Received signals.
+/// Which signals the keeper has received since it last checked.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Signals {
     /// SIGCHLD: a child may have ended.

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, FlockOperation, Gid, Mode, OFlags, Uid};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::KeeperError;
 use crate::journal::{self, JournalContents};
@@ -133,6 +134,15 @@ impl Home {
         let (uid, gid) = (Uid::from_raw(self.owner.0), Gid::from_raw(self.owner.1));
         Ok(rustix::fs::chownat(&self.folder, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?)
     }
+}
+
+/// Lets this process open as many files as the system allows: each running program has a pipe. Returns the limit from
+/// before, which programs get.
+pub(crate) fn raise_file_limit() -> Rlimit {
+    let before = getrlimit(Resource::Nofile);
+    // With the usual limit, some programs fewer can run at the same time.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: before.maximum, maximum: before.maximum });
+    before
 }
 
 /// Closes files that the keeper inherited, because programs would inherit them too.

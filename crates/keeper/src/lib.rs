@@ -10,6 +10,7 @@ pub mod protocol;
 
 mod cgroups;
 mod clock;
+mod collector;
 mod connection;
 mod ending;
 mod events;
@@ -18,6 +19,7 @@ mod journal;
 mod keeper;
 mod log;
 mod options;
+mod output_pipe;
 mod outputs;
 mod recover;
 mod refusal;
@@ -28,6 +30,7 @@ mod spawn;
 mod table;
 mod tree;
 
+pub use collector::collect_outputs;
 pub use keeper::run;
 pub use options::{IDLE, JOURNAL_MAX, KeeperError, Options};
 

@@ -1,11 +1,10 @@
-//! The output files of programs: one for each run. The program appends to it directly, so no byte passes through the
-//! keeper and none is lost when the keeper dies. A file that grows too long loses its middle: the blocks are punched
-//! out, and all offsets stay as they are.
+//! The output files of programs: one for each run. The collector appends to it what comes out of the program's pipe. A
+//! file that grows too long loses its middle: the blocks are punched out, and all offsets stay as they are.
 //!
 //! A file that is not needed any more is reused for another run, if no process has it open. Some file systems need long
 //! to create a file after many were removed: ext4 skips every inode number that was released in the last minute.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, OFlags, RenameFlags, Stat};
@@ -39,6 +38,8 @@ pub(crate) struct OutputFiles {
     owner: Option<(u32, u32)>,
     /// OutputFiles that are not needed any more, the oldest first.
     unneeded: VecDeque<RunKey>,
+    /// Runs that are over while a process may still write to their pipe. Their files are not reused.
+    written: BTreeSet<RunKey>,
     /// How many empty files there are for other runs.
     spare: usize,
 }
@@ -67,7 +68,23 @@ impl OutputSize {
 impl OutputFiles {
     /// Output files in a directory.
     pub(crate) fn new(folder: OwnedFd, owner: Option<(u32, u32)>) -> Self {
-        Self { folder, owner, unneeded: VecDeque::new(), spare: 0 }
+        Self { folder, owner, unneeded: VecDeque::new(), written: BTreeSet::new(), spare: 0 }
+    }
+
+    /// The directory.
+    pub(crate) fn folder(&self) -> &OwnedFd {
+        &self.folder
+    }
+
+    /// Runs that have an output.
+    pub(crate) fn runs(&self) -> Vec<RunKey> {
+        let Ok(folder) = rustix::fs::Dir::read_from(&self.folder) else { return Vec::new() };
+        folder.flatten().filter_map(|entry| RunKey::parse(entry.file_name().to_str().ok()?)).collect()
+    }
+
+    /// A run is over while a process may still write to its pipe.
+    pub(crate) fn mark_written(&mut self, run: RunKey) {
+        self.written.insert(run);
     }
 
     /// Creates the output of a run. Fails if there is one: two programs never share an output.
@@ -164,6 +181,9 @@ impl OutputFiles {
     /// Removes an output when there is time for it: file systems need longer to remove a file than to create one, and
     /// programs that are due do not wait for that.
     pub(crate) fn remove_later(&mut self, run: RunKey) {
+        if self.written.remove(&run) {
+            return self.remove(run);
+        }
         self.unneeded.push_back(run);
     }
 
@@ -214,7 +234,7 @@ fn spare_name(number: usize) -> String {
     format!("{SPARE}{number}")
 }
 
-fn is_regular(stat: &Stat) -> bool {
+pub(crate) fn is_regular(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_nlink == 1
 }
 

@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::fail;
 
 /// The newest protocol that this version supports.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
+/// The first protocol with [`ToKeeper::Ping`] and [`FromKeeper::Pong`].
+pub(crate) const PROTOCOL_WITH_PINGS: u32 = 2;
 /// The oldest protocol that this version supports.
 pub const PROTOCOL_OLDEST: u32 = 1;
 /// The longest message in bytes. A connection with a longer one is closed.
@@ -65,6 +67,8 @@ pub enum ToKeeper {
     Forget { runs: Vec<RunKey> },
     /// End as soon as no program runs, because a keeper of another version is to take over.
     Retire,
+    /// Request a [`FromKeeper::Pong`]. Since protocol 2.
+    Ping,
 }
 
 /// A message of the keeper. After its hello it lists all programs that it knows, and then reports what happens.
@@ -110,6 +114,12 @@ pub enum FromKeeper {
         #[serde(flatten)]
         end: ProgramEnd,
     },
+    /// The answer to a ping. Since protocol 2.
+    Pong {
+        /// Why the keeper would refuse every launch now, as a message; `None` if it would not.
+        #[serde(default)]
+        problem: Option<String>,
+    },
 }
 
 /// How a program is to be started.
@@ -129,7 +139,7 @@ pub struct ProgramLaunch {
     /// The user, by name or number; the keeper's user if absent.
     #[serde(default)]
     pub user: Option<String>,
-    /// Resource limits.
+    /// Resource limits; none if absent.
     #[serde(default)]
     pub limits: ProcessLimits,
     /// How much of its output is kept.
@@ -224,8 +234,7 @@ pub enum ProcessExit {
 
 /// The oldest and the newest protocol that this process supports.
 pub(crate) fn spoken() -> (u32, u32) {
-    let later = u32::from(fail::plays(fail::NEXT_PROTOCOL));
-    (PROTOCOL_OLDEST + later, PROTOCOL + later)
+    if fail::plays(fail::NEXT_PROTOCOL) { (PROTOCOL + 1, PROTOCOL + 1) } else { (PROTOCOL_OLDEST, PROTOCOL) }
 }
 
 /// Whether both sides have a protocol in common, given the oldest and the newest of the other side.

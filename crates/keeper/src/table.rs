@@ -3,9 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
 
 use crate::ending::Ending;
 use crate::journal::JournalEntry;
+use crate::output_pipe::OutputPipe;
 use crate::outputs::OutputSize;
 use crate::protocol::{ListedProgram, ProgramEnd, ProgramStage, RunKey};
 use crate::refusal::Refusal;
@@ -29,6 +31,8 @@ pub(crate) struct RunningProgram {
     /// Whether the second stage is ready to become the program.
     pub(crate) is_prepared: bool,
     pub(crate) output: OutputSize,
+    /// The pipe that it writes its output to.
+    pub(crate) pipe: Rc<OutputPipe>,
     pub(crate) ending: Ending,
     /// When the next action for it is due.
     due: Option<u64>,
@@ -58,9 +62,15 @@ pub(crate) struct ProgramTable {
 }
 
 impl RunningProgram {
-    pub(crate) fn new(spawned: SpawnedProcess, tree: ProcessTree, output: OutputSize, ending: Ending) -> Self {
+    pub(crate) fn new(
+        spawned: SpawnedProcess,
+        tree: ProcessTree,
+        output: OutputSize,
+        pipe: Rc<OutputPipe>,
+        ending: Ending,
+    ) -> Self {
         let SpawnedProcess { pid, start, report } = spawned;
-        Self { pid, start, tree, report, is_prepared: false, output, ending, due: None }
+        Self { pid, start, tree, report, is_prepared: false, output, pipe, ending, due: None }
     }
 
     /// Its process group, as long as its first process was not waited for: until then the number cannot be reused.
@@ -145,6 +155,11 @@ impl ProgramTable {
         Some(program)
     }
 
+    /// Programs that are over and not forgotten.
+    pub(crate) fn finished(&self) -> impl Iterator<Item = RunKey> {
+        self.finished.keys().copied()
+    }
+
     pub(crate) fn is_finished(&self, run: RunKey) -> bool {
         self.finished.contains_key(&run)
     }
@@ -187,7 +202,7 @@ impl ProgramTable {
     pub(crate) fn entries(&self) -> (Vec<JournalEntry>, u64) {
         let mut entries = Vec::new();
         for (run, program) in &self.running {
-            entries.push(JournalEntry::Intent(*run));
+            entries.push(JournalEntry::Intent { run: *run, output: Some(program.pipe.id()) });
             entries.push(JournalEntry::Spawned { run: *run, pid: program.pid, start: program.start });
         }
         entries.extend(self.finished.iter().map(|(run, finished)| match *finished {
@@ -220,8 +235,9 @@ mod tests {
         let spawned = SpawnedProcess { pid: 7, start: 1, report: None };
         RunningProgram::new(
             spawned,
-            ProcessTree::new(RUN, Some((7, 1)), None),
+            ProcessTree::new(RUN, Some((7, 1)), None, None),
             OutputSize::new(OutputLimits::default()),
+            Rc::new(OutputPipe::create().unwrap().0),
             Ending::new(15, 0, lease),
         )
     }

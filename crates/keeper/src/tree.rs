@@ -1,12 +1,14 @@
 //! Finds everything that belongs to a run through `/proc`: its process group, its session, its descendants, processes
-//! with its id in their environment, and its control group. A signal to the group is not enough, because programs can
+//! with its id in their environment, processes that write to its output, and its control group. A signal to the group is not enough, because programs can
 //! leave their group. So all processes are scanned once for all runs that must end, and signalled one by one. A process
 //! that was found once stays known, because after the end of its parent its origin is no longer visible.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::{fs, io};
 
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -18,7 +20,15 @@ pub(crate) const RUN_ID_VARIABLE: &str = "CRONHOLD_RUN_ID";
 /// The longest environment that is read: what the kernel accepts with usual settings.
 const ENVIRONMENT_MAX: u64 = 8 * 1024 * 1024;
 /// Scans while processes are frozen. A program that forks faster is found by later scans.
-const FREEZES_MAX: usize = 8;
+const FREEZES_MAX: usize = 64;
+/// Scans without anything new after which all processes are frozen.
+const QUIET_SCANS: usize = 2;
+/// How often processes are listed in one scan, if some are gone before they can be read.
+const LISTS_MAX: usize = 10;
+/// Standard output and error.
+const OUTPUTS: [i32; 2] = [1, 2];
+/// The parent of threads of the kernel, which have no environment.
+const KERNEL: i32 = 2;
 
 /// A process as `/proc` shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +43,10 @@ pub(crate) struct ProcessStat {
     pub(crate) is_dead: bool,
     /// The run in its environment.
     pub(crate) run_id: Option<RunKey>,
+    /// The pipes that are its standard output and error, if it has no run in its environment; otherwise 0.
+    outputs: [u64; 2],
+    /// Whether its environment was read. A process that executes another program has none for a moment.
+    has_environment: bool,
 }
 
 /// The first process of a run, and the clock tick at which it began.
@@ -43,6 +57,8 @@ pub(crate) type Root = Option<(i32, u64)>;
 pub(crate) struct ProcessTree {
     pub(crate) run: RunKey,
     root: Root,
+    /// The pipe for its output.
+    output: Option<u64>,
     /// Its control group, which no process can leave.
     cgroup: Option<PathBuf>,
     /// What lived at the last scan: pid and clock tick at which it began.
@@ -57,13 +73,20 @@ pub(crate) struct ProcessSnapshot {
     /// Processes by their group, their session and their own pid.
     near: BTreeMap<i32, BTreeSet<i32>>,
     by_run: BTreeMap<RunKey, Vec<i32>>,
+    /// Processes without a run in their environment, by the pipes that they write to.
+    by_output: BTreeMap<u64, Vec<i32>>,
     /// The keeper itself.
     own: i32,
 }
 
 impl ProcessTree {
-    pub(crate) fn new(run: RunKey, root: Root, cgroup: Option<PathBuf>) -> Self {
-        Self { run, root, cgroup, known: BTreeSet::new() }
+    pub(crate) fn new(run: RunKey, root: Root, output: Option<u64>, cgroup: Option<PathBuf>) -> Self {
+        Self { run, root, output, cgroup, known: BTreeSet::new() }
+    }
+
+    /// The pipe for its output.
+    pub(crate) fn output(&self) -> Option<u64> {
+        self.output
     }
 
     /// The live processes. They stay known from now on, even if their parents end.
@@ -75,21 +98,41 @@ impl ProcessTree {
 }
 
 impl ProcessSnapshot {
-    /// Scans all processes. A process that ends during the scan is left out; failing to scan is an error.
+    /// Scans all processes. Failing to scan is an error.
     pub(crate) fn take() -> io::Result<Self> {
-        let mut processes = Vec::new();
-        for entry in fs::read_dir("/proc")? {
-            let name = entry?.file_name();
-            let Some(pid) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
-            match read_stat(pid) {
-                Ok(process) => {
-                    processes.extend(process.map(|process| ProcessStat { run_id: run_id_of(pid), ..process }));
+        let own = i32::try_from(std::process::id()).expect("a process is an i32");
+        let mut snapshot = Self::new(std::iter::empty(), own);
+        snapshot.refresh()?;
+        Ok(snapshot)
+    }
+
+    /// Scans again: leaves out processes that are gone, and reads those that are new. Other processes stay as they were
+    /// read. A process may be gone before it is read, and have left a child that is not in the list. So processes are
+    /// listed until all new ones could be read, which takes little time when few are new.
+    pub(crate) fn refresh(&mut self) -> io::Result<()> {
+        let mut processes = std::mem::take(&mut self.processes);
+        processes.retain(|_, process| process.has_environment);
+        for _ in 0..LISTS_MAX {
+            let listed = list()?;
+            processes.retain(|pid, _| listed.contains(pid));
+            let mut has_missed = false;
+            for pid in &listed {
+                if processes.contains_key(pid) {
+                    continue;
                 }
-                Err(error) if is_shortage(&error) => return Err(error),
-                Err(_) => {}
+                match read_whole(*pid) {
+                    Ok(Some(process)) => drop(processes.insert(*pid, process)),
+                    Ok(None) => {}
+                    Err(error) if is_shortage(&error) => return Err(error),
+                    Err(_) => has_missed = true,
+                }
+            }
+            if !has_missed {
+                break;
             }
         }
-        Ok(Self::new(processes.into_iter(), i32::try_from(std::process::id()).expect("a process is an i32")))
+        *self = Self::new(processes.into_values(), self.own);
+        Ok(())
     }
 
     fn new(processes: impl Iterator<Item = ProcessStat>, own: i32) -> Self {
@@ -97,6 +140,7 @@ impl ProcessSnapshot {
         let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
         let mut near: BTreeMap<i32, BTreeSet<i32>> = BTreeMap::new();
         let mut by_run: BTreeMap<RunKey, Vec<i32>> = BTreeMap::new();
+        let mut by_output: BTreeMap<u64, Vec<i32>> = BTreeMap::new();
         for process in processes.values() {
             children.entry(process.parent).or_default().push(process.pid);
             for leader in [process.pid, process.group, process.session] {
@@ -105,8 +149,11 @@ impl ProcessSnapshot {
             if let Some(run_id) = process.run_id {
                 by_run.entry(run_id).or_default().push(process.pid);
             }
+            for output in process.outputs.into_iter().filter(|output| *output != 0) {
+                by_output.entry(output).or_default().push(process.pid);
+            }
         }
-        Self { processes, children, near, by_run, own }
+        Self { processes, children, near, by_run, by_output, own }
     }
 
     /// The processes of a run that live.
@@ -127,8 +174,9 @@ impl ProcessSnapshot {
     fn seeds(&self, tree: &ProcessTree) -> Vec<i32> {
         let known = tree.known.iter().filter(|(pid, start)| self.has(*pid, *start)).map(|(pid, _)| *pid);
         let by_run = self.by_run.get(&tree.run).into_iter().flatten().copied();
+        let by_output = tree.output.and_then(|output| self.by_output.get(&output)).into_iter().flatten().copied();
         let in_cgroup = tree.cgroup.iter().flat_map(|group| cgroups::members(group));
-        known.chain(by_run).chain(in_cgroup).chain(self.group(tree)).collect()
+        known.chain(by_run).chain(by_output).chain(in_cgroup).chain(self.group(tree)).collect()
     }
 
     /// The group and the session of a run.
@@ -152,16 +200,18 @@ impl ProcessSnapshot {
 /// Stops everything that is found with SIGSTOP, and scans again until nothing new is found: a stopped process cannot
 /// fork, and its children still have it as their parent. Returns the last scan.
 pub(crate) fn freeze(mut find: impl FnMut(&ProcessSnapshot) -> Vec<ProcessStat>) -> io::Result<ProcessSnapshot> {
-    let mut still = BTreeSet::new();
+    let mut stopped = BTreeSet::new();
     let mut snapshot = ProcessSnapshot::take()?;
+    let mut quiet = 0;
     for _ in 0..FREEZES_MAX {
         let mut found = find(&snapshot);
-        found.retain(|process| still.insert((process.pid, process.start)));
-        if found.is_empty() {
+        found.retain(|process| stopped.insert((process.pid, process.start)));
+        found.iter().for_each(|process| send(process, Signal::STOP));
+        quiet = if found.is_empty() { quiet + 1 } else { 0 };
+        if quiet == QUIET_SCANS {
             break;
         }
-        found.iter().for_each(|process| send(process, Signal::STOP));
-        snapshot = ProcessSnapshot::take()?;
+        snapshot.refresh()?;
     }
     Ok(snapshot)
 }
@@ -204,14 +254,64 @@ fn parse(pid: i32, stat: &str) -> Option<ProcessStat> {
         session: number(3)?,
         start: fields.get(19)?.parse().ok()?,
         run_id: None,
+        outputs: [0; 2],
+        has_environment: true,
     })
 }
 
-/// The run id in the environment that a process was started with; `None` if that environment cannot be read.
-fn run_id_of(pid: i32) -> Option<RunKey> {
+/// All processes.
+fn list() -> io::Result<BTreeSet<i32>> {
+    let mut pids = BTreeSet::new();
+    for entry in fs::read_dir("/proc")? {
+        pids.extend(entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()));
+    }
+    Ok(pids)
+}
+
+/// Reads one process with its environment, or with its output if it has no run in its environment.
+fn read_whole(pid: i32) -> io::Result<Option<ProcessStat>> {
+    let Some(mut process) = read_stat(pid)? else { return Ok(None) };
+    if process.is_dead || process.parent == KERNEL {
+        return Ok(Some(process));
+    }
+    match environment_of(pid) {
+        Ok(environment) => {
+            process.has_environment = !environment.is_empty();
+            process.run_id = run_id_in(&environment);
+        }
+        Err(error) if is_shortage(&error) => return Err(error),
+        // It belongs to another user.
+        Err(_) => {}
+    }
+    if process.run_id.is_none() {
+        process.outputs = OUTPUTS.map(|number| pipe_of(pid, number).unwrap_or(0));
+    }
+    Ok(Some(process))
+}
+
+/// The environment that a process was started with.
+fn environment_of(pid: i32) -> io::Result<Vec<u8>> {
     use std::io::Read;
     let mut environment = Vec::new();
-    fs::File::open(format!("/proc/{pid}/environ")).ok()?.take(ENVIRONMENT_MAX).read_to_end(&mut environment).ok()?;
+    fs::File::open(format!("/proc/{pid}/environ"))?.take(ENVIRONMENT_MAX).read_to_end(&mut environment)?;
+    Ok(environment)
+}
+
+/// The pipe that an open file of a process is, if it is one and can be read.
+fn pipe_of(pid: i32, number: i32) -> Option<u64> {
+    let link = fs::read_link(format!("/proc/{pid}/fd/{number}")).ok()?;
+    link.to_str()?.strip_prefix("pipe:[")?.strip_suffix(']')?.parse().ok()
+}
+
+/// Opens a pipe that is the standard output or error of a process, for reading.
+pub(crate) fn open_output(process: &ProcessStat, output: u64) -> Option<OwnedFd> {
+    let number = OUTPUTS.into_iter().find(|number| pipe_of(process.pid, *number) == Some(output))?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let pipe = rustix::fs::open(format!("/proc/{}/fd/{number}", process.pid), flags, Mode::empty()).ok()?;
+    (rustix::fs::fstat(&pipe).ok()?.st_ino == output).then_some(pipe)
+}
+
+fn run_id_in(environment: &[u8]) -> Option<RunKey> {
     environment.split(|byte| *byte == 0).find_map(|variable| {
         let value = variable.strip_prefix(RUN_ID_VARIABLE.as_bytes())?.strip_prefix(b"=")?;
         parse_run_id(std::str::from_utf8(value).ok()?)
@@ -232,11 +332,13 @@ mod tests {
     const RUN: RunKey = RunKey(5);
 
     fn process(pid: i32, parent: i32, group: i32, start: u64, run_id: Option<u128>) -> ProcessStat {
-        ProcessStat { pid, parent, group, session: group, start, is_dead: false, run_id: run_id.map(RunKey) }
+        let run_id = run_id.map(RunKey);
+        let (outputs, has_environment) = ([0; 2], true);
+        ProcessStat { pid, parent, group, session: group, start, is_dead: false, run_id, outputs, has_environment }
     }
 
     fn members(processes: Vec<ProcessStat>, root: Root) -> Vec<i32> {
-        look_again(&mut ProcessTree::new(RUN, root, None), processes)
+        look_again(&mut ProcessTree::new(RUN, root, None, None), processes)
     }
 
     fn look_again(tree: &mut ProcessTree, processes: Vec<ProcessStat>) -> Vec<i32> {
@@ -278,7 +380,7 @@ mod tests {
 
     #[test]
     fn process_stays_known_after_its_parent_ended() {
-        let mut tree = ProcessTree::new(RUN, Some((10, 50)), None);
+        let mut tree = ProcessTree::new(RUN, Some((10, 50)), None, None);
         let stray = process(11, 10, 11, 51, None);
         assert_eq!(look_again(&mut tree, vec![process(10, OWN, 10, 50, None), stray]), [10, 11]);
         let orphan = ProcessStat { parent: OWN, ..stray };
@@ -293,7 +395,7 @@ mod tests {
     #[test]
     fn processes_of_the_control_group_belong_to_the_run() {
         let scratch = ScratchDir::new();
-        let mut tree = ProcessTree::new(RUN, Some((10, 50)), Some(scratch.path().to_owned()));
+        let mut tree = ProcessTree::new(RUN, Some((10, 50)), None, Some(scratch.path().to_owned()));
         let all = vec![process(10, OWN, 10, 50, None), process(11, 1, 11, 51, None), process(12, 1, 12, 51, None)];
         assert_eq!(look_again(&mut tree, all.clone()), [10]);
         fs::write(scratch.path().join("cgroup.procs"), "10\n12\n99\n").unwrap();
@@ -301,13 +403,19 @@ mod tests {
     }
 
     #[test]
+    fn processes_that_write_to_the_output_belong_to_the_run() {
+        let writer = |pid, outputs| ProcessStat { outputs, ..process(pid, OWN, pid, 60, None) };
+        let all = vec![writer(10, [70, 0]), writer(11, [71, 70]), writer(12, [71, 0]), process(13, 11, 13, 61, None)];
+        let mut tree = ProcessTree::new(RUN, None, Some(70), None);
+        assert_eq!(look_again(&mut tree, all.clone()), [10, 11, 13]);
+        assert!(members(all, None).is_empty());
+    }
+
+    #[test]
     fn stat_with_parentheses_in_the_name_is_parsed() {
         let rest = "S 4 5 6 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 777 0 0";
         let read = parse(3, &format!("3 (a) b) (c) {rest}")).unwrap();
-        assert_eq!(
-            read,
-            ProcessStat { pid: 3, parent: 4, group: 5, session: 6, start: 777, is_dead: false, run_id: None }
-        );
+        assert_eq!(read, ProcessStat { session: 6, ..process(3, 4, 5, 777, None) });
         assert_eq!(parse(3, "3 (a"), None);
     }
 

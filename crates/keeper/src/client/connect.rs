@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use super::connection::KeeperConnection;
 use super::wakeup::{Wakeup, clock};
@@ -86,11 +87,12 @@ impl Connector {
     /// Connects by the directory's descriptor, because the path of a socket is limited to about a hundred bytes. `None`
     /// if there is no keeper.
     fn try_connect(&self, dir: &OwnedFd) -> Result<Option<KeeperConnection>, ConnectionError> {
-        let connected = UnixStream::connect(format!("/proc/self/fd/{}/socket", dir.as_raw_fd()))
+        let connected = connect_socket(&format!("/proc/self/fd/{}/socket", dir.as_raw_fd()))
             .and_then(|stream| KeeperConnection::new(stream, &self.options.version));
         match connected {
             Ok(connection) => Ok(Some(connection)),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => Ok(None),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Err(ConnectionError::NotAccepting),
             Err(source) => Err(ConnectionError::Connect { socket: self.folder().join("socket"), source }),
         }
     }
@@ -102,6 +104,7 @@ impl Connector {
         let mut command = Command::new(&self.options.program);
         command.arg("keeper").arg("--data").arg(&self.options.data);
         command.args(&self.options.log_args);
+        command.env_clear().envs(self.options.env.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         let mut child = command.spawn()?;
         let (sender, end) = channel();
@@ -132,4 +135,12 @@ impl Connector {
         let written = OpenOptions::new().append(true).open(&path).and_then(|mut log| log.write_all(b"\n"));
         written.err().map_or(LastLogLine::None, |error| LastLogLine::Unwritable { path, error })
     }
+}
+
+/// Connects without waiting: a keeper that hangs accepts nothing.
+fn connect_socket(path: &str) -> io::Result<UnixStream> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(UnixStream::from(socket))
 }

@@ -2,23 +2,40 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
 
-use super::wakeup::{Wakeup, poll_ready};
-use super::{ConnectionError, KeeperEvent};
+use super::ConnectionError;
+use super::wakeup::{Wakeup, awake_clock, poll_ready};
 use crate::frames::{FrameError, Inbox, encode};
-use crate::protocol::{FromKeeper, ToKeeper, is_understood, spoken};
+use crate::protocol::{FromKeeper, PROTOCOL_WITH_PINGS, ToKeeper, is_understood, spoken};
 
 /// No more messages are taken from the delegate while this many bytes wait to be sent.
 const OUT_MAX: usize = 1 << 20;
 /// Bytes in one read.
 const READ_MAX: usize = 256 * 1024;
 /// How long the keeper may take to answer the hello.
-const HELLO_WAIT: Duration = Duration::from_secs(10);
+const HELLO_WAIT: Duration = Duration::from_secs(5);
 
-/// A connection to a keeper.
+/// The answer of a keeper to the hello.
+#[derive(Debug)]
+pub(super) struct KeeperHello {
+    pub(super) version: String,
+    pub(super) pid: u32,
+    pub(super) warnings: Vec<String>,
+    /// The newest protocol of the keeper.
+    protocol: u32,
+}
+
+impl KeeperHello {
+    pub(super) fn understands_pings(&self) -> bool {
+        self.protocol >= PROTOCOL_WITH_PINGS
+    }
+}
+
+/// A connection to a keeper. Nothing here blocks except the waits.
 #[derive(Debug)]
 pub(super) struct KeeperConnection {
     stream: UnixStream,
@@ -31,28 +48,45 @@ pub(super) struct KeeperConnection {
 }
 
 impl KeeperConnection {
-    /// Takes a socket and sends the hello.
+    /// Takes a socket that does not block, and sends the hello.
     pub(super) fn new(stream: UnixStream, version: &str) -> io::Result<Self> {
         let mut connection =
             Self { stream, inbox: Inbox::default(), read_buffer: vec![0; READ_MAX], outbox: Vec::new(), sent: 0 };
         let (oldest, protocol) = spoken();
         let hello = ToKeeper::Hello { protocol, oldest, version: version.to_owned() };
         connection.put(&hello).map_err(io::Error::other)?;
-        connection.stream.set_read_timeout(Some(HELLO_WAIT))?;
-        connection.stream.set_write_timeout(Some(HELLO_WAIT))?;
-        connection.stream.write_all(&connection.outbox)?;
-        connection.outbox.clear();
+        connection.write()?;
         Ok(connection)
     }
 
-    /// Waits for the answer to the hello.
-    pub(super) fn receive_hello(&mut self) -> Result<KeeperEvent, ConnectionError> {
+    /// Waits for the answer to the hello; `None` if the client is dropped before it comes.
+    pub(super) fn receive_hello(
+        &mut self,
+        wakeup: &Wakeup,
+        is_stopping: &AtomicBool,
+    ) -> Result<Option<KeeperHello>, ConnectionError> {
+        let until = awake_clock() + HELLO_WAIT;
         let message = loop {
             if let Some(message) = self.inbox.next().map_err(ConnectionError::InvalidHello)? {
                 break message;
             }
-            if self.read().map_err(ConnectionError::NoHello)? == 0 {
-                return Err(ConnectionError::ClosedBeforeHello);
+            let left = until.saturating_sub(awake_clock());
+            if is_stopping.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            if left.is_zero() {
+                return Err(ConnectionError::NoHello { after: HELLO_WAIT });
+            }
+            let waited = self.wait(wakeup, PollFlags::IN, Some(left)).map_err(ConnectionError::Socket);
+            let (is_readable, is_notified) = waited?;
+            if is_notified {
+                // Messages wait for the connection in any case.
+                wakeup.clear();
+            }
+            match is_readable.then(|| self.read()) {
+                Some(Ok(0)) => return Err(ConnectionError::ClosedBeforeHello),
+                Some(Err(error)) if !is_transient(&error) => return Err(ConnectionError::Socket(error)),
+                _ => {}
             }
         };
         let FromKeeper::Hello { protocol, oldest, version, pid, warnings } = message else {
@@ -61,8 +95,7 @@ impl KeeperConnection {
         if !is_understood(oldest, protocol) {
             return Err(ConnectionError::OtherProtocol { version, pid, theirs: (oldest, protocol), ours: spoken() });
         }
-        self.stream.set_nonblocking(true).map_err(ConnectionError::Socket)?;
-        Ok(KeeperEvent::Connected { version, pid, warnings })
+        Ok(Some(KeeperHello { version, pid, warnings, protocol }))
     }
 
     /// Whether another message may be added.
@@ -80,17 +113,20 @@ impl KeeperConnection {
         self.write().map_err(ConnectionError::Socket)
     }
 
-    /// Waits until a message arrives, the wakeup is notified or more can be sent, and returns the messages.
-    pub(super) fn receive(&mut self, wakeup: &Wakeup) -> Result<Vec<FromKeeper>, ConnectionError> {
+    /// Waits until a message arrives, the wakeup is notified, more can be sent, or the time has passed, and returns the
+    /// messages.
+    pub(super) fn receive(
+        &mut self,
+        wakeup: &Wakeup,
+        most: Option<Duration>,
+    ) -> Result<Vec<FromKeeper>, ConnectionError> {
         // The list often arrives with the hello, and there may be no further message for a long time.
         let messages = self.messages()?;
         if !messages.is_empty() {
             return Ok(messages);
         }
         let wanted = if self.outbox.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
-        let mut fds = [PollFd::new(&self.stream, wanted), PollFd::new(wakeup, PollFlags::IN)];
-        poll_ready(&mut fds, None).map_err(ConnectionError::Socket)?;
-        let [is_readable, is_notified] = fds.map(|fd| !fd.revents().is_empty());
+        let (is_readable, is_notified) = self.wait(wakeup, wanted, most).map_err(ConnectionError::Socket)?;
         if is_notified {
             wakeup.clear();
         }
@@ -98,6 +134,14 @@ impl KeeperConnection {
         // Messages that arrived before the close are handled first; the next call finds the connection closed again.
         let messages = self.messages()?;
         if messages.is_empty() && is_closed { Err(ConnectionError::Closed) } else { Ok(messages) }
+    }
+
+    /// Waits for the socket or the wakeup. Returns whether each of them is ready.
+    fn wait(&self, wakeup: &Wakeup, wanted: PollFlags, most: Option<Duration>) -> io::Result<(bool, bool)> {
+        let mut fds = [PollFd::new(&self.stream, wanted), PollFd::new(wakeup, PollFlags::IN)];
+        poll_ready(&mut fds, most)?;
+        let [is_ready, is_notified] = fds.map(|fd| !fd.revents().is_empty());
+        Ok((is_ready, is_notified))
     }
 
     /// All complete messages that have arrived.

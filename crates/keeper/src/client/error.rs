@@ -31,25 +31,31 @@ pub enum ConnectionError {
     /// The keeper was started, and its exit status cannot be determined.
     #[error("the keeper was lost at startup")]
     LostAtStart,
-    /// The keeper was started and does not answer.
-    #[error("the keeper does not answer {} s after it was started{log}", after.as_secs())]
+    /// The keeper was started and does not respond.
+    #[error("the keeper does not respond {} s after it was started{log}", after.as_secs())]
     NoAnswer {
         /// How long the client waited.
         after: Duration,
         /// The last line of its log.
         log: LastLogLine,
     },
-    /// The keeper did not answer the hello.
-    #[error("the keeper did not answer the hello: {0}")]
-    NoHello(#[source] io::Error),
+    /// The keeper did not reply to the hello.
+    #[error("the keeper has not replied to the hello for {} s; its programs continue", after.as_secs())]
+    NoHello {
+        /// How long the client waited.
+        after: Duration,
+    },
+    /// So many connections wait for the keeper to accept them that there is no room for another.
+    #[error("the keeper does not accept connections; its programs continue")]
+    NotAccepting,
     /// The keeper closed the connection before it answered the hello.
-    #[error("the keeper closed the connection before it answered")]
+    #[error("the keeper closed the connection without a reply")]
     ClosedBeforeHello,
     /// The keeper's first message is not a hello.
     #[error("the first message of the keeper is not a hello")]
     NotAHello,
     /// The keeper's first message is not one of the protocol.
-    #[error("the keeper does not speak the protocol: {0}")]
+    #[error("the keeper does not follow the protocol: {0}")]
     InvalidHello(#[source] FrameError),
     /// The keeper and this daemon have no protocol in common.
     #[error(

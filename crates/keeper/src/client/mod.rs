@@ -5,6 +5,8 @@
 mod connect;
 mod connection;
 mod error;
+mod evidence;
+mod liveness;
 #[cfg(test)]
 mod tests;
 mod wakeup;
@@ -17,10 +19,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 pub use error::{ConnectionError, LastLogLine};
+pub use evidence::runs_in_journal;
 pub use wakeup::Wakeup;
 
 use self::connect::Connector;
 use self::connection::KeeperConnection;
+use self::liveness::Liveness;
 use crate::fail;
 use crate::protocol::{FromKeeper, ToKeeper};
 
@@ -41,6 +45,8 @@ pub struct ClientOptions {
     pub version: String,
     /// Further arguments with which a keeper is started, so that it logs as the daemon does.
     pub log_args: Vec<String>,
+    /// The environment of a keeper. It gets nothing else of the daemon's.
+    pub env: Vec<(String, String)>,
 }
 
 /// Supplies messages for the keeper and handles its messages. The client's thread calls the methods one at a time; they
@@ -67,6 +73,11 @@ pub enum KeeperEvent {
     },
     /// The keeper sent a message.
     Received(FromKeeper),
+    /// The keeper has not answered a ping for some seconds. The connection stays; the next message ends the silence.
+    Silent {
+        /// The keeper's process.
+        pid: u32,
+    },
     /// The connection ended, or there is none.
     Disconnected(ConnectionError),
 }
@@ -132,9 +143,13 @@ impl ClientLoop {
 
     /// Carries messages until the connection breaks, or until the client is dropped.
     fn serve(&self, mut connection: KeeperConnection) -> Result<(), ConnectionError> {
-        let hello = connection.receive_hello()?;
-        self.delegate.on_event(hello);
+        let Some(hello) = connection.receive_hello(&self.wakeup, &self.is_stopping)? else { return Ok(()) };
+        let (pid, mut liveness) = (hello.pid, Liveness::new(hello.understands_pings(), wakeup::awake_clock()));
+        self.delegate.on_event(KeeperEvent::Connected { version: hello.version, pid, warnings: hello.warnings });
         while !self.is_stopping() {
+            if liveness.take_ping(wakeup::awake_clock()) {
+                connection.put(&ToKeeper::Ping).map_err(ConnectionError::Send)?;
+            }
             let mut has_launch = false;
             while connection.has_room()
                 && let Some(message) = self.delegate.next_message()
@@ -146,7 +161,12 @@ impl ClientLoop {
             if has_launch {
                 fail::point("daemon-after-launch");
             }
-            let messages = connection.receive(&self.wakeup)?;
+            let messages = connection.receive(&self.wakeup, liveness.wait(wakeup::awake_clock()))?;
+            if !messages.is_empty() {
+                liveness.record_message();
+            } else if liveness.take_silence(wakeup::awake_clock()) {
+                self.delegate.on_event(KeeperEvent::Silent { pid });
+            }
             messages.into_iter().for_each(|message| self.delegate.on_event(KeeperEvent::Received(message)));
         }
         Ok(())

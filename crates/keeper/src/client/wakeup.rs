@@ -55,6 +55,12 @@ pub(super) fn clock() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
+/// Time since the machine started, without suspended time.
+pub(super) fn awake_clock() -> Duration {
+    let time = clock_gettime(ClockId::Monotonic);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
 /// Waits until one of these is ready, or until the time has passed.
 pub(super) fn poll_ready(fds: &mut [PollFd<'_>], most: Option<Duration>) -> io::Result<()> {
     let most = most.map(|most| Timespec {

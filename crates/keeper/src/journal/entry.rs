@@ -16,8 +16,8 @@ pub(crate) const LINE_MAX: usize = 128;
 pub(crate) enum JournalEntry {
     /// The first line: the boot id of the machine to which the processes belong.
     Boot(String),
-    /// A program is about to be started.
-    Intent(RunKey),
+    /// A program is about to be started, with this pipe for its output. Earlier versions had no pipe.
+    Intent { run: RunKey, output: Option<u64> },
     /// The program was started as this process, which began at this clock tick.
     Spawned { run: RunKey, pid: i32, start: u64 },
     /// The program was not started.
@@ -48,7 +48,8 @@ impl JournalEntry {
         let run = RunKey::parse;
         Some(match words.as_slice() {
             ["boot", form, boot] => (form.parse() == Ok(FORMAT)).then(|| Self::Boot((*boot).to_owned()))?,
-            ["intent", key] => Self::Intent(run(key)?),
+            ["intent", key] => Self::Intent { run: run(key)?, output: None },
+            ["intent", key, output] => Self::Intent { run: run(key)?, output: Some(output.parse().ok()?) },
             ["spawned", key, pid, start] => {
                 Self::Spawned { run: run(key)?, pid: pid.parse().ok()?, start: start.parse().ok()? }
             }
@@ -78,7 +79,8 @@ impl fmt::Display for JournalEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Boot(boot) => write!(f, "boot {FORMAT} {boot}"),
-            Self::Intent(run) => write!(f, "intent {run}"),
+            Self::Intent { run, output: None } => write!(f, "intent {run}"),
+            Self::Intent { run, output: Some(output) } => write!(f, "intent {run} {output}"),
             Self::Spawned { run, pid, start } => write!(f, "spawned {run} {pid} {start}"),
             Self::Refused(run) => write!(f, "refused {run}"),
             Self::Exit { run, end: ProgramEnd { exit, output, by_lease } } => {
@@ -116,7 +118,8 @@ mod tests {
         let run = RunKey(u128::MAX);
         vec![
             JournalEntry::Boot("4b7d0d6a-9c0b-4a7e-8f0e-2f8a3a0f2c11".to_owned()),
-            JournalEntry::Intent(run),
+            JournalEntry::Intent { run, output: None },
+            JournalEntry::Intent { run, output: Some(u64::MAX) },
             JournalEntry::Spawned { run, pid: i32::MAX, start: u64::MAX },
             JournalEntry::Refused(run),
             JournalEntry::Exit {

@@ -57,7 +57,8 @@ impl Journal {
     /// Writes a new journal with these entries of `open_runs` runs, and replaces the old one when it is on disk.
     fn create(folder: &OwnedFd, boot: &str, entries: &[JournalEntry], open_runs: u64, max: u64) -> io::Result<Self> {
         let mut text = Vec::new();
-        JournalEntry::Boot(boot.to_owned()).append(&mut text);
+        // Twice, because all other lines depend on it, and one line may be damaged.
+        (0..2).for_each(|_| JournalEntry::Boot(boot.to_owned()).append(&mut text));
         entries.iter().for_each(|entry| entry.append(&mut text));
         let end = text.len() as u64;
         let size = (2 * (end + open_runs * RUN_MAX)).max(SIZE_MIN).min(max).max(end);
@@ -87,14 +88,14 @@ impl Journal {
     /// Adds a line, to be written with the next `flush` or `commit`.
     fn add(&mut self, entry: &JournalEntry) {
         match entry {
-            JournalEntry::Intent(_) => self.open_runs += 1,
+            JournalEntry::Intent { .. } => self.open_runs += 1,
             JournalEntry::Refused(_) | JournalEntry::Forgotten(_) => self.open_runs = self.open_runs.saturating_sub(1),
             JournalEntry::Boot(_)
             | JournalEntry::Spawned { .. }
             | JournalEntry::Exit { .. }
             | JournalEntry::Lost(_) => {}
         }
-        self.is_urgent |= matches!(entry, JournalEntry::Intent(_) | JournalEntry::Exit { .. });
+        self.is_urgent |= matches!(entry, JournalEntry::Intent { .. } | JournalEntry::Exit { .. });
         entry.append(&mut self.pending);
     }
 
@@ -108,8 +109,7 @@ impl Journal {
             return Err(io::Error::new(io::ErrorKind::StorageFull, "the journal is full"));
         }
         let written = self.file.write_all_at(&self.pending, self.end);
-        // After a failure the last line may be torn, and lines after a torn one are not read: the next lines overwrite
-        // it.
+        // After a failure the last line may be torn. The next lines overwrite it.
         if written.is_ok() {
             self.end += self.pending.len() as u64;
         }
@@ -158,7 +158,7 @@ mod tests {
         let mut journal = Journal::create(&home, "boot", &[], 0, max).unwrap();
         let mut started = 0;
         while journal.room() > 0 {
-            journal.add(&JournalEntry::Intent(RunKey(started)));
+            journal.add(&JournalEntry::Intent { run: RunKey(started), output: Some(u64::MAX) });
             journal.commit().unwrap();
             started += 1;
         }

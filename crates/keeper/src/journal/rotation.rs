@@ -53,6 +53,12 @@ impl RotatingJournal {
         self.journal.commit()
     }
 
+    /// Checks whether the journal can be written to disk, after it could not.
+    pub(crate) fn probe(&mut self) -> io::Result<()> {
+        self.journal.is_urgent = true;
+        self.journal.commit()
+    }
+
     /// Replaces the journal by a new one, if that has more space.
     pub(crate) fn rotate(&mut self, table: &ProgramTable, now: u64) {
         if !self.journal.would_gain() || now < self.not_before {

@@ -137,7 +137,10 @@ impl DaemonLinks {
             match message {
                 FromKeeper::Started { .. } => fail::point("keeper-before-started-told"),
                 FromKeeper::Ended { .. } => fail::point("keeper-after-exit-written"),
-                FromKeeper::Hello { .. } | FromKeeper::Listed { .. } | FromKeeper::Refused { .. } => {}
+                FromKeeper::Hello { .. }
+                | FromKeeper::Listed { .. }
+                | FromKeeper::Refused { .. }
+                | FromKeeper::Pong { .. } => {}
             }
         }
         let Some(connection) = self.daemon.as_mut() else { return };

@@ -15,6 +15,8 @@ use crate::{clock, log};
 
 /// Scans of all processes may take one part in this many of the keeper's time.
 const SCAN_SHARE: u64 = 4;
+/// Processes that are named in a line of the log.
+const LOGGED_MAX: usize = 10;
 
 /// Ends programs, and limits how often all processes are scanned for that.
 #[derive(Debug, Default)]
@@ -114,12 +116,14 @@ fn carry_out(
         outsiders.for_each(|process| tree::send(process, signal));
     }
     if program.ending.scanned(clock::now()) {
-        return None;
+        let pids: Vec<String> = members.iter().take(LOGGED_MAX).map(|process| process.pid.to_string()).collect();
+        log::line(&format!(
+            "{} processes of run {run} do not die by SIGKILL (pid {}); the run is not over until they are gone",
+            members.len(),
+            pids.join(", ")
+        ));
     }
-    if exit.is_some() {
-        log::line(&format!("{} processes of run {run} do not die", members.len()));
-    }
-    exit
+    None
 }
 
 /// Sends a signal to a process group, if there is one.

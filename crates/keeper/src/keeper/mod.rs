@@ -8,10 +8,13 @@ mod lifetime;
 mod output_schedule;
 mod supervisor;
 
+use std::io;
+
 use self::daemon_links::DaemonLinks;
 use self::lifetime::Lifetime;
 use self::supervisor::Supervisor;
 use crate::cgroups::Cgroups;
+use crate::collector::{self, OutputCollector};
 use crate::events::{Events, Source};
 use crate::home::{self, Home};
 use crate::journal::RotatingJournal;
@@ -56,19 +59,28 @@ impl Keeper {
             .map_err(KeeperError::io("become the parent of orphans"))?;
         let events = Events::new()?;
         let spawner = Spawner::new()?;
-        let outputs = home.outputs()?;
+        let mut outputs = home.outputs()?;
         let boot = home::boot_id()?;
-        let found = home.read_journal()?;
+        let mut found = home.read_journal()?;
+        if found.damaged > 0 {
+            log::line(&format!("{} lines of the journal are damaged; the others are used", found.damaged));
+            found.assume_started(outputs.runs());
+        }
         let mut cgroups = Cgroups::find();
-        let table = recover(&found, &boot, &mut cgroups)?;
+        let table = recover(&found, &boot, &mut cgroups, outputs.folder())?;
+        collector::wait_for_earlier(outputs.folder());
         if found.is_whole {
             outputs.sweep(|run| table.is_finished(run));
         }
+        table.finished().for_each(|run| outputs.mark_written(run));
         let folder = home.folder().map_err(KeeperError::io("open the keeper's directory"))?;
         let journal = RotatingJournal::create(folder, boot, &table, options.journal_max)
             .map_err(KeeperError::io("write a new journal"))?;
+        let folder = outputs.folder().try_clone().map_err(KeeperError::io("open the output directory"))?;
+        let collector = OutputCollector::start(folder, &spawner)
+            .map_err(|error| KeeperError::io("start the collector of outputs")(io::Error::other(error)))?;
         let links = DaemonLinks::listen(&home, &events, options.version)?;
-        let programs = Supervisor::new(table, journal, outputs, cgroups, spawner);
+        let programs = Supervisor::new(table, journal, (outputs, collector), cgroups, spawner);
         Ok(Self { home, events, links, programs, lifetime: Lifetime::new(options.idle, clock::now()) })
     }
 
@@ -141,6 +153,7 @@ impl Keeper {
             ToKeeper::Lease { run, kill_at } => self.programs.extend(run, kill_at),
             ToKeeper::Forget { runs } => runs.into_iter().for_each(|run| self.programs.forget(run)),
             ToKeeper::Retire => self.lifetime.retire(),
+            ToKeeper::Ping => self.programs.answer_ping(),
         }
     }
 

@@ -2,15 +2,20 @@
 //! its program is started; a launch in the journal is either started in the same turn, or refused and recorded as
 //! refused.
 
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+
 use rustix::process::{Signal, WaitOptions, WaitStatus};
 
 use super::ending_scan::{EndingScan, signal_group};
 use super::launch_queue::{BATCH, LaunchQueue};
 use super::output_schedule::OutputSchedule;
 use crate::cgroups::Cgroups;
+use crate::collector::OutputCollector;
 use crate::ending::Ending;
 use crate::events::{Events, Source};
 use crate::journal::{JournalEntry, RotatingJournal};
+use crate::output_pipe::OutputPipe;
 use crate::outputs::{OutputFiles, OutputSize};
 use crate::protocol::{FromKeeper, ListedProgram, ProcessExit, ProgramEnd, ProgramLaunch, RunKey};
 use crate::refusal::Refusal;
@@ -32,6 +37,7 @@ pub(super) struct Supervisor {
     journal: RotatingJournal,
     outputs: OutputFiles,
     output_schedule: OutputSchedule,
+    collector: OutputCollector,
     cgroups: Cgroups,
     spawner: Spawner,
     scan: EndingScan,
@@ -39,6 +45,16 @@ pub(super) struct Supervisor {
     news: Vec<FromKeeper>,
     /// Whether more children may have ended than were waited for.
     has_unreaped: bool,
+    /// Why the journal could not be written when a launch last needed it.
+    journal_error: Option<String>,
+}
+
+/// A launch whose program can be started.
+struct PreparedLaunch {
+    launch: ProgramLaunch,
+    pipe: Rc<OutputPipe>,
+    /// The end of the pipe for the program.
+    program_end: OwnedFd,
 }
 
 /// What the second stage of a launch has reported.
@@ -54,7 +70,7 @@ impl Supervisor {
     pub(super) fn new(
         table: ProgramTable,
         journal: RotatingJournal,
-        outputs: OutputFiles,
+        (outputs, collector): (OutputFiles, OutputCollector),
         cgroups: Cgroups,
         spawner: Spawner,
     ) -> Self {
@@ -64,11 +80,13 @@ impl Supervisor {
             journal,
             outputs,
             output_schedule: OutputSchedule::default(),
+            collector,
             cgroups,
             spawner,
             scan: EndingScan::default(),
             news: Vec::new(),
             has_unreaped: false,
+            journal_error: None,
         }
     }
 
@@ -105,7 +123,22 @@ impl Supervisor {
         if self.has_launches() || self.has_unreaped {
             return Some(0);
         }
-        self.table.next_due().into_iter().chain(self.output_schedule.due(self.has_running())).min()
+        let dues = [self.table.next_due(), self.output_schedule.due(self.has_running()), self.collector.due()];
+        dues.into_iter().flatten().min()
+    }
+
+    /// Reports that the keeper responds, and whether it can start programs.
+    pub(super) fn answer_ping(&mut self) {
+        if self.journal_error.is_some() {
+            // A launch would find out whether the disk works again, but that launch would be lost.
+            self.journal_error = self.journal.probe().err().map(|error| error.to_string());
+        }
+        let refusal = match &self.journal_error {
+            Some(error) => Some(Refusal::JournalFailed(error.clone())),
+            None if self.journal.room() == 0 => Some(Refusal::JournalFull),
+            None => None,
+        };
+        self.news.push(FromKeeper::Pong { problem: refusal.map(|refusal| refusal.to_string()) });
     }
 
     /// Takes the reports since the last call.
@@ -142,12 +175,16 @@ impl Supervisor {
     pub(super) fn launch_batch(&mut self, events: &Events) -> bool {
         let launches = self.record_batch();
         let launches = self.commit(launches);
-        launches.iter().for_each(|launch| self.launch(launch, events));
-        !launches.is_empty()
+        let is_busy = !launches.is_empty();
+        // The collector has the pipes before any program writes to them.
+        launches.iter().for_each(|prepared| self.collector.add(prepared.launch.run, Rc::clone(&prepared.pipe)));
+        self.collector.send(clock::now());
+        launches.into_iter().for_each(|prepared| self.launch(prepared, events));
+        is_busy
     }
 
     /// Chooses what is started in this turn, and adds it to the journal.
-    fn record_batch(&mut self) -> Vec<ProgramLaunch> {
+    fn record_batch(&mut self) -> Vec<PreparedLaunch> {
         let mut launches = Vec::new();
         let now = clock::now();
         for launch in self.queue.take_batch() {
@@ -159,47 +196,65 @@ impl Supervisor {
             } else if self.journal.room() == 0 {
                 self.refuse(run, &Refusal::JournalFull);
             } else {
-                fail::point("keeper-before-intent");
-                self.journal.add(&JournalEntry::Intent(run));
-                launches.push(launch);
+                match OutputPipe::create() {
+                    Ok((pipe, program_end)) => {
+                        fail::point("keeper-before-intent");
+                        self.journal.add(&JournalEntry::Intent { run, output: Some(pipe.id()) });
+                        launches.push(PreparedLaunch { launch, pipe: Rc::new(pipe), program_end });
+                    }
+                    Err(error) => {
+                        let why = SpawnError::OutputPipe(error.into()).to_string();
+                        self.refuse(run, &Refusal::NotStarted(why));
+                    }
+                }
             }
         }
         launches
     }
 
     /// Writes the journal to disk. Programs whose launch is not on disk are not started.
-    fn commit(&mut self, launches: Vec<ProgramLaunch>) -> Vec<ProgramLaunch> {
+    fn commit(&mut self, launches: Vec<PreparedLaunch>) -> Vec<PreparedLaunch> {
         let Err(error) = self.journal.commit() else { return launches };
         // Ends that could not be written are reported all the same: the daemon stores them.
         log::line(&format!("cannot write the journal: {error}"));
-        for launch in launches {
+        self.journal_error = Some(error.to_string());
+        for PreparedLaunch { launch, .. } in launches {
             self.journal.add(&JournalEntry::Refused(launch.run));
             self.refuse(launch.run, &Refusal::JournalFailed(error.to_string()));
         }
         Vec::new()
     }
 
-    fn launch(&mut self, launch: &ProgramLaunch, events: &Events) {
+    fn launch(&mut self, prepared: PreparedLaunch, events: &Events) {
         fail::point("keeper-after-intent");
-        match self.spawn(launch) {
-            Ok(spawned) => self.began(launch, spawned, events),
+        let PreparedLaunch { launch, pipe, program_end } = prepared;
+        // The flush may have taken long. The daemon counts a launch that is later than this as not started.
+        let now = clock::now();
+        if launch.launch_by < now {
+            let refusal = Refusal::Late { millis: (now - launch.launch_by) / 1_000 };
+            return self.undo_launch(launch.run, refusal.to_string());
+        }
+        match self.spawn(&launch, &program_end) {
+            Ok(spawned) => self.began(&launch, spawned, pipe, events),
             Err(error) => self.undo_launch(launch.run, error.to_string()),
         }
     }
 
-    fn spawn(&mut self, launch: &ProgramLaunch) -> Result<SpawnedProcess, SpawnError> {
+    fn spawn(&mut self, launch: &ProgramLaunch, program_end: &OwnedFd) -> Result<SpawnedProcess, SpawnError> {
         let run = launch.run;
-        let output = self.outputs.create(run).map_err(|error| SpawnError::Output(error.into()))?;
+        drop(self.outputs.create(run).map_err(|error| SpawnError::Output(error.into()))?);
         let cgroup = if needs_stage(launch) { self.cgroups.create(run, &launch.limits)? } else { None };
-        self.spawner.spawn(launch, &output, cgroup)
+        self.spawner.spawn(launch, program_end, cgroup)
     }
 
-    fn began(&mut self, launch: &ProgramLaunch, spawned: SpawnedProcess, events: &Events) {
+    fn began(&mut self, launch: &ProgramLaunch, spawned: SpawnedProcess, pipe: Rc<OutputPipe>, events: &Events) {
         let run = launch.run;
         let SpawnedProcess { pid, start, .. } = spawned;
         tracing::debug!(event = "program_started", run = %run, pid, "started process {pid} for run {run}");
         fail::point("keeper-after-spawn");
         self.journal.add(&JournalEntry::Spawned { run, pid, start });
+        // At once: it is the only trace of a program whose environment and files cannot be read.
+        self.flush_journal();
         match &spawned.report {
             Some(report) => {
                 if let Err(error) = events.watch(report, Source::StageReport(pid)) {
@@ -210,8 +265,9 @@ impl Supervisor {
         }
         let ending = Ending::new(launch.stop_signal, launch.stop_grace, launch.kill_at);
         let cgroup = if needs_stage(launch) { self.cgroups.group_of(run) } else { None };
-        let tree = ProcessTree::new(run, Some((pid, start)), cgroup);
-        self.table.begin(run, RunningProgram::new(spawned, tree, OutputSize::new(launch.output), ending));
+        let tree = ProcessTree::new(run, Some((pid, start)), Some(pipe.id()), cgroup);
+        let output = OutputSize::new(launch.output);
+        self.table.begin(run, RunningProgram::new(spawned, tree, output, pipe, ending));
     }
 
     /// A launch that is in the journal did not become a program.
@@ -301,6 +357,9 @@ impl Supervisor {
                 return;
             };
             let pid = pid.as_raw_nonzero().get();
+            if self.collector.child_ended(pid) {
+                continue;
+            }
             if let Some(run) = self.table.of_pid(pid)
                 && let Some(exit) = exit_of(status)
             {
@@ -359,6 +418,7 @@ impl Supervisor {
     /// A run is over, with everything that belongs to it.
     fn finish(&mut self, run: RunKey, exit: ProcessExit) {
         let Some(mut program) = self.table.remove(run) else { return };
+        self.drain(run, &program.pipe);
         self.outputs.update(run, &mut program.output);
         let output = program.output.bytes();
         self.cgroups.remove(run);
@@ -372,6 +432,18 @@ impl Supervisor {
 
 /// What is done at the end of a turn.
 impl Supervisor {
+    /// Stores what a program has written before its end. If a background process still has the pipe, what it writes
+    /// later does not belong to the run.
+    fn drain(&mut self, run: RunKey, pipe: &OutputPipe) {
+        match pipe.drain(self.outputs.folder(), run) {
+            Ok(true) => return,
+            Ok(false) => {}
+            Err(lost) => log::line(&format!("cannot write the end of the output of run {run}: {}", lost.reason)),
+        }
+        self.outputs.mark_written(run);
+        self.collector.end(run);
+    }
+
     /// Writes to the journal what need not be on disk before it is acted upon.
     pub(super) fn flush_journal(&mut self) {
         if let Err(error) = self.journal.flush() {
@@ -382,6 +454,11 @@ impl Supervisor {
     /// Maintains output files and the journal.
     pub(super) fn maintain(&mut self, is_busy: bool) {
         let now = clock::now();
+        if self.collector.must_restart(now) {
+            let running = self.table.all_running().map(|(run, program)| (run, Rc::clone(&program.pipe))).collect();
+            self.collector.restart(running, &self.spawner, now);
+        }
+        self.collector.send(now);
         self.output_schedule.poll(&self.outputs, &mut self.table, now);
         self.output_schedule.clear(&mut self.outputs, is_busy, now);
         if self.journal.room() < BATCH as u64 {

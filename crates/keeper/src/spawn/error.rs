@@ -10,6 +10,8 @@ use nix::errno::Errno;
 pub(crate) enum SpawnError {
     #[error("cannot create the output file: {0}")]
     Output(#[source] OsError),
+    #[error("cannot create the output pipe: {0}")]
+    OutputPipe(#[source] OsError),
     #[error("cannot create a control group with its limits: {0}")]
     Cgroup(#[source] OsError),
     #[error("the name of the program is empty")]

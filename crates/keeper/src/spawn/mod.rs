@@ -12,12 +12,15 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawn};
 use nix::sys::signal::SigSet;
+use nix::unistd::Pid;
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Resource, Rlimit, setrlimit};
 
-use crate::KeeperError;
+use crate::collector::COLLECTOR_VERB;
 use crate::protocol::{ProcessLimits, ProgramLaunch};
 use crate::tree;
+use crate::{KeeperError, home};
 
 pub(crate) use error::{ExecFailure, OsError, SpawnError};
 pub use stage::launch_stage;
@@ -35,6 +38,8 @@ const OWN_BINARY: &str = "/proc/self/exe";
 pub(crate) struct Spawner {
     null: OwnedFd,
     attributes: PosixSpawnAttr,
+    /// How many files a program may open.
+    file_limit: Rlimit,
 }
 
 /// A process that was started.
@@ -55,10 +60,10 @@ impl Spawner {
         let null = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
             .map_err(KeeperError::io("open /dev/null"))?;
         let attributes = attributes().map_err(KeeperError::io("prepare to start programs"))?;
-        Ok(Self { null, attributes })
+        Ok(Self { null, attributes, file_limit: home::raise_file_limit() })
     }
 
-    /// Starts a program whose output goes to this file.
+    /// Starts a program that writes its output to this pipe.
     pub(crate) fn spawn(
         &self,
         launch: &ProgramLaunch,
@@ -90,7 +95,7 @@ impl Spawner {
             rustix::process::umask(Mode::from_raw_mode(mask));
         }
         let result = path::find(&launch.argv[0], variable(&launch.env, "PATH")).and_then(|file| {
-            posix_spawn(file.as_str(), &actions, &self.attributes, &arguments, environment)
+            self.posix_spawn(file.as_str(), &actions, &arguments, environment)
                 .map_err(|errno| path::exec_error(&file, errno as i32))
         });
         if mask != UMASK {
@@ -119,10 +124,37 @@ impl Spawner {
         let actions = actions(&[(&instructions, 0), (output, 1), (output, 2), (&write_end, stage::REPORT)])
             .map_err(SpawnError::system("redirect the standard streams"))?;
         let arguments = [c"cronhold".to_owned(), CString::new(STAGE_VERB).expect("no zero byte in our own verb")];
-        let pid = posix_spawn(OWN_BINARY, &actions, &self.attributes, &arguments, environment)
+        let pid = self
+            .posix_spawn(OWN_BINARY, &actions, &arguments, environment)
             .map_err(|errno| path::exec_error("the second stage of the keeper", errno as i32))?
             .as_raw();
         Ok(SpawnedProcess { pid, start: start_of(pid), report: Some(report) })
+    }
+
+    /// Starts the collector of outputs, and returns its process.
+    pub(crate) fn collector(&self, control: &OwnedFd, folder: &OwnedFd) -> Result<i32, SpawnError> {
+        let actions =
+            actions(&[(control, 0), (folder, 1)]).map_err(SpawnError::system("redirect the standard streams"))?;
+        let arguments = [c"cronhold".to_owned(), CString::new(COLLECTOR_VERB).expect("no zero byte in our own verb")];
+        let pid = self.posix_spawn(OWN_BINARY, &actions, &arguments, &[]);
+        Ok(pid.map_err(|errno| path::exec_error("the collector of outputs", errno as i32))?.as_raw())
+    }
+
+    /// Starts a process with the file limit of programs, which is lower than the keeper's own.
+    fn posix_spawn(
+        &self,
+        file: &str,
+        actions: &PosixSpawnFileActions,
+        arguments: &[CString],
+        environment: &[CString],
+    ) -> nix::Result<Pid> {
+        let Rlimit { current, maximum } = self.file_limit;
+        let own = Rlimit { current: maximum, maximum };
+        // Neither exceeds the hard limit, so the calls cannot fail.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
+        let spawned = posix_spawn(file, actions, &self.attributes, arguments, environment);
+        let _ = setrlimit(Resource::Nofile, own);
+        spawned
     }
 }
 

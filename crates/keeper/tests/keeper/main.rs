@@ -6,6 +6,7 @@ mod support;
 mod ends;
 mod leases;
 mod load;
+mod outputs;
 mod programs;
 mod restarts;
 mod strays;

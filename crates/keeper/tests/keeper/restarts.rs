@@ -88,6 +88,40 @@ fn journal_with_a_torn_end_is_read_up_to_it() {
     assert!(listed.contains(&(over, ended(ProcessExit::Code(3), 0))), "{listed:?}");
 }
 
+/// A damaged line hides neither the lines after it nor the program that it is about.
+#[test]
+fn damaged_journal_line_leaves_no_program_alive() {
+    // The line with this beginning is damaged; the first one is the boot id.
+    for (beginning, count) in [("boot ", 1), ("boot ", 2), ("intent ", 1), ("spawned ", 1), ("exit ", 1)] {
+        let mut keeper = Keeper::start();
+        let mut daemon = keeper.daemon();
+        let (first, first_pid) = daemon.start("sleep 600");
+        let (over, _) = daemon.start("exit 3");
+        daemon.ended(over);
+        let (last, last_pid) = daemon.start("exec env -i sleep 600");
+        keeper.kill();
+        let path = keeper.folder().join("journal");
+        let text = std::fs::read(&path).unwrap();
+        let mut lines: Vec<Vec<u8>> = text.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+        let damaged = lines.iter_mut().filter(|line| line.starts_with(beginning.as_bytes())).take(count);
+        assert_eq!(damaged.map(|line| line[2] ^= 1).count(), count);
+        std::fs::write(&path, lines.concat()).unwrap();
+        keeper.process = keeper_command(&keeper.data, PATIENCE, 64 << 20).spawn().unwrap();
+        let listed = stages(&keeper.daemon().listed);
+        let of = |wanted: RunKey| listed.iter().find(|(run, _)| *run == wanted).map(|(_, stage)| *stage);
+        assert_eq!((of(first), of(last)), (Some(ProgramStage::Lost), Some(ProgramStage::Lost)), "{beginning}");
+        let over_stage = if beginning == "exit " { ProgramStage::Lost } else { ended(ProcessExit::Code(3), 0) };
+        assert_eq!(of(over), Some(over_stage), "{beginning}");
+        assert!(!is_alive(first_pid), "{beginning}");
+        // Without the boot id, a process is found only by the run in its environment.
+        assert_eq!(is_alive(last_pid), count == 2, "{beginning}");
+        if count == 2 {
+            kill_group(last_pid);
+        }
+        assert!(std::fs::read_to_string(keeper.data.join("log")).is_ok());
+    }
+}
+
 #[test]
 fn programs_from_before_a_reboot_are_lost_and_no_process_is_killed() {
     let mut keeper = Keeper::start();
@@ -97,8 +131,8 @@ fn programs_from_before_a_reboot_are_lost_and_no_process_is_killed() {
     let path = keeper.folder().join("journal");
     // After a reboot the journal has another boot id.
     let text = std::fs::read(&path).unwrap();
-    let first = text.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-    std::fs::write(&path, &text[first..]).unwrap();
+    let lines = text.split_inclusive(|byte| *byte == b'\n').filter(|line| !line.starts_with(b"boot "));
+    std::fs::write(&path, lines.collect::<Vec<_>>().concat()).unwrap();
     keeper.process = keeper_command(&keeper.data, PATIENCE, 64 << 20).spawn().unwrap();
     assert_eq!(stages(&keeper.daemon().listed), [(lost, ProgramStage::Lost)]);
     assert!(is_alive(pid));

@@ -106,6 +106,50 @@ fn program_that_keeps_starting_descendants_without_a_run_id_is_killed() {
     }
 }
 
+/// A process that leaves its session again and again: every few milliseconds it forks, the child calls setsid, and the
+/// parent ends. It keeps the run's id.
+const RUNAWAY: &str = r#"#!/bin/sh
+[ "$2" = first ] && echo ready
+sleep 0.003
+setsid "$0" "$1" &
+"#;
+
+/// Live processes with this argument. They may be too quick for one scan.
+fn runaways(mark: &str) -> usize {
+    let is_runaway = |pid: &u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|word| word == mark.as_bytes())
+    };
+    let pids = || {
+        std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok())
+    };
+    (0..50).map(|_| pids().collect::<Vec<_>>().iter().rev().filter(|pid| is_runaway(pid)).count()).sum()
+}
+
+#[test]
+fn process_that_keeps_leaving_its_session_is_ended() {
+    use std::os::unix::fs::PermissionsExt;
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    let script = keeper.data.join("runaway");
+    std::fs::write(&script, RUNAWAY).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    for number in 0..TRIES {
+        let mark = format!("runaway-{}-{number}", keeper.pid());
+        let start = format!("{} {mark} first; sleep 600", script.display());
+        let (run, _) = daemon.start(&start);
+        keeper.wait_for(run, "ready");
+        assert!(runaways(&mark) > 0);
+        if number % 2 == 0 {
+            daemon.send(&ToKeeper::Signal { run, signal: KILL });
+        } else {
+            daemon.send(&ToKeeper::Stop { run, signal: TERM, grace: SECOND / 10 });
+        }
+        daemon.ended(run);
+        assert_eq!(runaways(&mark), 0, "try {number}");
+    }
+}
+
 /// Live processes that sleep for this time.
 fn sleepers(time: &str) -> Vec<u32> {
     let pids =

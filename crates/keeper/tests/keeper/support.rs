@@ -208,6 +208,15 @@ impl Daemon {
         }
     }
 
+    /// Sends a ping, and returns why the keeper could start nothing.
+    pub(crate) fn ping(&mut self) -> Option<String> {
+        self.send(&ToKeeper::Ping);
+        self.find(|message| match message {
+            FromKeeper::Pong { problem } => Some(problem.clone()),
+            _ => None,
+        })
+    }
+
     pub(crate) fn started(&mut self, wanted: RunKey) -> u32 {
         self.find(|message| match message {
             FromKeeper::Started { run, pid } if *run == wanted => Some(*pid),
@@ -292,4 +301,10 @@ pub(crate) fn is_alive(pid: u32) -> bool {
 /// The number that a program writes into a file.
 pub(crate) fn read_pid(path: &Path) -> u32 {
     until("a pid in a file", || std::fs::read_to_string(path).ok()?.strip_suffix('\n')?.parse().ok())
+}
+
+/// Kills a process that a test kept alive on purpose, or that is to die in a test.
+pub(crate) fn kill(pid: u32) {
+    let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
 }
