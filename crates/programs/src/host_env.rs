@@ -19,9 +19,14 @@ const ARGUMENTS_MAX: usize = 2 << 20;
 const SECRET_MAX: u64 = 128 * 1024;
 /// A program receives the signal at most this fraction of its lease before the lease ends.
 const NOTICE_SHARE: u64 = 3;
-/// Variables that concern the daemon and are not passed to programs.
-const OWN_NAMES: [&str; 5] = ["NOTIFY_SOCKET", "INVOCATION_ID", "JOURNAL_STREAM", "PWD", "OLDPWD"];
-const OWN_PREFIXES: [&str; 2] = ["CRONHOLD_", "LISTEN_"];
+/// Variables of the daemon that every program inherits: names, and beginnings of names with a `*`.
+const INHERITED: [&str; 9] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ"];
+/// The `PATH` of programs if the daemon has none.
+const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
+/// Variables that concern the daemon and are not passed to programs, even if they are to inherit all.
+const OWN: [&str; 7] = ["CRONHOLD_*", "LISTEN_*", "NOTIFY_SOCKET", "INVOCATION_ID", "JOURNAL_STREAM", "PWD", "OLDPWD"];
+/// The variable by which commands find the daemon.
+const DATA_VARIABLE: &str = "CRONHOLD_DATA";
 /// Variables that depend on the user.
 const PERSONAL: [&str; 4] = ["HOME", "USER", "LOGNAME", "SHELL"];
 /// Shells for jobs that do not name one; every system has the last.
@@ -32,6 +37,10 @@ const SHELLS: [&str; 2] = ["/bin/bash", "/bin/sh"];
 pub struct HostEnv {
     /// The environment of the daemon.
     env: BTreeMap<String, String>,
+    /// The variables that every program gets, unless its job says otherwise.
+    inherited: BTreeMap<String, String>,
+    /// The daemon's data directory.
+    data: Option<String>,
     /// The shell for jobs that do not name one.
     shell: &'static str,
 }
@@ -99,10 +108,30 @@ pub enum SecretError {
 }
 
 impl HostEnv {
-    /// Takes the daemon's environment.
+    /// Takes the daemon's environment. Programs inherit only what they need to find their way: [`INHERITED`].
     pub fn new(env: impl IntoIterator<Item = (String, String)>) -> Self {
         let shell = SHELLS.into_iter().find(|shell| Path::new(shell).exists()).unwrap_or(SHELLS[1]);
-        Self { env: env.into_iter().collect(), shell }
+        let env: BTreeMap<String, String> = env.into_iter().collect();
+        let mut inherited = BTreeMap::from([("PATH".to_owned(), PATH_DEFAULT.to_owned())]);
+        // A service may have no variables of its user.
+        inherited.extend(personal(&Uid::effective().to_string()));
+        inherited.extend(matching(&env, &INHERITED));
+        Self { env, inherited, data: None, shell }
+    }
+
+    /// Lets programs inherit more of the daemon's variables: names, or beginnings of names with a `*`.
+    #[must_use]
+    pub fn with_inherited(mut self, names: &[String]) -> Self {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        self.inherited.extend(matching(&self.env, &names).filter(|(name, _)| !is_match(name, &OWN)));
+        self
+    }
+
+    /// Lets programs of the daemon's user find the daemon of this data directory.
+    #[must_use]
+    pub fn with_data(mut self, data: &Path) -> Self {
+        self.data = data.to_str().map(str::to_owned);
+        self
     }
 
     /// The launch message of a run for the keeper.
@@ -138,7 +167,7 @@ impl HostEnv {
         })
     }
 
-    /// The variables of the daemon, then of the user, then of the job, then of the run. Later ones replace earlier
+    /// The inherited variables, then those of the user, then of the job, then of the run. Later ones replace earlier
     /// ones.
     fn environment(
         &self,
@@ -146,17 +175,13 @@ impl HostEnv {
         process: &ResolvedProcess,
         fence: Option<u64>,
     ) -> Result<BTreeMap<String, String>, LaunchError> {
-        let is_inherited =
-            |name: &str| !OWN_NAMES.contains(&name) && !OWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-        let mut env: BTreeMap<String, String> = self
-            .env
-            .iter()
-            .filter(|(name, _)| is_inherited(name))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
+        let mut env = self.inherited.clone();
         if let Some(user) = &process.user {
             PERSONAL.iter().for_each(|name| drop(env.remove(*name)));
             env.extend(personal(user));
+        } else if let Some(data) = &self.data {
+            // Another user cannot read the token there.
+            env.insert(DATA_VARIABLE.to_owned(), data.clone());
         }
         for (name, text) in &process.env {
             let value = match text {
@@ -186,6 +211,18 @@ impl HostEnv {
         }
         Ok(env)
     }
+}
+
+/// The variables with these names, or with these beginnings of names with a `*`.
+fn matching<'a>(
+    env: &'a BTreeMap<String, String>,
+    names: &'a [&str],
+) -> impl Iterator<Item = (String, String)> + use<'a> {
+    env.iter().filter(|(name, _)| is_match(name, names)).map(|(name, value)| (name.clone(), value.clone()))
+}
+
+fn is_match(name: &str, names: &[&str]) -> bool {
+    names.iter().any(|known| known.strip_suffix('*').map_or(*known == name, |beginning| name.starts_with(beginning)))
 }
 
 /// How long before the end of its lease a program receives the signal: its grace period, but only a small part of the
@@ -318,6 +355,14 @@ mod tests {
         let own = [
             ("PATH", "/own"),
             ("LANG", "C"),
+            ("LC_TIME", "de_DE.UTF-8"),
+            ("TZ", "Europe/Berlin"),
+            ("HOME", "/srv"),
+            ("USER", "ada"),
+            ("LOGNAME", "ada"),
+            ("SHELL", "/bin/zsh"),
+            ("AWS_SECRET_ACCESS_KEY", "not asked for"),
+            ("CRONHOLD_SECRET_X", "not asked for"),
             ("VAULT", "s3cret"),
             ("CRONHOLD_STORE", "sqlite:x"),
             ("NOTIFY_SOCKET", "@x"),
@@ -338,12 +383,51 @@ mod tests {
             "CRONHOLD_JOB=nothing",
             "CRONHOLD_NOMINAL_TIME=1970-01-01T00:00:00Z",
             &id,
+            "HOME=/srv",
             "LANG=C",
+            "LC_TIME=de_DE.UTF-8",
+            "LOGNAME=ada",
             "PATH=/job",
+            "SHELL=/bin/zsh",
             "TOKEN=s3cret",
-            "VAULT=s3cret",
+            "TZ=Europe/Berlin",
+            "USER=ada",
         ];
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn daemon_without_variables_gives_programs_a_path_and_the_variables_of_its_user() {
+        let env = HostEnv::new([]).inherited;
+        assert_eq!(env.get("PATH").map(String::as_str), Some(PATH_DEFAULT));
+        let known = User::from_uid(Uid::effective()).ok().flatten();
+        assert_eq!(env.get("USER"), known.as_ref().map(|user| &user.name));
+        assert_eq!(env.contains_key("HOME"), known.is_some());
+    }
+
+    #[test]
+    fn programs_inherit_named_variables_but_none_of_the_daemons_own() {
+        let own = [("AWS_KEY", "1"), ("AWS_REGION", "2"), ("OTHER", "3"), ("PROXY", "4"), ("CRONHOLD_TOKEN", "5")];
+        let env = HostEnv::new(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let env = env.with_inherited(&["AWS_*", "PROXY", "CRONHOLD_TOKEN", "ABSENT"].map(str::to_owned));
+        let added: Vec<&String> = own.iter().filter_map(|(name, _)| env.inherited.get(*name)).collect();
+        assert_eq!(added, ["1", "2", "4"]);
+        let env = env.with_inherited(&["*".to_owned()]);
+        assert!(env.inherited.contains_key("OTHER") && !env.inherited.contains_key("CRONHOLD_TOKEN"));
+    }
+
+    #[test]
+    fn only_programs_of_the_daemons_user_find_the_daemon() {
+        let host_env = HostEnv::new([]).with_data(Path::new("/var/lib/cronhold"));
+        let data = |user: Option<&str>| {
+            let process = ResolvedProcess { user: user.map(str::to_owned), ..exec(&["true"]) };
+            let run = Arc::new(run(process));
+            let (launch_by, kill_at) = (Span::from_secs(5), None);
+            let launch = host_env.launch(&LaunchRequest { run, fence: None, launch_by, kill_at }).expect("fine");
+            launch.env.into_iter().find(|(name, _)| name == DATA_VARIABLE).map(|(_, value)| value)
+        };
+        assert_eq!(data(None).as_deref(), Some("/var/lib/cronhold"));
+        assert_eq!(data(Some("65534")), None);
     }
 
     #[test]

@@ -14,5 +14,5 @@ mod testing;
 
 pub use event::{EventObserver, ProgramEvent};
 pub use noop::Noops;
-pub use process::{Processes, UnstoredOutput};
+pub use process::{KEEPER_PENDING, Processes, UnstoredOutput};
 pub use runner::LocalRunner;

@@ -2,24 +2,31 @@
 //! takes messages out of them and puts events in, and a separate loop carries reports to the node, because the node
 //! takes no reports while it sends requests.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use cronhold_core::RunId;
 use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{OutputSummary, Record, ResolvedProgram, Run};
 use cronhold_core::signal::Signal;
 use cronhold_engine::{EngineEvent, EngineObserver, LaunchRequest, MachineClock, NodeHandle, ProgramRunner};
-use cronhold_keeper::client::{KeeperDelegate, KeeperEvent, Wakeup};
-use cronhold_keeper::{FromKeeper, ToKeeper, fail};
+use cronhold_keeper::client::{KeeperDelegate, KeeperEvent, Wakeup, runs_in_journal};
+use cronhold_keeper::{FromKeeper, RunKey, ToKeeper, fail};
 use cronhold_schedule::Span;
+use cronhold_store::lock_mutex;
 use tokio::sync::Notify;
 
 use crate::event::{EventObserver, ProgramEvent};
 use crate::host_env::HostEnv;
 use crate::noop::Noops;
-use crate::process::{Processes, UnstoredOutput};
+use crate::process::{KEEPER_PENDING, Processes, UnstoredOutput};
+
+/// How long the keeper's journal may take to be read. A launch that it cannot be asked about may have been carried out.
+const JOURNAL_WAIT: Span = Span::from_secs(5);
 
 /// Reports that are taken from a table at once.
 const REPORTS_MAX: usize = 1_024;
@@ -40,7 +47,19 @@ pub struct LocalRunner {
     request_wakeup: Notify,
     /// There may be a message for the keeper.
     keeper_wakeup: Wakeup,
+    /// Whether the keeper can start programs may have changed.
+    problem_wakeup: Notify,
+    /// Whether the node has been told that the keeper works or fails.
+    is_keeper_known: AtomicBool,
+    /// There may be a launch whose answer has a deadline.
+    launch_wakeup: Notify,
+    /// The data directory, with the keeper's journal.
+    data: PathBuf,
 }
+
+/// How long a start waits for the keeper.
+const KEEPER_WAIT: Span = Span::from_secs(5);
+const KEEPER_POLL: Span = Span::from_millis(5);
 
 impl LocalRunner {
     /// A runner without programs. Keepers of another version than `version` are replaced.
@@ -49,6 +68,7 @@ impl LocalRunner {
         clock: Arc<dyn MachineClock>,
         host_env: HostEnv,
         observer: EventObserver,
+        data: PathBuf,
     ) -> io::Result<Self> {
         Ok(Self {
             version: version.to_owned(),
@@ -61,12 +81,97 @@ impl LocalRunner {
             output_wakeup: Notify::new(),
             request_wakeup: Notify::new(),
             keeper_wakeup: Wakeup::new()?,
+            problem_wakeup: Notify::new(),
+            is_keeper_known: AtomicBool::new(false),
+            launch_wakeup: Notify::new(),
+            data,
         })
     }
 
     /// Carries requests of the node and reports to it, until it is dropped.
     pub async fn run(&self, node: &NodeHandle) {
-        tokio::join!(self.forward_requests(), self.forward_reports(node));
+        tokio::join!(
+            self.forward_requests(),
+            self.forward_reports(node),
+            self.forward_keeper_problems(node),
+            self.settle_unanswered()
+        );
+    }
+
+    /// Reports whether the keeper can start programs. The node begins with [`KEEPER_PENDING`].
+    async fn forward_keeper_problems(&self, node: &NodeHandle) {
+        let mut last: Option<Arc<str>> = Some(Arc::from(KEEPER_PENDING));
+        loop {
+            let problem = self.processes().keeper_problem();
+            if problem == last {
+                self.problem_wakeup.notified().await;
+            } else {
+                last.clone_from(&problem);
+                node.report_keeper(problem).await;
+                self.is_keeper_known.store(true, Ordering::Release);
+            }
+        }
+    }
+
+    /// Waits until the node has been told that the keeper works or fails, but not long. Until then the node rejects
+    /// requests to start a run.
+    pub async fn wait_for_keeper(&self) {
+        let begun = self.clock.uptime();
+        while !self.is_keeper_known.load(Ordering::Acquire) && self.clock.uptime().minus(begun) < KEEPER_WAIT {
+            self.clock.sleep(KEEPER_POLL).await;
+        }
+    }
+
+    /// Decides about launches that the keeper does not answer, by its journal.
+    async fn settle_unanswered(&self) {
+        loop {
+            let runs = self.processes().take_unanswered(self.clock.uptime());
+            if runs.is_empty() {
+                let next = self.processes().next_unanswered();
+                self.wait_until(next, &self.launch_wakeup).await;
+                continue;
+            }
+            let started = self.runs_in_journal(&runs).await;
+            for run in runs {
+                self.processes().settle_unanswered(run, started.contains(&run));
+            }
+            self.report_wakeup.notify_one();
+            self.problem_wakeup.notify_one();
+            // A stop may have waited for the outcome.
+            self.request_wakeup.notify_one();
+        }
+    }
+
+    /// Which of these runs are in the keeper's journal; all of them if it cannot be read. The disk may hang with the
+    /// keeper, so a thread of its own reads it.
+    async fn runs_in_journal(&self, runs: &BTreeSet<RunId>) -> BTreeSet<RunId> {
+        let keys: BTreeSet<RunKey> = runs.iter().map(|run| RunKey(run.bits())).collect();
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let data = self.data.clone();
+        let reader = std::thread::Builder::new().name("keeper's journal".to_owned());
+        // Without a thread the sender is dropped, as after a failed read.
+        let _ = reader.spawn(move || sender.send(runs_in_journal(&data, &keys)));
+        let found = tokio::select! {
+            biased;
+            found = receiver => found.ok().and_then(Result::ok),
+            () = self.clock.sleep(JOURNAL_WAIT) => None,
+        };
+        match found {
+            Some(found) => runs.iter().filter(|run| found.contains(&RunKey(run.bits()))).copied().collect(),
+            None => runs.clone(),
+        }
+    }
+
+    /// Waits for a notification, or until an uptime.
+    async fn wait_until(&self, at: Option<Span>, notify: &Notify) {
+        match at.map(|at| at.minus(self.clock.uptime())) {
+            Some(wait) => tokio::select! {
+                biased;
+                () = notify.notified() => {}
+                () = self.clock.sleep(wait) => {}
+            },
+            None => notify.notified().await,
+        }
     }
 
     /// Wakes the keeper client once the node has sent all its requests for now: launches that are sent together share
@@ -97,14 +202,7 @@ impl LocalRunner {
 
     async fn wait_for_report(&self) {
         let next = self.noops().next().into_iter().chain(self.processes().next_due()).min();
-        match next.map(|next| next.minus(self.clock.uptime())) {
-            Some(wait) => tokio::select! {
-                biased;
-                () = self.report_wakeup.notified() => {}
-                () = self.clock.sleep(wait) => {}
-            },
-            None => self.report_wakeup.notified().await,
-        }
+        self.wait_until(next, &self.report_wakeup).await;
     }
 
     /// Notified when there is a message for the keeper.
@@ -173,11 +271,11 @@ impl LocalRunner {
     }
 
     fn noops(&self) -> MutexGuard<'_, Noops> {
-        self.noops.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.noops)
     }
 
     fn processes(&self) -> MutexGuard<'_, Processes> {
-        self.processes.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.processes)
     }
 
     /// A table was changed by a request of the node.
@@ -186,6 +284,7 @@ impl LocalRunner {
             self.request_wakeup.notify_one();
             // A program that is adopted may have ended.
             self.notify_output();
+            self.launch_wakeup.notify_one();
         }
         self.report_wakeup.notify_one();
     }
@@ -206,7 +305,7 @@ impl ProgramRunner for LocalRunner {
     fn adopt(&self, run: Arc<Run>) {
         let is_process = is_process(&run);
         if is_process {
-            self.processes().adopt(run);
+            self.processes().adopt(run, self.clock.uptime());
         } else {
             self.noops().adopt(&run, self.clock.now(), self.clock.uptime());
         }
@@ -273,7 +372,12 @@ impl KeeperDelegate for LocalRunner {
                 if let Some(message) = processes.next_control() {
                     return Some(message);
                 }
-                processes.next_launch(self.clock.uptime())
+                let is_first = processes.next_unanswered().is_none();
+                let request = processes.next_launch(self.clock.uptime());
+                if is_first && request.is_some() {
+                    self.launch_wakeup.notify_one();
+                }
+                request
             };
             let Some(request) = request else { break };
             // Secrets are read from files here, while the table is not locked.
@@ -293,6 +397,7 @@ impl KeeperDelegate for LocalRunner {
     }
 
     fn on_event(&self, event: KeeperEvent) {
+        let problem = self.processes().keeper_problem();
         match event {
             KeeperEvent::Connected { version, pid, warnings } => {
                 let is_other = version != self.version;
@@ -311,16 +416,23 @@ impl KeeperDelegate for LocalRunner {
                 match message {
                     FromKeeper::Started { .. } => fail::point("daemon-before-running"),
                     FromKeeper::Ended { .. } => fail::point("daemon-before-report"),
-                    FromKeeper::Hello { .. } | FromKeeper::Listed { .. } | FromKeeper::Refused { .. } => {}
+                    FromKeeper::Hello { .. }
+                    | FromKeeper::Listed { .. }
+                    | FromKeeper::Refused { .. }
+                    | FromKeeper::Pong { .. } => {}
                 }
                 self.processes().receive(message);
             }
+            KeeperEvent::Silent { pid } => self.processes().silent(pid),
             KeeperEvent::Disconnected(error) => {
                 let event = ProgramEvent::unreachable(&error);
                 if self.processes().disconnected(error) {
                     self.observe(&event);
                 }
             }
+        }
+        if self.processes().keeper_problem() != problem {
+            self.problem_wakeup.notify_one();
         }
         self.observe_table();
         self.report_wakeup.notify_one();

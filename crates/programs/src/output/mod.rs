@@ -1,12 +1,17 @@
 //! Moves the output of programs from their files into the store. The keeper lets a program append both streams to one
 //! file per run, and punches out the middle of a file that grows too long. The store gets the bytes of the file in
 //! order while the program runs, up to [`LIVE_MAX`]. If the program wrote more, the end follows when it has ended,
-//! after a line that states how many bytes are left out.
+//! after a line that states how many bytes are left out. What the keeper punches out is neither read nor sent.
 //!
-//! Offsets in the store are those of the stored text. Where to continue follows from its length: up to [`LIVE_MAX`]
-//! bytes are the beginning of the file, and more are the whole output, because the end of a long output is appended in
-//! one piece. Only a file that its program truncated begins later in the stored text; `RestartLog` records where.
+//! Outputs must not delay commits and heartbeats, which use the same store. So they are appended in pieces of at most
+//! [`PIECE_MAX`] bytes, few at a time, and `OutputBudget` limits the bytes per second. A program that writes faster is
+//! not slowed down: its output waits in the file. Outputs of which little is stored come first, so that the output of a
+//! quiet program, and with it the report of its end, does not wait for a chatty one.
+//!
+//! Offsets in the store are those of the stored text. Where to continue in the file follows from its length, and from
+//! the anchor that `RestartLog` records when the two differ.
 
+mod budget;
 mod progress;
 mod restarts;
 mod shipper;
@@ -30,8 +35,8 @@ const OUTPUT: OutputLimits = OutputLimits::DEFAULT;
 
 /// Bytes that are stored while a program runs: as many as the keeper leaves in the file.
 const LIVE_MAX: u64 = OUTPUT.head + OUTPUT.tail;
-/// Bytes of one append. Only the end of a long output is longer.
-const PIECE_MAX: u64 = 256 * 1024;
+/// Bytes of one append, besides a notice.
+const PIECE_MAX: u64 = 64 * 1024;
 /// Lines that the run record keeps, and characters of each.
 const LINES_MAX: usize = 10;
 const LINE_MAX: usize = 1_000;
@@ -58,12 +63,14 @@ impl OutputFile {
         let file = File::open(&self.0)?;
         let found = file.metadata()?;
         let (mut bytes, start) = begin(&file, progress)?;
-        // There is no room left for the notice. It is stored with the end of the output.
-        if start.is_over() {
+        let offset = start.offset();
+        // There is no room left for the notice, which is stored with the end of the output; or the keeper has punched out
+        // what follows, and only the end is stored.
+        let is_punched = offset >= OUTPUT.head && offset < found.len().saturating_sub(OUTPUT.tail);
+        if start.stored >= LIVE_MAX || is_punched {
             return Ok(OutputPiece { bytes: Vec::new(), after: progress.clone().grown(&[], FileState::new(&found)) });
         }
-        let offset = start.offset();
-        let until = found.len().min(LIVE_MAX - start.base).min(offset + PIECE_MAX);
+        let until = found.len().min(offset + LIVE_MAX - start.stored).min(offset + PIECE_MAX);
         let mut more = read(&file, offset, until)?;
         // The program may have truncated the file while it was read; the next check detects that.
         if !start.fits(&file)? {
@@ -108,29 +115,32 @@ impl OutputFile {
         if bytes.is_empty() && offset >= total {
             return Ok(None);
         }
-        let (from, until) = if start.base + total <= LIVE_MAX {
-            (offset, total.min(offset + PIECE_MAX))
-        } else if start.stored < OUTPUT.head {
-            (offset, (OUTPUT.head - start.base).min(offset + PIECE_MAX))
+        let is_kept_whole = start.is_end() || start.anchor.before_file + total <= LIVE_MAX;
+        let is_head = !is_kept_whole && start.stored < OUTPUT.head;
+        let start = if is_kept_whole || is_head {
+            start
         } else {
-            (offset.max(total.saturating_sub(OUTPUT.tail)), total)
+            let from = offset.max(total.saturating_sub(OUTPUT.tail));
+            let notice = if from > offset { gap_notice(from - offset) } else { String::new() };
+            bytes.extend(notice.as_bytes());
+            start.continued_at(from, notice.len())
         };
-        if from > offset {
-            bytes.extend(gap_notice(from - offset).into_bytes());
-        }
+        let from = start.offset();
+        let limit = if is_head { OUTPUT.head - start.anchor.before_file } else { total };
+        let until = limit.min(from + PIECE_MAX);
         let more = read(&file, from, until)?;
         if (more.len() as u64) < until - from {
             return Err(io::Error::new(ErrorKind::UnexpectedEof, "the output file became shorter"));
         }
         bytes.extend(&more);
-        let mut after = start.grown(&more, stamp);
-        after.stored = progress.stored + bytes.len() as u64;
+        let after = start.grown(&more, stamp);
+        debug_assert_eq!(after.stored, progress.stored + bytes.len() as u64, "the store counts the same bytes");
         Ok(Some(OutputPiece { bytes, after }))
     }
 
     /// How much was written, and the last lines.
     fn written(&self, progress: &OutputProgress, total: u64) -> io::Result<OutputSummary> {
-        let bytes = progress.base + total;
+        let bytes = progress.anchor.before_file + total;
         if total == 0 {
             return Ok(OutputSummary { bytes, tail: Vec::new() });
         }
@@ -339,6 +349,33 @@ mod tests {
         assert!(stored.text == text(0, LIVE_MAX + 10));
     }
 
+    /// Each append is small, and after each of them another daemon may continue with nothing but the store, the file and
+    /// the recorded anchors.
+    #[test]
+    fn long_output_is_stored_in_pieces_by_any_number_of_daemons() {
+        let scratch = ScratchOutput::new("pieces");
+        let total = LIVE_MAX + 3_000_000;
+        scratch.write(0, total);
+        let mut stored = StoredOutput::default();
+        let mut restart = Restart::default();
+        while let Some(piece) = scratch.0.rest(&stored.progress, Some(total)).expect("there") {
+            assert!(piece.bytes.len() as u64 <= PIECE_MAX + 100, "{} bytes at once", piece.bytes.len());
+            if piece.after.anchor != stored.progress.anchor {
+                restart = Restart { previous: stored.progress.anchor, latest: piece.after.anchor };
+            }
+            stored.add(piece);
+            let length = stored.text.len() as u64;
+            let anchor = restart.anchor(length);
+            let edge = EDGE.min(length - anchor.stored);
+            let part = |from: u64| stored.text[super::length(from)..super::length(from + edge)].to_vec();
+            let (first, last) = (part(anchor.stored), part(length - edge));
+            stored.progress = OutputProgress::from_store(length, anchor, first, last);
+        }
+        let gap = gap_notice(total - OUTPUT.tail - OUTPUT.head).into_bytes();
+        assert!(stored.text == [text(0, OUTPUT.head), gap, text(total - OUTPUT.tail, total)].concat());
+        assert_eq!(scratch.0.written(&stored.progress, total).expect("there").bytes, total);
+    }
+
     #[test]
     fn truncated_file_is_stored_again_after_a_notice() {
         // The content of the file at first, then, in the end, and what is stored.
@@ -379,13 +416,13 @@ mod tests {
             let mut stored = StoredOutput::default();
             scratch.replace(TRUNCATED);
             scratch.live(&mut stored);
-            let before = stored.progress.base;
+            let before = stored.progress.anchor;
             scratch.replace(&text);
             scratch.live(&mut stored);
             let length = stored.text.len() as u64;
-            let base = Restart { previous: before, latest: stored.progress.base }.base(length);
-            let of_file = stored.text[super::length(base)..].to_vec();
-            stored.progress = OutputProgress::from_store(length, base, of_file.clone(), of_file);
+            let anchor = Restart { previous: before, latest: stored.progress.anchor }.anchor(length);
+            let of_file = stored.text[super::length(anchor.stored)..].to_vec();
+            stored.progress = OutputProgress::from_store(length, anchor, of_file.clone(), of_file);
             let whole = format!("{text}five\n");
             scratch.replace(&whole);
             scratch.finish(&mut stored, whole.len() as u64);

@@ -1,4 +1,4 @@
-//! How far an output is stored, and where to continue in its file. A program can truncate its file by opening it again,
+//! How far an output is stored, and where to continue in its file. The end of a long output follows after a notice. A program can truncate its file by opening it again,
 //! as `> /dev/stderr` does. Then the file begins again somewhere in the stored text, after a notice. A truncation is
 //! detected by the first and the last bytes that were stored of the file, which are no longer at their offsets.
 
@@ -6,6 +6,7 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
+use super::restarts::FileAnchor;
 use super::{LIVE_MAX, OUTPUT, length, read};
 
 /// The notice at the position where a program truncated its file. Output that was written before and not stored by then
@@ -20,9 +21,9 @@ pub(super) const EDGE: u64 = 256;
 pub(super) struct OutputProgress {
     /// Bytes that are stored.
     pub(super) stored: u64,
-    /// Where in the stored text the file begins.
-    pub(super) base: u64,
-    /// The first and the last bytes that were stored of the file.
+    /// Where in the stored text the file continues.
+    pub(super) anchor: FileAnchor,
+    /// The first and the last bytes that were stored of the file from the anchor on.
     first: Vec<u8>,
     last: Vec<u8>,
     /// The file when it was last read.
@@ -46,26 +47,39 @@ pub(super) struct OutputPiece {
 }
 
 impl OutputProgress {
-    /// The progress of an output of which `stored` bytes are stored. Its file begins at `base`; `first` and `last` are
-    /// the first and the last [`EDGE`] bytes from there on.
-    pub(super) fn from_store(stored: u64, base: u64, first: Vec<u8>, last: Vec<u8>) -> Self {
-        Self { stored, base, first, last, stamp: None }
+    /// The progress of an output of which `stored` bytes are stored; `first` and `last` are the first and the last
+    /// [`EDGE`] bytes from its anchor on.
+    pub(super) fn from_store(stored: u64, anchor: FileAnchor, first: Vec<u8>, last: Vec<u8>) -> Self {
+        Self { stored, anchor, first, last, stamp: None }
     }
 
-    /// Whether nothing more is stored: the end of a long output is appended in one piece.
+    /// Whether nothing more is stored: earlier versions appended the end of a long output in one piece, and recorded no
+    /// anchor.
     pub(super) fn is_over(&self) -> bool {
-        self.stored > LIVE_MAX
+        self.stored > LIVE_MAX && self.anchor == FileAnchor::default()
+    }
+
+    /// Whether this is the end of a long output, which is stored as far as it goes.
+    pub(super) fn is_end(&self) -> bool {
+        self.anchor.file > 0
     }
 
     /// Where to continue in the file.
     pub(super) fn offset(&self) -> u64 {
-        self.stored - self.base
+        self.stored - self.anchor.stored + self.anchor.file
     }
 
     /// The file was truncated, and the notice is stored.
     pub(super) fn truncated(&self) -> Self {
         let stored = self.stored + TRUNCATED.len() as u64;
-        Self { stored, base: stored, ..Self::default() }
+        Self { stored, anchor: FileAnchor::beginning(stored), ..Self::default() }
+    }
+
+    /// A notice of this length is stored, and the file continues at a later offset.
+    pub(super) fn continued_at(&self, file: u64, notice: usize) -> Self {
+        let stored = self.stored + notice as u64;
+        let anchor = FileAnchor { stored, file, before_file: self.anchor.before_file };
+        Self { stored, anchor, ..Self::default() }
     }
 
     /// More of the file is stored. The stamp was taken before the file was read.
@@ -98,9 +112,10 @@ impl OutputProgress {
         Ok(offset > OUTPUT.head && from < sure_from)
     }
 
-    /// Whether a file begins as it was stored, as far as it goes.
+    /// Whether a file begins as it was stored from the anchor on, as far as it goes.
     pub(super) fn begins(&self, file: &File) -> io::Result<bool> {
-        Ok(self.first.starts_with(&read(file, 0, self.first.len() as u64)?))
+        let from = self.anchor.file;
+        Ok(self.first.starts_with(&read(file, from, from + self.first.len() as u64)?))
     }
 }
 

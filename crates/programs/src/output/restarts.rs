@@ -1,9 +1,10 @@
-//! Where the output file of a run begins in the stored output. That is the start, unless the program truncated its
-//! file: then the file begins again after the truncation notice. The stored bytes do not show where that is, because a
-//! program may print the notice itself, so the offset is kept in a small file beside them.
+//! Where the output file of a run continues in the stored output. Both are the same, unless the program truncated its
+//! file or wrote more than is kept: then the file begins again after the truncation notice, or continues after the
+//! notice about omitted bytes. The stored bytes do not show where that is, because a program may print such a notice
+//! itself, so the offsets are kept in a small file beside them.
 //!
-//! The offset is written before the bytes that it describes are appended to the store. After a crash, the length of the
-//! stored output shows whether the append took place, and thus which of the two recorded offsets applies.
+//! The offsets are written before the bytes that they describe are appended to the store. After a crash, the length of
+//! the stored output shows whether the append took place, and thus which of the two recorded anchors applies.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -12,31 +13,50 @@ use std::path::{Path, PathBuf};
 
 use cronhold_core::RunId;
 
-/// The folder in the data directory. It exists once a program has truncated its output.
+/// The folder in the data directory. It exists once a program has truncated its output or written too much.
 const FOLDER: &str = "output-restarts";
 /// Suffix of a file until it is complete.
 const PARTIAL: &str = "new";
 
-/// The recorded offsets of all runs whose programs truncated their output.
+/// The recorded anchors of runs whose file and stored output differ.
 #[derive(Debug)]
 pub(super) struct RestartLog {
     folder: PathBuf,
     restarts: BTreeMap<RunId, Restart>,
 }
 
-/// Offsets in the stored output at which the output file begins.
+/// A position in the stored output and the offset in the file that is stored there. What follows in one follows in the
+/// other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct FileAnchor {
+    /// The position in the stored output.
+    pub(super) stored: u64,
+    /// The offset in the file.
+    pub(super) file: u64,
+    /// Bytes of the stored output that precede the file, which the program has truncated.
+    pub(super) before_file: u64,
+}
+
+/// The anchors of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Restart {
-    /// Before the last truncation.
-    pub(super) previous: u64,
-    /// After the last truncation. It holds once the stored output is at least this long.
-    pub(super) latest: u64,
+    /// Before the last append that moved the anchor.
+    pub(super) previous: FileAnchor,
+    /// After that append. It holds once the stored output is at least this long.
+    pub(super) latest: FileAnchor,
+}
+
+impl FileAnchor {
+    /// The file begins at this position of the stored output.
+    pub(super) fn beginning(stored: u64) -> Self {
+        Self { stored, file: 0, before_file: stored }
+    }
 }
 
 impl Restart {
-    /// The offset that holds for a stored output of this length.
-    pub(super) fn base(self, stored: u64) -> u64 {
-        [self.latest, self.previous].into_iter().find(|base| *base <= stored).unwrap_or(0)
+    /// The anchor that holds for a stored output of this length.
+    pub(super) fn anchor(self, stored: u64) -> FileAnchor {
+        [self.latest, self.previous].into_iter().find(|anchor| anchor.stored <= stored).unwrap_or_default()
     }
 }
 
@@ -62,18 +82,18 @@ impl RestartLog {
         self.restarts.get(&run).copied().unwrap_or_default()
     }
 
-    /// Records that the next append moves the beginning of a run's file from one offset to another.
-    pub(super) fn record(&mut self, run: RunId, previous: u64, latest: u64) -> io::Result<()> {
+    /// Records that the next append of a run moves its anchor.
+    pub(super) fn record(&mut self, run: RunId, previous: FileAnchor, latest: FileAnchor) -> io::Result<()> {
         self.put(run, Restart { previous, latest })
     }
 
-    /// The stored output shows that the file begins at `base`. An append that was recorded and did not take place is
-    /// withdrawn, because the stored output may later grow past its offset.
-    pub(super) fn confirm(&mut self, run: RunId, base: u64) -> io::Result<()> {
-        if self.get(run).latest == base {
+    /// The stored output shows that this anchor holds. An append that was recorded and did not take place is withdrawn,
+    /// because the stored output may later grow past its position.
+    pub(super) fn confirm(&mut self, run: RunId, anchor: FileAnchor) -> io::Result<()> {
+        if self.get(run).latest == anchor {
             return Ok(());
         }
-        self.put(run, Restart { previous: base, latest: base })
+        self.put(run, Restart { previous: anchor, latest: anchor })
     }
 
     /// Deletes the records of runs that are not needed any more.
@@ -95,15 +115,30 @@ impl RestartLog {
         let path = self.folder.join(run.to_string());
         let partial = path.with_extension(PARTIAL);
         let mut file = File::create(&partial)?;
-        file.write_all(format!("{} {}\n", restart.previous, restart.latest).as_bytes())?;
+        file.write_all(write(restart).as_bytes())?;
         file.sync_data()?;
         fs::rename(partial, path)
     }
 }
 
+fn write(restart: Restart) -> String {
+    let [previous, latest] = [restart.previous, restart.latest].map(|anchor| {
+        let FileAnchor { stored, file, before_file } = anchor;
+        format!("{stored} {file} {before_file}")
+    });
+    format!("{previous} {latest}\n")
+}
+
+/// Earlier versions wrote only the two positions at which the file begins.
 fn parse(text: &str) -> Option<Restart> {
-    let (previous, latest) = text.strip_suffix('\n')?.split_once(' ')?;
-    Some(Restart { previous: previous.parse().ok()?, latest: latest.parse().ok()? })
+    let numbers = text.strip_suffix('\n')?.split(' ').map(str::parse).collect::<Result<Vec<u64>, _>>().ok()?;
+    let anchor = |numbers: &[u64]| match *numbers {
+        [stored, file, before_file] => Some(FileAnchor { stored, file, before_file }),
+        [stored] => Some(FileAnchor::beginning(stored)),
+        _ => None,
+    };
+    let (previous, latest) = numbers.split_at(numbers.len() / 2);
+    Some(Restart { previous: anchor(previous)?, latest: anchor(latest)? })
 }
 
 #[cfg(test)]
@@ -114,9 +149,10 @@ mod tests {
 
     #[test]
     fn restart_counts_once_its_append_is_stored() {
-        let restart = Restart { previous: 10, latest: 50 };
-        for (stored, base) in [(60, 50), (50, 50), (49, 10), (10, 10), (9, 0)] {
-            assert_eq!(restart.base(stored), base, "{stored} bytes stored");
+        let [previous, latest] = [10, 50].map(FileAnchor::beginning);
+        let restart = Restart { previous, latest };
+        for (stored, expected) in [(60, 50), (50, 50), (49, 10), (10, 10), (9, 0)] {
+            assert_eq!(restart.anchor(stored), FileAnchor::beginning(expected), "{stored} bytes stored");
         }
     }
 
@@ -125,17 +161,22 @@ mod tests {
         let data = std::env::temp_dir().join(format!("cronhold-restarts-{}", std::process::id()));
         let run = |number: u8| RunId::from_random(Instant::EPOCH, [number; 10]);
         let mut log = RestartLog::open(&data);
-        log.record(run(1), 0, 20).expect("written");
-        log.record(run(1), 20, 90).expect("written");
-        log.record(run(2), 0, 7).expect("written");
+        let [none, first, second] = [0, 20, 90].map(FileAnchor::beginning);
+        let end = FileAnchor { stored: 120, file: 5_000, before_file: 20 };
+        log.record(run(1), none, first).expect("written");
+        log.record(run(1), first, second).expect("written");
+        log.record(run(2), first, end).expect("written");
         fs::write(data.join(FOLDER).join(run(3).to_string()), "12").expect("written");
+        fs::write(data.join(FOLDER).join(run(4).to_string()), "20 90\n").expect("written");
         let mut log = RestartLog::open(&data);
-        assert_eq!([1, 2, 3].map(|number| log.get(run(number)).latest), [90, 7, 0], "a torn record counts as none");
+        let latest = [1, 2, 3, 4].map(|number| log.get(run(number)).latest);
+        assert_eq!(latest, [second, end, none, second], "a torn record counts as none");
+        assert_eq!(log.get(run(4)).previous, first, "the record of an earlier version is read");
         // The append of the last restart did not take place, and the output grows past its offset.
-        log.confirm(run(1), 20).expect("written");
+        log.confirm(run(1), first).expect("written");
         log.retain(|known| known == run(1));
         let log = RestartLog::open(&data);
-        assert_eq!((log.get(run(1)).base(500), log.restarts.len()), (20, 1));
+        assert_eq!((log.get(run(1)).anchor(500), log.restarts.len()), (first, 1));
         fs::remove_dir_all(&data).expect("there");
     }
 }

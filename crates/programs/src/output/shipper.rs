@@ -1,6 +1,6 @@
 //! Copies the output of programs from their files into the store: a few times a second while they run, and the rest
 //! when they have ended, before the end is reported to the node. It has a separate thread, because it reads files. The
-//! node never waits for it. While the store is unreachable it waits, and loses nothing.
+//! node never waits for it. While the store is unreachable or the budget is spent it waits, and loses nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -17,6 +17,7 @@ use cronhold_schedule::Span;
 use cronhold_store::{Fault, Store};
 use tokio::task::JoinSet;
 
+use super::budget::OutputBudget;
 use super::{EDGE, OutputFile, OutputPiece, OutputProgress, PIECE_MAX, Restart, RestartLog};
 use crate::event::ProgramEvent;
 use crate::process::UnstoredOutput;
@@ -28,7 +29,7 @@ const POLL_EVERY: Span = Span::from_millis(250);
 const IDLE_WAIT: Span = Span::from_secs(60);
 /// Appends in flight, and their bytes. The last one may exceed the bytes.
 const PIECES_MAX: usize = 256;
-const BYTES_MAX: usize = 32 << 20;
+const BYTES_MAX: usize = 512 << 10;
 /// Programs that have ended and whose outputs are worked on at the same time.
 const FINISHING_MAX: usize = 1_024;
 /// The first and the longest wait after the store failed.
@@ -60,10 +61,29 @@ struct ShipperLoop {
     in_flight: BTreeSet<RunId>,
     requests: JoinSet<StoreReply>,
     bytes_in_flight: usize,
-    /// When files are checked next.
+    budget: OutputBudget,
+    /// Running programs whose files are checked as soon as possible, because they probably have more.
+    eager: BTreeSet<RunId>,
+    /// When the files of all running programs are checked next.
     poll_at: Span,
     /// After a failure of the store: when it is tried again, and how long this wait is.
     retry: Option<(Span, Span)>,
+}
+
+/// An output that may have something to store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    /// Bytes that are stored. Outputs with few of them come first.
+    stored: u64,
+    run: RunId,
+    kind: CandidateKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum CandidateKind {
+    /// The program has ended; the length of its output if it is known.
+    Ended(Option<u64>),
+    Running,
 }
 
 /// The result of a request to the store: how far an output is stored; `None` if the store has to be queried again.
@@ -115,6 +135,7 @@ impl ShipperLoop {
         clock: Box<dyn MachineClock>,
         is_stopping: Arc<AtomicBool>,
     ) -> Self {
+        let budget = OutputBudget::new(clock.uptime(), store.is_shared());
         Self {
             restarts: RestartLog::open(&data),
             data,
@@ -127,6 +148,8 @@ impl ShipperLoop {
             in_flight: BTreeSet::new(),
             requests: JoinSet::new(),
             bytes_in_flight: 0,
+            budget,
+            eager: BTreeSet::new(),
             poll_at: Span::ZERO,
             retry: None,
         }
@@ -140,11 +163,7 @@ impl ShipperLoop {
                 self.finishing.insert(run, length);
             }
             if self.retry.is_none_or(|(until, _)| until <= uptime) {
-                self.finish_all();
-                if self.poll_at <= uptime {
-                    self.poll_at = uptime.plus(POLL_EVERY);
-                    self.poll_running();
-                }
+                self.send_some(uptime);
             }
             self.wait().await;
         }
@@ -154,8 +173,17 @@ impl ShipperLoop {
     async fn wait(&mut self) {
         let uptime = self.clock.uptime();
         let retry_at = self.retry.map(|(until, _)| until).filter(|until| *until > uptime);
-        let is_idle = self.finishing.is_empty() && !self.runner.has_running();
-        let wait = if is_idle { IDLE_WAIT } else { retry_at.unwrap_or(self.poll_at).minus(uptime) };
+        let wait = if self.finishing.is_empty() && !self.runner.has_running() {
+            IDLE_WAIT
+        } else if let Some(retry_at) = retry_at {
+            retry_at.minus(uptime)
+        } else if self.is_full() {
+            // A reply ends it.
+            POLL_EVERY
+        } else {
+            let poll_in = if self.eager.is_empty() { self.poll_at.minus(uptime) } else { Span::ZERO };
+            self.budget.wait().unwrap_or(poll_in)
+        };
         tokio::select! {
             biased;
             Some(reply) = self.requests.join_next() => {
@@ -170,28 +198,72 @@ impl ShipperLoop {
         }
     }
 
-    /// Appends the next piece of each output whose program has ended, and reports those that are stored.
-    fn finish_all(&mut self) {
-        let waiting: Vec<(RunId, Option<u64>)> = self
-            .finishing
-            .iter()
-            .filter(|(run, _)| !self.in_flight.contains(run))
-            .map(|(run, total)| (*run, *total))
-            .collect();
-        for (run, total) in waiting {
-            if self.is_full() {
-                return;
-            }
-            let file = OutputFile::new(&self.data, run);
-            let Some(progress) = self.progress(run).cloned() else {
-                self.request_progress(run);
+    /// Appends the next piece of each output that has one, as far as the budget goes. Files of running programs are
+    /// checked a few times a second.
+    fn send_some(&mut self, uptime: Span) {
+        self.budget.refill(uptime);
+        let polls = self.poll_at <= uptime;
+        if polls {
+            self.poll_at = uptime.plus(POLL_EVERY);
+            self.forget_finished();
+        }
+        for Candidate { run, kind, .. } in self.candidates(polls) {
+            if self.is_full() || self.budget.wait().is_some() {
+                // Those whose programs have ended are tried again in any case.
+                self.eager.extend((kind == CandidateKind::Running).then_some(run));
                 continue;
-            };
-            match file.rest(&progress, total) {
-                Ok(Some(piece)) => self.append(run, &progress, piece),
-                Ok(None) => self.finish(run, total),
-                Err(source) => self.give_up(run, total, &ProgramEvent::OutputUnreadable { run, source }),
             }
+            match (kind, self.progress(run).cloned()) {
+                (_, None) => self.request_progress(run),
+                (CandidateKind::Ended(total), Some(progress)) => self.send_rest(run, total, &progress),
+                (CandidateKind::Running, Some(progress)) => self.send_grown(run, &progress),
+            }
+        }
+    }
+
+    /// Outputs without a request in flight, in the order in which they are sent.
+    fn candidates(&mut self, polls: bool) -> Vec<Candidate> {
+        let eager = std::mem::take(&mut self.eager);
+        let mut running = if polls || !eager.is_empty() { self.runner.running_runs() } else { Vec::new() };
+        running.retain(|run| polls || eager.contains(run));
+        let ended = self.finishing.iter().map(|(run, total)| (*run, CandidateKind::Ended(*total)));
+        let all = ended.chain(running.into_iter().map(|run| (run, CandidateKind::Running)));
+        let idle = all.filter(|(run, _)| !self.in_flight.contains(run));
+        let stored = |run: RunId| self.progress.get(&run).and_then(Option::as_ref).map_or(0, |found| found.stored);
+        let mut candidates: Vec<Candidate> =
+            idle.map(|(run, kind)| Candidate { stored: stored(run), run, kind }).collect();
+        candidates.sort_unstable();
+        candidates
+    }
+
+    /// Appends the next piece of an output whose program has ended, or reports that it is stored.
+    fn send_rest(&mut self, run: RunId, total: Option<u64>, progress: &OutputProgress) {
+        match OutputFile::new(&self.data, run).rest(progress, total) {
+            Ok(Some(piece)) => self.append(run, progress, piece),
+            Ok(None) => self.finish(run, total),
+            Err(source) => self.give_up(run, total, &ProgramEvent::OutputUnreadable { run, source }),
+        }
+    }
+
+    /// Appends the next piece of a running program that has written something.
+    fn send_grown(&mut self, run: RunId, progress: &OutputProgress) {
+        let file = OutputFile::new(&self.data, run);
+        if !file.has_changed(progress) {
+            return;
+        }
+        match file.grown(progress) {
+            Ok(piece) if piece.bytes.is_empty() => drop(self.progress.insert(run, Some(piece.after))),
+            Ok(piece) => self.append(run, progress, piece),
+            // It is read again when the program has ended, and a failure is logged then.
+            Err(_) => {}
+        }
+    }
+
+    fn forget_finished(&mut self) {
+        let runner = Arc::clone(&self.runner);
+        self.progress.retain(|run, _| runner.has(*run));
+        if runner.has_all() {
+            self.restarts.retain(|run| runner.has(run));
         }
     }
 
@@ -211,38 +283,6 @@ impl ShipperLoop {
     fn give_up(&mut self, run: RunId, total: Option<u64>, event: &ProgramEvent) {
         self.runner.observe(event);
         self.finish(run, total);
-    }
-
-    /// Appends the next piece of each running program that has written something.
-    fn poll_running(&mut self) {
-        let runner = Arc::clone(&self.runner);
-        self.progress.retain(|run, _| runner.has(*run));
-        if runner.has_all() {
-            self.restarts.retain(|run| runner.has(run));
-        }
-        for run in runner.running_runs() {
-            if self.is_full() {
-                return;
-            }
-            if self.in_flight.contains(&run) {
-                continue;
-            }
-            let file = OutputFile::new(&self.data, run);
-            let Some(progress) = self.progress(run) else {
-                self.request_progress(run);
-                continue;
-            };
-            if !file.has_changed(progress) {
-                continue;
-            }
-            let progress = progress.clone();
-            match file.grown(&progress) {
-                Ok(piece) if piece.bytes.is_empty() => drop(self.progress.insert(run, Some(piece.after))),
-                Ok(piece) => self.append(run, &progress, piece),
-                // It is read again when the program has ended, and a failure is logged then.
-                Err(_) => {}
-            }
-        }
     }
 
     /// How far an output is stored; `None` if the store has to be queried.
@@ -266,12 +306,13 @@ impl ShipperLoop {
         let store = Arc::clone(&self.store);
         let OutputPiece { bytes, after } = piece;
         let from = before.stored;
-        if after.base != before.base {
-            let recorded = self.restarts.record(run, before.base, after.base);
+        if after.anchor != before.anchor {
+            let recorded = self.restarts.record(run, before.anchor, after.anchor);
             self.observe_unrecorded(run, recorded);
         }
         self.in_flight.insert(run);
         self.bytes_in_flight += bytes.len();
+        self.budget.spend(bytes.len());
         self.requests.spawn(async move {
             let length = store.append(run, from, &bytes).await;
             // If the store has more or less than expected, its length is queried again.
@@ -285,7 +326,7 @@ impl ShipperLoop {
         self.in_flight.remove(&run);
         self.bytes_in_flight -= bytes;
         if let Ok(Some(progress)) = &progress {
-            let confirmed = self.restarts.confirm(run, progress.base);
+            let confirmed = self.restarts.confirm(run, progress.anchor);
             self.observe_unrecorded(run, confirmed);
         }
         // An append whose reply was lost may have taken place, so the store is queried.
@@ -294,8 +335,7 @@ impl ShipperLoop {
             Ok(_) => {
                 self.retry = None;
                 if bytes as u64 >= PIECE_MAX {
-                    // The file probably has more.
-                    self.poll_at = Span::ZERO;
+                    self.eager.insert(run);
                 }
             }
             Err(fault) if fault.is_transient() => {
@@ -327,11 +367,11 @@ impl ShipperLoop {
 /// How far an earlier daemon stored an output.
 async fn stored_progress(store: &dyn Store, run: RunId, restart: Restart) -> Result<OutputProgress, Fault> {
     let length = store.read(run, 0, 0).await?.length;
-    let base = restart.base(length);
-    let edge = EDGE.min(length - base);
-    let first = read(store, run, base, edge).await?;
+    let anchor = restart.anchor(length);
+    let edge = EDGE.min(length - anchor.stored);
+    let first = read(store, run, anchor.stored, edge).await?;
     let last = read(store, run, length - edge, edge).await?;
-    Ok(OutputProgress::from_store(length, base, first, last))
+    Ok(OutputProgress::from_store(length, anchor, first, last))
 }
 
 async fn read(store: &dyn Store, run: RunId, from: u64, bytes: u64) -> Result<Vec<u8>, Fault> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cronhold_core::State;
 use cronhold_core::command::ProgramReport;
 use cronhold_core::record::Run;
 use cronhold_core::signal::Signal;
@@ -22,6 +23,8 @@ pub(super) struct ProcessEntry {
     /// The uptime by which it must be dead, as the node last requested.
     pub(super) kill_at: Option<Span>,
     pub(super) state: ProcessState,
+    /// Whether it counts as running only because a keeper that does not respond may have started it.
+    pub(super) is_assumed: bool,
     /// The stop signal and the grace period, once a stop was requested.
     pub(super) stop: Option<(Signal, Span)>,
     /// Whether the run is final in the store, so that the node does not wait for a report.
@@ -75,6 +78,7 @@ impl ProcessEntry {
             launch_by: Span::ZERO,
             kill_at: None,
             state,
+            is_assumed: false,
             stop: None,
             is_settled: false,
             last_report: None,
@@ -85,6 +89,17 @@ impl ProcessEntry {
     pub(super) fn launch_request(&self) -> Option<LaunchRequest> {
         let run = self.run.clone().filter(|_| self.state == ProcessState::Queued)?;
         Some(LaunchRequest { run, fence: self.fence, launch_by: self.launch_by, kill_at: self.kill_at })
+    }
+
+    /// Whether the keeper has to decide what became of its launch.
+    pub(super) fn waits_for_launch(&self) -> bool {
+        match self.state {
+            ProcessState::Requested | ProcessState::Uncertain => true,
+            ProcessState::Sought => {
+                self.run.as_ref().is_some_and(|run| matches!(run.state, State::Starting | State::Stopping))
+            }
+            _ => false,
+        }
     }
 
     /// Whether the run is final in the store and the node has the last report.

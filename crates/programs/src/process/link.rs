@@ -1,6 +1,8 @@
 //! The connection to the keeper as the process table sees it: whether messages can be sent, the list that the keeper
 //! sends first, and the replacement of a keeper of another version.
 
+use std::sync::Arc;
+
 use cronhold_keeper::ListedProgram;
 use cronhold_keeper::client::ConnectionError;
 
@@ -9,7 +11,14 @@ use cronhold_keeper::client::ConnectionError;
 pub(super) struct KeeperLink {
     state: LinkState,
     replacement: Replacement,
+    /// Why the keeper cannot start programs; `None` if it can.
+    problem: Option<Arc<str>>,
+    /// Whether the keeper does not respond.
+    is_silent: bool,
 }
+
+/// The problem of a keeper that has not been reached yet.
+pub const KEEPER_PENDING: &str = "the keeper has not replied yet";
 
 #[derive(Debug)]
 enum LinkState {
@@ -38,7 +47,8 @@ enum Replacement {
 
 impl Default for KeeperLink {
     fn default() -> Self {
-        Self { state: LinkState::New, replacement: Replacement::NotNeeded }
+        let problem = Some(Arc::from(KEEPER_PENDING));
+        Self { state: LinkState::New, replacement: Replacement::NotNeeded, problem, is_silent: false }
     }
 }
 
@@ -59,8 +69,44 @@ impl KeeperLink {
             LinkState::Down(before) => std::mem::discriminant(before) != std::mem::discriminant(&error),
             LinkState::Retiring => false,
         };
+        // A keeper that was asked to retire is replaced at once.
+        if is_news {
+            self.problem = Some(error.to_string().into());
+        }
+        self.is_silent = false;
         self.state = LinkState::Down(error);
         is_news
+    }
+
+    /// The keeper does not respond. The connection stays.
+    pub(super) fn silent(&mut self, why: String) {
+        if self.is_up() && !std::mem::replace(&mut self.is_silent, true) {
+            self.problem = Some(why.into());
+        }
+    }
+
+    /// The keeper sent a message, so it responds.
+    pub(super) fn responded(&mut self) {
+        if std::mem::take(&mut self.is_silent) {
+            self.problem = None;
+        }
+    }
+
+    /// The keeper reports whether it can start programs.
+    pub(super) fn report_problem(&mut self, problem: Option<String>) {
+        if self.is_up() {
+            self.problem = problem.map(Arc::from);
+        }
+    }
+
+    /// Why the keeper cannot start programs; `None` if it can.
+    pub(super) fn problem(&self) -> Option<Arc<str>> {
+        self.problem.clone()
+    }
+
+    /// Whether a launch can be sent. A keeper that does not respond gets none, because its outcome would be unknown.
+    pub(super) fn may_launch(&self) -> bool {
+        self.is_up() && !self.is_silent
     }
 
     /// Takes a part of the list, and returns the whole list with the last part.
@@ -72,6 +118,7 @@ impl KeeperLink {
         }
         let list = std::mem::take(list);
         self.state = LinkState::Up;
+        self.problem = None;
         Some(list)
     }
 
@@ -89,14 +136,5 @@ impl KeeperLink {
     pub(super) fn retire(&mut self) {
         self.replacement = Replacement::Done;
         self.state = LinkState::Retiring;
-    }
-
-    /// Why there is no connection; `None` if there is one.
-    pub(super) fn error(&self) -> Option<String> {
-        match &self.state {
-            LinkState::New => Some("the keeper has not answered yet".to_owned()),
-            LinkState::Down(error) => Some(error.to_string()),
-            LinkState::Listing(_) | LinkState::Up | LinkState::Retiring => None,
-        }
     }
 }

@@ -30,6 +30,7 @@ use cronhold_keeper::{FromKeeper, ListedProgram, ProgramStage, RunKey, ToKeeper}
 use cronhold_schedule::Span;
 
 use self::entry::{ProcessEntry, ProcessState};
+pub use self::link::KEEPER_PENDING;
 use self::link::KeeperLink;
 use self::outbox::KeeperOutbox;
 use crate::event::ProgramEvent;
@@ -37,6 +38,12 @@ use crate::event::ProgramEvent;
 /// A process whose run was final before it ended is forgotten this long after its last report, because the node does
 /// not answer a report that changes nothing.
 const EXPIRE_AFTER: Span = Span::from_secs(60);
+
+/// The reason of a launch without an answer.
+const UNANSWERED: &str = "the keeper does not answer launches; its programs continue";
+/// How long after `launch_by` the keeper may take to answer a launch. A keeper that answers later does not start the
+/// program, because it compares `launch_by` itself.
+const ANSWER_WITHIN: Span = Span::from_secs(5);
 
 /// All processes of a node.
 ///
@@ -52,6 +59,8 @@ pub struct Processes {
     is_ready: bool,
     has_logged_found: bool,
     launch_deadlines: BTreeSet<(Span, RunId)>,
+    /// When launches that the keeper may have are decided without it. Entries that are answered stay until then.
+    answer_deadlines: BTreeSet<(Span, RunId)>,
     /// When processes of settled runs are forgotten.
     expiries: BTreeSet<(Span, RunId)>,
     reports: VecDeque<(RunId, ProgramReport)>,
@@ -81,10 +90,12 @@ impl Processes {
 
     /// Adopts a run's program that may have been started before. A node that requests a known program may have missed a
     /// report: it gets the last one again, and later ones as they come.
-    pub fn adopt(&mut self, run: Arc<Run>) {
+    pub fn adopt(&mut self, run: Arc<Run>, uptime: Span) {
         let (id, state) = (run.id, run.state);
         let Some(entry) = self.entries.get_mut(&id) else {
             self.entries.insert(id, ProcessEntry::adopted(run));
+            // An earlier daemon has sent the launch, at the latest just before.
+            self.answer_deadlines.insert((uptime.plus(LAUNCH_WITHIN).plus(ANSWER_WITHIN), id));
             if self.link.is_up() {
                 let stage = self.unclaimed.remove(&id);
                 self.update(id, stage);
@@ -195,10 +206,22 @@ impl Processes {
         self.link.disconnected(error)
     }
 
+    /// The keeper does not respond.
+    pub fn silent(&mut self, pid: u32) {
+        self.link.silent(format!("the keeper (pid {pid}) does not respond; its programs continue"));
+    }
+
+    /// Why the keeper cannot start programs; `None` if it can.
+    pub fn keeper_problem(&self) -> Option<Arc<str>> {
+        self.link.problem()
+    }
+
     /// The keeper sent a message.
     pub fn receive(&mut self, message: FromKeeper) {
+        self.link.responded();
         match message {
             FromKeeper::Hello { .. } => {}
+            FromKeeper::Pong { problem } => self.link.report_problem(problem),
             FromKeeper::Listed { programs, is_last } => {
                 if let Some(list) = self.link.receive_list(programs, is_last) {
                     self.compare(list);
@@ -216,10 +239,53 @@ impl Processes {
 
     /// A run's program cannot be started.
     pub fn refused(&mut self, run: RunId, why: String) {
-        let state = self.entries.get(&run).map(|entry| entry.state);
-        if matches!(state, Some(ProcessState::Requested | ProcessState::Uncertain)) {
+        match self.entries.get(&run).map(|entry| (entry.state, entry.is_assumed)) {
+            Some((ProcessState::Requested | ProcessState::Uncertain, _)) => {
+                self.report_last(run, ProgramReport::NotLaunched(why));
+            }
+            // The node was told that it runs.
+            Some((ProcessState::Running, true)) => self.report_last(run, ProgramReport::KeeperLost),
+            _ => {}
+        }
+    }
+
+    /// Takes the launches that have no answer although the keeper can start none of them any more.
+    pub fn take_unanswered(&mut self, uptime: Span) -> BTreeSet<RunId> {
+        let mut unanswered = BTreeSet::new();
+        while let Some((_, run)) = self.answer_deadlines.first().copied().filter(|(at, _)| *at <= uptime) {
+            self.answer_deadlines.pop_first();
+            if self.entries.get(&run).is_some_and(ProcessEntry::waits_for_launch) {
+                unanswered.insert(run);
+            }
+        }
+        unanswered
+    }
+
+    /// Decides a launch that has no answer. `may_run` is whether the keeper may have started the program: then it counts
+    /// as running, so that no other takes its place, until the keeper responds.
+    pub fn settle_unanswered(&mut self, run: RunId, may_run: bool) {
+        let Some(entry) = self.entries.get_mut(&run).filter(|entry| entry.waits_for_launch()) else { return };
+        let (before, stop) = (entry.state, entry.stop);
+        if may_run {
+            (entry.state, entry.is_assumed) = (ProcessState::Running, true);
+            if let Some(stop) = stop {
+                self.outbox.stop(run, stop);
+            }
+            self.report(run, ProgramReport::Launched);
+        } else if before == ProcessState::Sought {
+            self.entries.remove(&run);
+            self.report(run, ProgramReport::Lost);
+        } else {
+            // A keeper without pings shows only here that it hangs.
+            self.link.silent(UNANSWERED.to_owned());
+            let why = self.link.problem().map_or_else(|| UNANSWERED.to_owned(), |why| why.to_string());
             self.report_last(run, ProgramReport::NotLaunched(why));
         }
+    }
+
+    /// The uptime at which the next launch without an answer is decided.
+    pub fn next_unanswered(&self) -> Option<Span> {
+        self.answer_deadlines.first().map(|(at, _)| *at)
     }
 
     /// The output of a program that has ended or was lost is stored.
@@ -266,6 +332,7 @@ impl Processes {
         if before.is_over() {
             return;
         }
+        entry.is_assumed = false;
         if stage.is_some() {
             self.launch_deadlines.remove(&(entry.launch_by, run));
         }
@@ -367,7 +434,7 @@ impl Processes {
 
     /// The next program to be launched. It counts as requested from now on.
     pub fn next_launch(&mut self, uptime: Span) -> Option<LaunchRequest> {
-        if !self.link.is_up() {
+        if !self.link.may_launch() {
             return None;
         }
         while let Some(id) = self.outbox.next_launch() {
@@ -376,6 +443,7 @@ impl Processes {
                 && let Some(request) = entry.launch_request()
             {
                 self.launch_deadlines.remove(&(entry.launch_by, id));
+                self.answer_deadlines.insert((entry.launch_by.plus(ANSWER_WITHIN), id));
                 entry.state = ProcessState::Requested;
                 return Some(request);
             }
@@ -392,7 +460,7 @@ impl Processes {
     pub fn take_reports(&mut self, uptime: Span, most: usize) -> Vec<(RunId, ProgramReport)> {
         while let Some((_, run)) = self.launch_deadlines.first().copied().filter(|(at, _)| *at <= uptime) {
             self.launch_deadlines.pop_first();
-            let why = self.link.error();
+            let why = self.link.problem().map(|why| why.to_string());
             let why = why.unwrap_or_else(|| format!("the keeper did not start it within {LAUNCH_WITHIN}"));
             self.report_last(run, ProgramReport::NotLaunched(why));
         }

@@ -74,7 +74,7 @@ fn step(processes: &mut Processes, uptime: u64, line: &str) {
             let lease = |text: &&str| text.split_once('=').map(|(number, until)| (id(number), secs(until)));
             processes.extend(&leases.iter().map(|text| lease(text).expect("a lease")).collect::<Vec<_>>());
         }
-        ["adopt", number, ..] => processes.adopt(run(number, state(2))),
+        ["adopt", number, ..] => processes.adopt(run(number, state(2)), Span::from_secs(uptime)),
         ["stop", number] => processes.stop(&run(number, State::Stopping)),
         ["signal", number, name] => processes.signal(id(number), Signal::parse(name).expect("a signal")),
         ["settled", number] => processes.settled(id(number)),
@@ -98,6 +98,15 @@ fn step(processes: &mut Processes, uptime: u64, line: &str) {
             processes.receive(FromKeeper::Ended { run: key(number), end: end(how) });
         }
         ["stored", number] => processes.output_stored(id(number), OutputSummary { bytes: 5, tail: Vec::new() }),
+        ["silent"] => processes.silent(9),
+        ["pong"] => processes.receive(FromKeeper::Pong { problem: None }),
+        ["pong", why] => processes.receive(FromKeeper::Pong { problem: Some(why.to_owned()) }),
+        // What the journal shows about the only launch without an answer.
+        ["journal", known] => {
+            for run in processes.take_unanswered(Span::from_secs(uptime)) {
+                processes.settle_unanswered(run, known == "has-it");
+            }
+        }
         ["wait"] => {}
         _ => panic!("unknown event `{line}`"),
     }
@@ -213,6 +222,65 @@ fn exit_becomes_success_or_failure_with_a_reason() {
                 1 {words}"
         ));
     }
+}
+
+/// A keeper that hangs after it received a launch: its journal decides, once the keeper can start it no more.
+#[test]
+fn launch_without_an_answer_is_decided_by_the_journal() {
+    check(
+        "@10 connected
+        @10 list
+        @10 ready
+        @10 launch 1
+            > launch 1 by 20
+        @16 silent
+        @17 launch 2
+        @24 journal lacks-it
+        @25 journal lacks-it
+            1 not launched: the keeper (pid 9) does not respond; its programs continue
+        @25 settled 1
+            > forget 1
+        @27 wait
+            2 not launched: the keeper (pid 9) does not respond; its programs continue
+        @40 refused 1
+        @40 launch 3
+            > launch 3 by 50
+        @55 journal has-it
+            3 launched
+        @56 stop 3
+            > stop 3 15 60s
+        @60 refused 3
+            3 keeperlost",
+    );
+}
+
+/// The next daemon finds the keeper still hanging.
+#[test]
+fn sought_program_is_decided_by_the_journal_too() {
+    check(
+        "@10 adopt 1 starting
+        @10 adopt 2 starting
+        @10 adopt 3 running
+        @20 stop 1
+        @24 journal lacks-it
+        @25 journal lacks-it
+            1 lost
+            2 lost
+        @90 journal lacks-it
+        @99 connected
+        @99 list 3=running
+            3 launched",
+    );
+    check(
+        "@10 adopt 1 starting
+        @25 journal has-it
+            1 launched
+        @30 connected
+        @30 list 1=code=0
+            store 5 of 1
+        @30 stored 1
+            1 success: nothing to say",
+    );
 }
 
 #[test]
