@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::command::Command;
 use cronhold_core::decision::RecordChange;
+use cronhold_core::policy::catch_up::GRACE;
 use cronhold_core::record::{LockName, Record, RecordKey, Run, ScheduleId};
 use cronhold_core::{JobId, RunId, State, When};
 use cronhold_schedule::{Instant, Span};
@@ -62,12 +63,18 @@ impl Agenda {
         self.paused.put(job, schedule, nominal);
     }
 
-    /// Plans the paused occurrences of a job, or of all jobs, for now. A claim of a job that is still paused puts its
-    /// occurrence back.
+    /// Plans the paused occurrences of a job, or of all jobs. They are late, however short the pause was: thousands of
+    /// them must not delay what is due now. A claim of a job that is still paused puts its occurrence back.
     pub(crate) fn resume(&mut self, job: Option<&JobId>, now: Instant) {
+        let late = now.minus(GRACE).minus(Span::from_micros(1));
         for (job, schedule, nominal) in self.paused.take(job) {
-            self.plan.put_occurrence(job, schedule, now, nominal);
+            self.plan.put_overdue(job, schedule, nominal.min(late), nominal);
         }
+    }
+
+    /// Jobs that have paused occurrences, ordered by id, at most `limit` of them after one.
+    pub(crate) fn paused_jobs(&self, after: Option<&JobId>, limit: usize) -> Vec<JobId> {
+        self.paused.jobs(after, limit)
     }
 
     /// Whether an occurrence of a job is paused.
@@ -83,6 +90,11 @@ impl Agenda {
     /// Plans the check of every planned run for a time at the latest.
     pub(crate) fn wake_all(&mut self, at: Instant) {
         self.plan.wake_all(at);
+    }
+
+    /// Plans the claim of every occurrence and backlog whose time has passed for now.
+    pub(crate) fn claim_overdue(&mut self, now: Instant) {
+        self.plan.claim_overdue(now);
     }
 
     /// Wakes the first run that waits for a lock.
@@ -127,6 +139,22 @@ impl Agenda {
         }
     }
 
+    /// A run was checked and does not wait any more, which the node had not been notified of. The next run that waits for
+    /// the same lock is woken in its place.
+    pub(crate) fn forget_lock_waiter(&mut self, run: RunId) {
+        let Some(lock) = self.lock_waiters.iter().find(|(_, runs)| runs.contains(&run)).map(|(lock, _)| lock.clone())
+        else {
+            return;
+        };
+        if let Some(runs) = self.lock_waiters.get_mut(&lock) {
+            runs.remove(&run);
+            if runs.is_empty() {
+                self.lock_waiters.remove(&lock);
+            }
+        }
+        self.wake_lock_waiter(&lock);
+    }
+
     fn record_run(&mut self, run: &Run) {
         let Some(lock) = &run.lock else { return };
         if run.state == State::Waiting {
@@ -168,13 +196,11 @@ impl Agenda {
         Err(Span::from_micros(1_000_000 - uptime.micros() % 1_000_000))
     }
 
-    /// Plans what the watchdog found missing. `is_repair` is whether the watchdog is recorded as the actor.
-    pub(crate) fn put_missed(&mut self, item: PlanItem, now: Instant, nominal: Instant, is_repair: bool) {
-        if is_repair {
-            self.repairs.insert(item.clone());
-        }
+    /// Plans what the watchdog found missing and that was due at `due`. The watchdog is recorded as the actor.
+    pub(crate) fn put_missed(&mut self, item: PlanItem, now: Instant, due: Instant) {
+        self.repairs.insert(item.clone());
         match item {
-            PlanItem::Fire(job, schedule) => self.plan.put_occurrence(job, schedule, now, nominal),
+            PlanItem::Fire(job, schedule) => self.plan.put_overdue(job, schedule, due, due),
             item => self.plan.put(item, now),
         }
     }
@@ -267,16 +293,40 @@ mod tests {
         assert_eq!(woken, [PlanItem::Wake(RunId::from_random(NOW, [2; 10]))]);
     }
 
+    /// Another node has ended the first run, and the notification was lost.
+    #[test]
+    fn run_that_does_not_wait_any_more_leaves_the_lock_to_the_next() {
+        let mut agenda = Agenda::default();
+        let lock = LockName::parse("l").expect("a name");
+        let [first, second] = [1, 2].map(|number| RunId::from_random(NOW, [number; 10]));
+        for number in [1, 2] {
+            agenda.record_change(&run_with_lock(number, State::Waiting), NOW);
+        }
+        for woken in [first, second] {
+            agenda.wake_lock_waiter(&lock);
+            let items: Vec<PlanItem> = agenda.take_due(NOW, 9, 9).into_iter().map(|due| due.item).collect();
+            assert_eq!(items, [PlanItem::Wake(woken)]);
+            agenda.forget_lock_waiter(woken);
+            let next: Vec<PlanItem> = agenda.take_due(NOW, 9, 9).into_iter().map(|due| due.item).collect();
+            assert_eq!(next, if woken == first { vec![PlanItem::Wake(second)] } else { vec![] });
+        }
+        assert!(agenda.lock_waiters.is_empty(), "nothing is left behind");
+    }
+
     #[test]
     fn paused_occurrence_leaves_the_plan_until_its_job_is_resumed() {
         let mut agenda = Agenda::default();
         agenda.put_next(job(), schedule(), Some((NOW, NOW)));
         agenda.pause(job(), schedule(), NOW);
         assert!(agenda.len() == 0 && agenda.has_paused(&job()) && agenda.is_paused(&job(), &schedule()));
-        let later = NOW.plus(Span::from_secs(60));
+        let later = NOW.plus(Span::from_secs(30));
         agenda.resume(Some(&job()), later);
         let item = PlanItem::Fire(job(), schedule());
-        assert_eq!(agenda.due(&item), Some((When::At(later), Some(NOW))));
+        assert_eq!(agenda.due(&item), Some((When::Now, Some(NOW))));
+        agenda.put_next(JobId::parse("live").expect("an id"), schedule(), Some((later, later)));
+        let first: Vec<PlanItem> = agenda.take_due(later, 9, 9).into_iter().map(|due| due.item).collect();
+        let live = PlanItem::Fire(JobId::parse("live").expect("an id"), schedule());
+        assert_eq!(first, [live, item.clone()], "what is due now comes first");
         agenda.put_next(job(), schedule(), None);
         assert!(!agenda.has(&item) && !agenda.has_paused(&job()));
     }

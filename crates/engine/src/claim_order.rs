@@ -61,8 +61,9 @@ impl ClaimOrder<'_> {
             PlanItem::Watchdog
             | PlanItem::Reap
             | PlanItem::ReloadChanges
+            | PlanItem::CheckJobs(_)
             | PlanItem::Prune(_)
-            | PlanItem::ExpireOutputs(_) => 0,
+            | PlanItem::Expire(_) => 0,
         }
     }
 
@@ -87,7 +88,7 @@ impl ClaimOrder<'_> {
         if !self.world.is_eligible(&nodes) {
             return usize::MAX;
         }
-        let eligible = self.world.nodes.iter().filter(|node| !node.draining && nodes.allow(&node.labels));
+        let eligible = self.world.nodes.iter().filter(|node| node.may_start() && nodes.allow(&node.labels));
         let parts: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).chain([what]).collect();
         place(self.me, eligible, &parts)
     }

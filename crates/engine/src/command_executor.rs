@@ -66,7 +66,7 @@ impl CommandExecutor {
                     NodeInput::Calendars(calendars) => self.world.calendars = calendars,
                     NodeInput::Stop => is_stopping = true,
                     // It has no programs, and its start is not the start of a node.
-                    NodeInput::Report { .. } | NodeInput::Start => {}
+                    NodeInput::Report { .. } | NodeInput::Start | NodeInput::Keeper(_) => {}
                 }
             }
             if !waiting.is_empty() {
@@ -97,7 +97,9 @@ impl CommandExecutor {
             reply.send(match outcome {
                 CommandOutcome::Done { done, .. } => Ok(done.answer),
                 CommandOutcome::Rejected(rejection) => Err(rejection.into()),
-                CommandOutcome::Unreadable { fault, .. } | CommandOutcome::Failed(fault) => Err(fault.into()),
+                CommandOutcome::Contended => Err(RequestError::Contended),
+                CommandOutcome::Unreadable(record) => Err(Fault::Unreadable(record).into()),
+                CommandOutcome::Failed(fault) => Err(fault.into()),
             });
         }
     }

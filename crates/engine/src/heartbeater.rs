@@ -3,12 +3,13 @@
 //! extended.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use cronhold_core::RunId;
 use cronhold_core::decision::{LockRelease, LockTake, RecordChange};
 use cronhold_core::record::{LockName, NodeRecord, RecordKey, Run};
 use cronhold_schedule::{Instant, Span};
+use cronhold_store::lock_mutex;
 use cronhold_store::{Fault, all_nodes};
 
 use crate::leases::ProgramLease;
@@ -112,7 +113,7 @@ impl Heartbeater {
             let begin = ports.clock.uptime();
             let fault = match race(self.send_heartbeat(ports), ports.clock.sleep(TIMEOUT)).await {
                 First::Left(sent) => sent.err(),
-                First::Right(()) => Some(Fault::Unavailable(format!("no answer within {TIMEOUT}"))),
+                First::Right(()) => Some(Fault::Unavailable(format!("no reply within {TIMEOUT}"))),
             };
             let wait = if fault.is_some() { RETRY_AFTER.min(self.interval()) } else { self.interval() };
             self.report_result(fault);
@@ -137,6 +138,12 @@ impl Heartbeater {
             self.request_time(ports).await?;
         }
         Ok(())
+    }
+
+    /// Writes with the next heartbeat, which comes at once, why the keeper of the node cannot start programs.
+    pub(crate) fn set_keeper_problem(&self, problem: Option<&str>) {
+        self.lock().record.keeper_problem = problem.map(str::to_owned);
+        self.send_soon();
     }
 
     /// Stops writing the node's record at shutdown, because another process has the node's identity.
@@ -199,7 +206,7 @@ impl Heartbeater {
     fn record_answer(
         &self,
         sent: Span,
-        lost: &[LockName],
+        lost: &[(LockName, RunId)],
         renewed: &[(LockName, RunId)],
         uptime: Span,
     ) -> Vec<(RunId, Span)> {
@@ -207,7 +214,8 @@ impl Heartbeater {
         let HeartbeatState { answered, leases, held_locks, results, .. } = &mut *state;
         *answered = Some(answered.map_or(sent, |before| before.max(sent)));
         for (lock, run) in renewed {
-            let is_lost = lost.contains(lock);
+            // Another run of this node may hold the same lock.
+            let is_lost = lost.iter().any(|(name, holder)| name == lock && holder == run);
             if is_lost && held_locks.get(lock).is_some_and(|held| held.holder == *run) {
                 held_locks.remove(lock);
             }
@@ -253,14 +261,14 @@ impl Heartbeater {
     }
 
     /// Records the locks that a commit has taken and released for the node itself. Locks of runs are renewed with the
-    /// leases of their programs, and locks of events are left to expire.
+    /// leases of their programs, and marks are left to expire.
     pub(crate) fn record_locks(&self, take: &[LockTake], free: &[LockRelease], changes: &[RecordChange]) {
         for free in free {
             self.lock().held_locks.remove(&free.lock);
         }
         for take in take {
             let is_of_run = changes.iter().any(|change| change.key() == RecordKey::Run(take.holder));
-            if let Some(ttl) = take.ttl.filter(|_| !is_of_run && !take.lock.is_of_event()) {
+            if let Some(ttl) = take.ttl.filter(|_| !is_of_run && !take.lock.is_mark()) {
                 self.lock().held_locks.insert(take.lock.clone(), HeldLock { holder: take.holder, ttl });
                 self.renew_within(Some(ttl));
             }
@@ -312,12 +320,34 @@ impl Heartbeater {
     }
 
     fn lock(&self) -> MutexGuard<'_, HeartbeatState> {
-        // No code that holds the lock can panic half way through a change.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.state)
     }
 }
 
 /// The time between two heartbeats of a node whose shortest lock has this ttl.
 fn interval_for(shortest: Option<Span>) -> Span {
     shortest.map_or(INTERVAL, |ttl| Span::from_micros(ttl.micros() / 3)).clamp(INTERVAL_MIN, INTERVAL)
+}
+
+#[cfg(test)]
+mod tests {
+    use cronhold_core::NodeId;
+
+    use super::*;
+
+    /// The node may not have learnt yet that the first run has lost the lock, and has started another one under it.
+    #[test]
+    fn lost_lock_of_one_run_does_not_affect_another_run_with_the_same_lock() {
+        let heartbeater = Heartbeater::new(NodeRecord::new(NodeId::from_bits(1), "one", 1, Instant::EPOCH), true);
+        let lock = LockName::parse("l").expect("a name");
+        let [stale, current] = ["a", "b"].map(|key| RunId::from_key(Instant::EPOCH, key));
+        for run in [stale, current] {
+            let lease = ProgramLease::new(Span::from_secs(10), Some(lock.clone()));
+            heartbeater.lock().leases.insert(run, lease);
+        }
+        let renewed = [stale, current].map(|run| (lock.clone(), run));
+        let sent = Span::from_secs(100);
+        heartbeater.record_answer(sent, &[(lock, stale)], &renewed, sent);
+        assert_eq!(heartbeater.take_results().map(|results| results.lost), Some(vec![stale]));
+    }
 }

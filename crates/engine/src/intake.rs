@@ -31,6 +31,8 @@ pub(crate) enum NodeInput {
     Start,
     /// Replaces the calendars.
     Calendars(Arc<CalendarSet>),
+    /// Why the keeper cannot start programs; `None` if it can.
+    Keeper(Option<Arc<str>>),
     /// Stops the node.
     Stop,
 }
@@ -44,11 +46,14 @@ pub enum RequestError {
     /// The store failed.
     #[error(transparent)]
     Failed(#[from] Fault),
+    /// Other writers kept changing the same records. Nothing was changed.
+    #[error("other requests keep changing the same records")]
+    Contended,
     /// Too many requests are waiting.
     #[error("the node is overloaded")]
     Busy,
-    /// The node did not get to the request before its deadline.
-    #[error("the node did not get to the request in time")]
+    /// The node did not process the request before its deadline.
+    #[error("the node did not process the request in time")]
     Late,
     /// The node is stopping.
     #[error("the node is stopping")]
@@ -125,6 +130,11 @@ impl NodeHandle {
     /// that the next occurrences of jobs that name them are computed again.
     pub async fn renew_calendars(&self, calendars: Arc<CalendarSet>) {
         self.inputs.send(NodeInput::Calendars(calendars)).await;
+    }
+
+    /// Reports why the keeper cannot start programs; `None` if it can. A node that cannot start programs claims nothing.
+    pub async fn report_keeper(&self, problem: Option<Arc<str>>) {
+        self.inputs.send(NodeInput::Keeper(problem)).await;
     }
 
     /// Stops the node. Its programs keep running.

@@ -53,7 +53,8 @@ impl ProgramLease {
     pub(crate) fn extend_if_short(&mut self, answered: Option<Span>, uptime: Span) -> Option<Span> {
         let kill_at = self.kill_at(answered)?;
         let span = self.span.max(STALE_MIN);
-        let enough = if span <= SHORT_MAX { span } else { Span::from_micros(span.micros() / 3 * 2) };
+        let enough =
+            if span <= SHORT_MAX { span } else { Span::from_micros(span.micros() / 3 * 2).max(span.minus(SHORT_MAX)) };
         let is_short = self.granted.is_none_or(|granted| granted < kill_at && granted.minus(uptime) < enough);
         is_short.then(|| self.extend(answered)).flatten()
     }
@@ -91,6 +92,19 @@ mod tests {
         assert_eq!(lease.extend_if_short(Some(up(7_000)), up(8_000)), None, "the extension is long enough");
         assert_eq!(millis(lease.extend_if_short(Some(up(21_000)), up(22_000))), Some(65_500));
         assert_eq!(lease.extend_if_short(Some(up(21_000)), up(62_000)), None, "no later end is possible");
+    }
+
+    /// An outage may begin at any time, and the program must then have nearly its whole lease before it.
+    #[test]
+    fn long_lease_is_kept_nearly_whole() {
+        let mut lease = ProgramLease::new(Span::from_secs(600), None);
+        let mut granted = lease.extend(Some(up(0)));
+        for second in (2..900).step_by(2) {
+            let uptime = Span::from_secs(second);
+            granted = lease.extend_if_short(Some(uptime), uptime).or(granted);
+            let rest = granted.expect("a lease").minus(uptime);
+            assert!(rest >= Span::from_secs(600 - 15 - 3), "{rest} are left after {uptime}");
+        }
     }
 
     #[test]

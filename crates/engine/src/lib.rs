@@ -12,6 +12,7 @@ mod claim_order;
 mod clock_watch;
 pub mod command_executor;
 mod counters;
+pub mod expiry;
 mod heartbeater;
 pub mod intake;
 mod leases;
@@ -31,6 +32,7 @@ mod retention;
 mod skew;
 mod store_clock;
 mod store_health;
+mod watchdog_progress;
 
 pub use command_executor::CommandExecutor;
 pub use counters::{CounterSnapshot, Counters};

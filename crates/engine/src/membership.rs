@@ -110,6 +110,10 @@ impl Membership {
         for node in world.nodes.iter().filter(|node| !is_in(&live, node.id)) {
             ports.feed.on_event(&EngineEvent::NodeGone(&node.name));
         }
+        let others = with_other_zones(&live, &world.zones_version);
+        if others != with_other_zones(&world.nodes, &world.zones_version) {
+            ports.feed.on_event(&EngineEvent::ZonesDiffer { ours: &world.zones_version, others: &others });
+        }
         world.nodes = live.into();
     }
 
@@ -142,6 +146,12 @@ impl Membership {
         }
         Ok(commands)
     }
+}
+
+/// The names of the nodes whose zone data is of another release, with their releases.
+fn with_other_zones(nodes: &[Arc<NodeRecord>], ours: &str) -> Vec<(String, String)> {
+    let is_other = |node: &&Arc<NodeRecord>| !node.zones.is_empty() && node.zones != ours;
+    nodes.iter().filter(is_other).map(|node| (node.name.clone(), node.zones.clone())).collect()
 }
 
 fn is_lost(run: &Run, gone: SilentNode, order: ClaimOrder<'_>) -> bool {

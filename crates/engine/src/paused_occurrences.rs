@@ -2,6 +2,7 @@
 //! job touches only its own occurrences.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use cronhold_core::JobId;
 use cronhold_core::record::ScheduleId;
@@ -24,6 +25,12 @@ impl PausedOccurrences {
         if of_job.is_empty() {
             self.0.remove(job);
         }
+    }
+
+    /// Jobs with paused occurrences, ordered by id, at most `limit` of them after one.
+    pub(crate) fn jobs(&self, after: Option<&JobId>, limit: usize) -> Vec<JobId> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.0.range::<JobId, _>((from, Bound::Unbounded)).take(limit).map(|(job, _)| job.clone()).collect()
     }
 
     /// Whether a job has a paused occurrence.

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use cronhold_core::RunId;
 use cronhold_core::command::{Command, ProgramReport};
 use cronhold_core::record::Actor;
+use cronhold_schedule::Span;
 
 use crate::intake::{RequestError, RequestReply};
 use crate::plan::DueItem;
@@ -16,6 +17,8 @@ pub(crate) struct PendingCommands {
     own: VecDeque<(Actor, Command)>,
     reports: VecDeque<(RunId, ProgramReport)>,
     retries: VecDeque<PendingCommand>,
+    /// Commands that have lost many conflicts, with the uptime at which they are decided again.
+    contended: Vec<(Span, PendingCommand)>,
 }
 
 /// A command, where it comes from, and how often it was decided.
@@ -56,14 +59,25 @@ impl PendingCommands {
         self.retries.push_back(command);
     }
 
+    /// Adds a command that has lost many conflicts. It is decided again at an uptime.
+    pub(crate) fn retry_at(&mut self, at: Span, command: PendingCommand) {
+        self.contended.push((at, command));
+    }
+
+    /// The time until the next contended command is decided again; `None` if there is none.
+    pub(crate) fn next_retry_in(&self, uptime: Span) -> Option<Span> {
+        self.contended.iter().map(|(at, _)| at.minus(uptime)).min()
+    }
+
     /// Whether commands wait that are decided before claims.
     pub(crate) fn has_retries(&self) -> bool {
         !(self.retries.is_empty() && self.reports.is_empty())
     }
 
     /// Takes out retries and reports, and up to `own_max` commands of the node.
-    pub(crate) fn take(&mut self, own_max: usize) -> Vec<PendingCommand> {
+    pub(crate) fn take(&mut self, own_max: usize, uptime: Span) -> Vec<PendingCommand> {
         let mut taken: Vec<PendingCommand> = self.retries.drain(..).collect();
+        taken.extend(self.contended.extract_if(.., |(at, _)| *at <= uptime).map(|(_, command)| command));
         taken.extend(self.reports.drain(..).map(|(run, report)| PendingCommand::report(run, report)));
         let own = self.own.drain(..self.own.len().min(own_max));
         taken.extend(own.map(|(actor, command)| PendingCommand::new(actor, command, CommandOrigin::Own)));
@@ -72,7 +86,8 @@ impl PendingCommands {
 
     /// Refuses the requests that wait to be decided again, because the node stops.
     pub(crate) fn refuse_requests(&mut self) {
-        for command in self.retries.drain(..) {
+        let contended = self.contended.drain(..).map(|(_, command)| command);
+        for command in self.retries.drain(..).chain(contended) {
             if let CommandOrigin::Request(reply) = command.origin {
                 reply.send(Err(RequestError::Stopping));
             }

@@ -9,6 +9,8 @@ use cronhold_core::record::ScheduleId;
 use cronhold_core::{JobId, RunId, When};
 use cronhold_schedule::Instant;
 
+use crate::expiry::ExpiryStep;
+
 /// Something that a node does at a certain time. The plan contains each at most once. Claims are searched by time from
 /// the first of these, so `Watchdog` has to stay the first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,6 +21,8 @@ pub enum PlanItem {
     Reap,
     /// Reload the records that other nodes have changed.
     ReloadChanges,
+    /// Check the jobs after one for records that contradict each other.
+    CheckJobs(Option<JobId>),
     /// Check a run: whether it may start, or has reached a limit.
     Wake(RunId),
     /// Claim the next occurrence of a schedule.
@@ -27,14 +31,13 @@ pub enum PlanItem {
     CatchUp(JobId, ScheduleId),
     /// Check whether a job has more finished runs than it retains.
     Prune(JobId),
-    /// Delete the outputs that have expired, continuing after the output of a run.
-    ExpireOutputs(Option<RunId>),
+    /// Take a step of the walk that deletes what has expired.
+    Expire(ExpiryStep),
 }
 
 /// An item that was taken out of the plan because its time had come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueItem {
-    /// The action.
     pub item: PlanItem,
     /// When it was due, however often it was deferred since.
     pub due: When,
@@ -85,6 +88,13 @@ impl NodePlan {
         self.insert(PlanItem::Fire(job, schedule), PlannedTime { at, due: at, nominal: Some(nominal) });
     }
 
+    /// Plans the claim of an occurrence that is overdue, in the order of `at`. It is made as soon as there is room for
+    /// it, and what is due now does not wait for it.
+    pub fn put_overdue(&mut self, job: JobId, schedule: ScheduleId, at: Instant, nominal: Instant) {
+        let time = PlannedTime { at: When::At(at), due: When::Now, nominal: Some(nominal) };
+        self.insert(PlanItem::Fire(job, schedule), time);
+    }
+
     /// Puts back an item that counts as due at a new time.
     pub fn reschedule(&mut self, due: DueItem, at: impl Into<When>) {
         let at = at.into();
@@ -131,6 +141,20 @@ impl NodePlan {
         let wakes: Vec<PlanItem> = self.times.range(first..=last).map(|(item, _)| item.clone()).collect();
         for item in wakes {
             self.put_by(item, at);
+        }
+    }
+
+    /// Plans the claims of occurrences whose nominal time has passed, and of backlogs, for a time at the latest.
+    pub fn claim_overdue(&mut self, now: Instant) {
+        let is_overdue = |item: &PlanItem, time: &PlannedTime| match item {
+            PlanItem::Fire(..) => time.nominal.is_some_and(|nominal| nominal <= now) && !time.at.is_due(now),
+            PlanItem::CatchUp(..) => !time.at.is_due(now),
+            _ => false,
+        };
+        let overdue = self.times.iter().filter(|(item, time)| is_overdue(item, time));
+        let overdue: Vec<_> = overdue.map(|(item, time)| (item.clone(), time.nominal)).collect();
+        for (item, nominal) in overdue {
+            self.insert(item, PlannedTime { at: now.into(), due: now.into(), nominal });
         }
     }
 
@@ -297,10 +321,16 @@ mod tests {
         put(&mut plan, "now", 100, 100);
         put(&mut plan, "later", 101, 101);
         plan.put(PlanItem::Watchdog, When::Now);
-        plan.put(PlanItem::ExpireOutputs(None), second(41));
+        plan.put(PlanItem::Expire(ExpiryStep::FIRST), second(41));
         assert_eq!(plan.first(), Some(When::Now));
-        let all =
-            [PlanItem::Watchdog, fire("edge"), PlanItem::ExpireOutputs(None), fire("now"), fire("older"), fire("old")];
+        let all = [
+            PlanItem::Watchdog,
+            fire("edge"),
+            PlanItem::Expire(ExpiryStep::FIRST),
+            fire("now"),
+            fire("older"),
+            fire("old"),
+        ];
         assert_eq!(taken(&mut plan, 100, 9, 9), all);
         assert_eq!((plan.first(), plan.len()), (Some(When::At(second(101))), 1));
     }

@@ -9,7 +9,7 @@ use cronhold_core::decision::DecidedUnit;
 use cronhold_core::record::{RecordKey, Run};
 use cronhold_core::signal::Signal;
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::{Fault, Pending, Store};
+use cronhold_store::{Fault, Pending, Store, UnreadableRecord};
 
 /// The ports of a node.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ pub struct NodePorts {
     pub entropy: Arc<dyn EntropySource>,
     /// The store of all records.
     pub store: Arc<dyn Store>,
-    /// Runs programs.
+    /// Starts and stops programs, and reports their results.
     pub programs: Arc<dyn ProgramRunner>,
     /// Receives the events of the node.
     pub feed: Arc<dyn EngineObserver>,
@@ -140,15 +140,28 @@ pub enum EngineEvent<'a> {
         /// How late it was.
         late: Span,
     },
-    /// Schedules were computed with newer time zone data than this node has. A node that is alone computes them again; on
-    /// a shared store they are left to the nodes that have the newer data.
+    /// The watchdog is not done with everything after its period. What it still has to check is repaired later.
+    WatchdogDelayed {
+        /// How long it has been at it.
+        took: Span,
+        /// How many records it has checked so far.
+        checked: usize,
+    },
+    /// Schedules were computed with newer time zone data than this node has. Where both differ, their next
+    /// occurrences are left to nodes that have the newer data. If there are none, they are claimed as they are
+    /// stored.
     OlderZones {
-        /// The version of this node's data.
+        /// The release of this node's data.
         ours: &'a str,
-        /// The version that the schedules were computed with.
+        /// The release that the schedules were computed with.
         theirs: &'a str,
-        /// Whether no other node uses the store.
-        is_alone: bool,
+    },
+    /// The live nodes whose time zone data is of another release than this node's have changed.
+    ZonesDiffer {
+        /// The release of this node's data.
+        ours: &'a str,
+        /// The names of the other nodes with the releases of their data; empty if all agree again.
+        others: &'a [(String, String)],
     },
     /// Another node has joined; its name.
     NodeJoined(&'a str),
@@ -156,17 +169,19 @@ pub enum EngineEvent<'a> {
     NodeGone(&'a str),
     /// Whether this node drains has changed.
     Draining(bool),
+    /// Whether the keeper can start programs has changed. While it cannot, the node claims nothing.
+    Keeper {
+        /// Why it cannot; `None` if it can.
+        problem: Option<&'a str>,
+    },
     /// Another process has started with the identity of this node, which stops.
     Replaced,
     /// The report of a program changed nothing, because the end of the run was known.
     ReportIgnored(RunId),
     /// A stored record cannot be read. What depends on it is not done until the record is repaired.
-    RecordUnreadable {
-        /// The record; `None` if only its row in a listing is known, which `reason` then names.
-        key: Option<&'a RecordKey>,
-        /// Why it cannot be read.
-        reason: &'a str,
-    },
+    RecordUnreadable(&'a UnreadableRecord),
+    /// A part of the store is damaged. What needs it is not done until the store is restored; everything else is.
+    StoreDamaged(&'a Fault),
     /// A command that no request waits for was not carried out, because it was rejected or the store refused it for good.
     CommandDropped {
         command: &'a Command,

@@ -61,7 +61,7 @@ impl NodeLoop {
         if self.is_stopping || self.store_health.retry_in(uptime).is_some() {
             return Vec::new();
         }
-        let mut batch = self.commands.take(BATCH_MAX);
+        let mut batch = self.commands.take(BATCH_MAX, uptime);
         // Due items get the larger share, because they should be on time. Inputs are decided first, because a run that
         // has ended must not block the next.
         let mut due = Vec::new();
@@ -82,10 +82,12 @@ impl NodeLoop {
                 NodeInput::Report { run, report } => batch.push(PendingCommand::report(run, report)),
                 NodeInput::Start => self.agenda.request_start(),
                 NodeInput::Calendars(calendars) => self.world.calendars = calendars,
+                NodeInput::Keeper(problem) => self.record_keeper(problem, now),
                 NodeInput::Stop => self.is_stopping = true,
             }
         }
-        if may_claim {
+        // Claims of the start are made once, so they wait for the keeper.
+        if may_claim && self.world.keeper_problem.is_none() {
             let claims = self.agenda.take_start_claims(now).into_iter();
             batch.extend(claims.map(|claim| PendingCommand::new(Actor::Schedule, claim, CommandOrigin::Own)));
         }
@@ -133,8 +135,9 @@ impl NodeLoop {
                 PlanItem::Watchdog
                 | PlanItem::Reap
                 | PlanItem::ReloadChanges
+                | PlanItem::CheckJobs(_)
                 | PlanItem::Prune(_)
-                | PlanItem::ExpireOutputs(_) => {
+                | PlanItem::Expire(_) => {
                     chores.push(due.item);
                     continue;
                 }

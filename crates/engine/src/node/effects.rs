@@ -106,6 +106,24 @@ impl NodeLoop {
         }
     }
 
+    /// Follows whether the keeper of this node can start programs.
+    pub(super) fn record_keeper(&mut self, problem: Option<Arc<str>>, now: Instant) {
+        if self.world.keeper_problem == problem {
+            return;
+        }
+        self.membership.heartbeater().set_keeper_problem(problem.as_deref());
+        // At the start a node waits for its keeper, which is not worth a report.
+        if std::mem::replace(&mut self.has_keeper_failed, problem.is_some()) || problem.is_some() {
+            self.context.emit(&EngineEvent::Keeper { problem: problem.as_deref() });
+        }
+        self.world.keeper_problem = problem;
+        if self.world.keeper_problem.is_none() {
+            // What was due meanwhile has waited for this node.
+            self.agenda.wake_all(now);
+            self.agenda.claim_overdue(now);
+        }
+    }
+
     async fn perform_all(&mut self, effects: Vec<Effect>, commit: Option<CommitReceipt<'_>>, now: Instant) {
         // A wake that is due now goes last, so that a later time for the same run does not replace it.
         let (immediate, other): (Vec<Effect>, Vec<Effect>) =

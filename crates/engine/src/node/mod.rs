@@ -7,25 +7,29 @@
 mod batch;
 mod effects;
 mod heartbeats;
+mod job_checks;
 mod outcomes;
 mod prepared_claims;
 mod recovery;
 mod reload;
 mod watchdog;
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use cronhold_core::command::Command;
-use cronhold_core::record::{Actor, NodeRecord, RecordKey, RunOwner};
-use cronhold_core::{DecisionContext, JobId, NodeId, RunId, When};
+use cronhold_core::policy::retention::KeptSpans;
+use cronhold_core::record::{Actor, NodeRecord, RunOwner};
+use cronhold_core::{DecisionContext, JobId, NodeId, When};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::{Fault, InFlightCommit, WriterSession, has_foreign_nodes};
+use cronhold_store::{Fault, InFlightCommit, UnreadableRecord, WriterSession, has_foreign_nodes, lock_mutex};
 
 use self::batch::{CommandBatch, InputShare};
 use self::prepared_claims::PreparedClaims;
 use crate::agenda::Agenda;
 use crate::claim_order::ClaimOrder;
 use crate::counters::Counters;
+use crate::expiry::{self, ExpiryResult, ExpiryStep};
 use crate::heartbeater::Heartbeater;
 use crate::intake::{NodeHandle, NodeInput, RequestError};
 use crate::local_programs::LocalPrograms;
@@ -38,6 +42,7 @@ use crate::ports::{EngineEvent, NodePorts};
 use crate::race::{First, race};
 use crate::retention::{self, EXPIRE_EVERY};
 use crate::store_health::{BACKOFF_MAX, RetryBackoff, StoreHealth};
+use crate::watchdog_progress::WatchdogProgress;
 
 /// The longest sleep of the loop, so that it notices steps of the clock.
 const SLEEP_MAX: Span = Span::from_secs(1);
@@ -61,6 +66,8 @@ pub struct Options {
     pub force: bool,
     /// The number of claims of one instant from which on they are decided shortly before it.
     pub prepare_ahead_min: usize,
+    /// How long things are kept that no job says anything about.
+    pub kept: KeptSpans,
 }
 
 impl Options {
@@ -74,6 +81,7 @@ impl Options {
             cache_max: 150_000,
             force: false,
             prepare_ahead_min: 8,
+            kept: KeptSpans::default(),
         }
     }
 }
@@ -93,6 +101,11 @@ pub enum EngineError {
     },
 }
 
+/// The time after which a record that still cannot be read is reported again.
+const REPORT_AGAIN: Span = Span::from_secs(3_600);
+/// Unreadable records that are remembered; others are counted only.
+const REPORTED_MAX: usize = 10_000;
+
 /// A node that can be run.
 #[derive(Debug)]
 pub struct Engine {
@@ -109,6 +122,8 @@ struct NodeContext {
     options: Options,
     handle: NodeHandle,
     me: RunOwner,
+    /// When each record that cannot be read was reported, by its key and reason.
+    reported: Mutex<BTreeMap<String, Span>>,
 }
 
 /// A running node.
@@ -124,7 +139,10 @@ struct NodeLoop {
     membership: Membership,
     commands: PendingCommands,
     hints: PendingHints,
+    watchdog: WatchdogProgress,
     input_share: InputShare,
+    /// Whether it was reported that the keeper cannot start programs.
+    has_keeper_failed: bool,
     is_stopping: bool,
 }
 
@@ -177,10 +195,17 @@ impl NodeContext {
         &self.handle.counters
     }
 
-    /// Reports and counts a record that cannot be read.
-    fn report_unreadable(&self, key: Option<&RecordKey>, reason: &str) {
+    /// Counts a record that cannot be read, and reports it, unless that was done within the last hour.
+    fn report_unreadable(&self, record: &UnreadableRecord) {
         Counters::add(&self.counters().unreadable, 1);
-        self.emit(&EngineEvent::RecordUnreadable { key, reason });
+        let (now, name) = (self.uptime(), format!("{:?} {}", record.key, record.reason));
+        let mut reported = lock_mutex(&self.reported);
+        reported.retain(|_, at| now.minus(*at) < REPORT_AGAIN);
+        if reported.len() < REPORTED_MAX && !reported.contains_key(&name) {
+            reported.insert(name, now);
+            drop(reported);
+            self.emit(&EngineEvent::RecordUnreadable(record));
+        }
     }
 }
 
@@ -197,7 +222,9 @@ impl NodeLoop {
         let is_shared = ports.store.is_shared();
         let now = if is_shared { ports.store.time().await? } else { ports.clock.now() };
         let fresh = NodeRecord::new(options.node, options.name.clone(), me.incarnation, now);
-        let record = NodeRecord { labels: (*world.labels).clone(), ..fresh };
+        let keeper_problem = world.keeper_problem.as_deref().map(str::to_owned);
+        let (labels, zones) = ((*world.labels).clone(), world.zones_version.to_string());
+        let record = NodeRecord { labels, zones, keeper_problem, ..fresh };
         if is_shared
             && !options.force
             && let Some(rival) = wait_for_name(ports, &record).await?
@@ -207,7 +234,13 @@ impl NodeLoop {
         let heartbeater = Heartbeater::new(record.clone(), is_shared);
         let has_foreign = has_foreign_nodes(&*ports.store);
         let mut node = Self {
-            context: NodeContext { ports: ports.clone(), options: options.clone(), handle: handle.clone(), me },
+            context: NodeContext {
+                ports: ports.clone(),
+                options: options.clone(),
+                handle: handle.clone(),
+                me,
+                reported: Mutex::default(),
+            },
             world: DecisionContext { is_shared, has_foreign, nodes: [Arc::new(record)].into(), ..world.clone() },
             session,
             clock: NodeClock::new(is_shared),
@@ -217,7 +250,9 @@ impl NodeLoop {
             membership: Membership::new(me, heartbeater.clone()),
             commands: PendingCommands::default(),
             hints: PendingHints::default(),
+            watchdog: WatchdogProgress::default(),
             input_share: InputShare::default(),
+            has_keeper_failed: false,
             is_stopping: false,
         };
         heartbeater.send_heartbeat(ports).await?;
@@ -225,7 +260,8 @@ impl NodeLoop {
         node.recover().await?;
         let now = node.read_clock();
         node.agenda.put(PlanItem::Watchdog, now.plus(Self::WATCHDOG_EVERY));
-        node.agenda.put(PlanItem::ExpireOutputs(None), now.plus(EXPIRE_EVERY));
+        node.agenda.put(PlanItem::CheckJobs(None), now.plus(Self::CHECK_JOBS_AFTER));
+        node.agenda.put(PlanItem::Expire(ExpiryStep::FIRST), now.plus(expiry::FIRST_AFTER));
         Ok(node)
     }
 
@@ -338,6 +374,7 @@ impl NodeLoop {
         }
         let planned = self.agenda.next_in(now).unwrap_or(SLEEP_MAX).min(SLEEP_MAX);
         let planned = self.until_prepared(prepared, now).map_or(planned, |until| planned.min(until));
+        let planned = self.commands.next_retry_in(uptime).map_or(planned, |retry| planned.min(retry));
         let stale = if self.membership.is_fresh(uptime) { None } else { Some(SLEEP_MAX) };
         let wait = self.clock.hold(uptime).max(stale).map_or(planned, |hold| hold.min(SLEEP_MAX));
         let inputs = race(self.context.handle.inputs.ready(), self.membership.heartbeater().results_ready());
@@ -354,15 +391,20 @@ impl NodeLoop {
             PlanItem::Watchdog => self.run_watchdog(now).await,
             PlanItem::Reap => self.reap().await,
             PlanItem::ReloadChanges => self.reload_changes(now).await,
+            PlanItem::CheckJobs(after) => self.check_jobs(after.clone(), now).await,
             PlanItem::Prune(job) => self.prune(job).await,
-            PlanItem::ExpireOutputs(after) => self.expire_outputs(*after, now).await,
+            PlanItem::Expire(step) => self.expire(step, now).await,
             PlanItem::Wake(_) | PlanItem::Fire(..) | PlanItem::CatchUp(..) => Ok(()),
         };
         match (chore, done) {
-            (PlanItem::Watchdog, Ok(())) => self.agenda.put(PlanItem::Watchdog, now.plus(Self::WATCHDOG_EVERY)),
-            (chore, Err(fault)) => {
+            (chore, Err(fault)) if fault.is_transient() => {
                 self.agenda.put(chore, now.plus(BACKOFF_MAX));
                 self.record_store_result(Some(&fault));
+            }
+            // A part of the store is damaged. The rest works, so only this chore waits.
+            (chore, Err(fault)) => {
+                self.agenda.put(chore, now.plus(Self::WATCHDOG_EVERY));
+                self.context.emit(&EngineEvent::StoreDamaged(&fault));
             }
             (_, Ok(())) => {}
         }
@@ -384,14 +426,20 @@ impl NodeLoop {
     }
 
     async fn prune(&mut self, job: &JobId) -> Result<(), Fault> {
-        let commands = retention::surplus_runs(&*self.context.ports.store, job).await?;
-        self.push_own(&Actor::Retention, commands);
+        let surplus = retention::surplus_runs(&*self.context.ports.store, job).await?;
+        surplus.unreadable.iter().for_each(|record| self.context.report_unreadable(record));
+        self.push_own(&Actor::Retention, surplus.commands);
         Ok(())
     }
 
-    async fn expire_outputs(&mut self, after: Option<RunId>, now: Instant) -> Result<(), Fault> {
-        let (next, wait) = retention::expire_step(&*self.context.ports.store, after, now).await?;
-        self.agenda.put(PlanItem::ExpireOutputs(next), now.plus(wait));
+    async fn expire(&mut self, step: &ExpiryStep, now: Instant) -> Result<(), Fault> {
+        let kept = &self.context.options.kept;
+        let ExpiryResult { commands, unreadable, next } =
+            expiry::take_step(&*self.context.ports.store, step, kept, now).await?;
+        unreadable.iter().for_each(|record| self.context.report_unreadable(record));
+        self.push_own(&Actor::Retention, commands);
+        let (next, wait) = next.map_or((ExpiryStep::FIRST, EXPIRE_EVERY), |next| (next, expiry::STEP));
+        self.agenda.put(PlanItem::Expire(next), now.plus(wait));
         Ok(())
     }
 

@@ -1,7 +1,10 @@
 //! Handles the outcomes of a batch: performs what was committed, replies to requests, and puts back what failed.
 
+use cronhold_core::RunId;
 use cronhold_core::When;
-use cronhold_core::command::ProgramReport;
+use cronhold_core::command::{Command, ProgramReport};
+use cronhold_core::decision::{DecidedUnit, Effect};
+use cronhold_core::record::RecordKey;
 use cronhold_schedule::Span;
 use cronhold_store::{CommandOutcome, Fault, StampedCommand, WriterSession};
 
@@ -9,12 +12,19 @@ use super::NodeLoop;
 use super::batch::CommandBatch;
 use super::effects::CommitReceipt;
 use crate::counters::Counters;
+use crate::intake::RequestError;
 use crate::pending_commands::{CommandOrigin, PendingCommand};
 use crate::plan::{DueItem, PlanItem};
 use crate::ports::EngineEvent;
 
 /// A claim that is later than this is counted as late.
 const LATE: Span = Span::from_secs(1);
+/// The shortest wait of a command that has lost many conflicts in a row.
+const CONTENDED_WAIT_MIN: Span = Span::from_millis(20);
+/// The wait is longer by a random part of this.
+const CONTENDED_SPREAD: Span = Span::from_millis(200);
+/// A request that has lost this many conflicts, which takes some seconds, is refused.
+const REQUEST_ATTEMPTS_MAX: usize = 3 * WriterSession::ATTEMPTS_MAX;
 /// An item that needs an unreadable record is tried again after this time.
 const UNREADABLE_WAIT: Span = Span::from_secs(60);
 
@@ -26,20 +36,19 @@ impl NodeLoop {
         Counters::add(&self.context.counters().commands, commands.len() as u64);
         let mut store_fault = None;
         for ((command, (origin, attempt)), outcome) in commands.into_iter().zip(origins).zip(outcomes) {
-            let outcome = match outcome {
-                None if attempt < WriterSession::ATTEMPTS_MAX => {
-                    let StampedCommand { stamp, command } = command;
-                    let retry = PendingCommand { actor: stamp.actor, command, origin, attempt: attempt + 1 };
-                    self.commands.retry(retry);
-                    continue;
-                }
-                outcome => outcome.unwrap_or_else(CommandOutcome::contended),
+            let Some(outcome) = outcome else {
+                self.decide_again(command, origin, attempt);
+                continue;
             };
             match outcome {
                 CommandOutcome::Done { done, fences } => {
                     self.observe_done(&command, &origin, done.changes.is_empty());
                     let answer = done.answer.clone();
+                    let over = run_without_wait(&command.command, &done);
                     self.apply_commit(&command.stamp, *done, CommitReceipt { sent: begin, fences: &fences }).await;
+                    if let Some(run) = over {
+                        self.agenda.forget_lock_waiter(run);
+                    }
                     if let CommandOrigin::Request(reply) = origin {
                         reply.send(Ok(answer));
                     }
@@ -48,11 +57,12 @@ impl NodeLoop {
                     CommandOrigin::Request(reply) => reply.send(Err(rejection.into())),
                     _ => self.emit_dropped(&command, &rejection.to_string()),
                 },
-                CommandOutcome::Unreadable { key, fault } => {
-                    self.context.report_unreadable(Some(&key), &fault.to_string());
-                    self.put_aside(&command, origin, &fault);
+                CommandOutcome::Unreadable(record) => {
+                    self.context.report_unreadable(&record);
+                    self.put_aside(&command, origin, &Fault::Unreadable(record));
                 }
-                CommandOutcome::Failed(fault @ Fault::Permanent(_)) => {
+                CommandOutcome::Contended => self.decide_again(command, origin, WriterSession::ATTEMPTS_MAX),
+                CommandOutcome::Failed(fault) if !fault.is_transient() => {
                     self.emit_dropped(&command, &fault.to_string());
                     self.put_aside(&command, origin, &fault);
                 }
@@ -65,8 +75,35 @@ impl NodeLoop {
         self.record_store_result(store_fault.as_ref());
     }
 
-    /// Counts a late claim, and reports a program's report that came too late to change anything.
+    /// Lets a command be decided again that has lost a conflict. After many conflicts in a row it waits for a moment that
+    /// differs from node to node, so that one of them succeeds; the other commands of the node do not wait.
+    fn decide_again(&mut self, command: StampedCommand, origin: CommandOrigin, attempt: usize) {
+        let StampedCommand { stamp, command } = command;
+        let attempt = attempt + 1;
+        if attempt <= WriterSession::ATTEMPTS_MAX {
+            return self.commands.retry(PendingCommand { actor: stamp.actor, command, origin, attempt });
+        }
+        let random = u64::try_from(self.context.ports.entropy.bits() & u128::from(u32::MAX)).unwrap_or(0);
+        let wait = CONTENDED_WAIT_MIN.plus(Span::from_micros(random % CONTENDED_SPREAD.micros()));
+        match origin {
+            CommandOrigin::Request(reply) if attempt > REQUEST_ATTEMPTS_MAX => {
+                reply.send(Err(RequestError::Contended));
+            }
+            CommandOrigin::Planned(due) => self.agenda.defer(due, stamp.at.plus(wait)),
+            origin => {
+                let retry = PendingCommand { actor: stamp.actor, command, origin, attempt };
+                self.commands.retry_at(self.context.uptime().plus(wait), retry);
+            }
+        }
+    }
+
+    /// Counts a late claim, reports a repair, and reports a program's report that came too late to change anything.
     fn observe_done(&self, command: &StampedCommand, origin: &CommandOrigin, is_unchanged: bool) {
+        if let Command::RepairJob { job } = &command.command
+            && !is_unchanged
+        {
+            self.report_repair(&RecordKey::Job(job.clone()), Span::ZERO);
+        }
         match origin {
             CommandOrigin::Planned(DueItem { item: PlanItem::Fire(..), due: When::At(due), .. }) => {
                 let late = command.stamp.at.since(*due);
@@ -110,4 +147,12 @@ impl NodeLoop {
             CommandOrigin::Report(..) | CommandOrigin::Own => {}
         }
     }
+}
+
+/// The run that was checked and does not wait: it has not changed, and is not checked again.
+fn run_without_wait(command: &Command, done: &DecidedUnit) -> Option<RunId> {
+    let Command::Wake { run } = command else { return None };
+    let is_checked_again =
+        done.effects.iter().any(|effect| matches!(effect, Effect::Wake { run: next, .. } if next == run));
+    (done.changes.is_empty() && !is_checked_again).then_some(*run)
 }

@@ -43,6 +43,7 @@ impl PreparedClaims {
         Arc::ptr_eq(&then.calendars, &now.calendars)
             && Arc::ptr_eq(&then.nodes, &now.nodes)
             && then.is_draining == now.is_draining
+            && then.keeper_problem.is_some() == now.keeper_problem.is_some()
             && then.has_foreign == now.has_foreign
     }
 }

@@ -39,7 +39,6 @@ impl NodeLoop {
     pub(super) async fn recover_cursors(&mut self, now: Instant) -> Result<(), Fault> {
         // Whether a cursor is ahead is judged by the store's time, because this node's clock may be the wrong one.
         let store_now = self.context.ports.store.time().await?;
-        let is_alone = !self.context.ports.store.is_shared();
         let mut newer = None;
         let mut after = None;
         let mut last_job = None;
@@ -51,10 +50,11 @@ impl NodeLoop {
                 if is_newer && newer.is_none() {
                     newer = Some(cursor.zones.clone());
                 }
-                let is_outdated = self.is_outdated(cursor, store_now) || is_newer && is_alone;
-                if is_outdated && last_job.as_ref() != Some(&cursor.job) {
+                if self.is_outdated(cursor, store_now) && last_job.as_ref() != Some(&cursor.job) {
                     last_job = Some(cursor.job.clone());
-                    let replan = Command::Replan { job: cursor.job.clone(), even_older: is_alone };
+                    // What the node remembers of it may be from before the clock was set.
+                    self.session.evict(&stored.record.key());
+                    let replan = Command::Replan { job: cursor.job.clone() };
                     self.commands.push_own(Actor::Recovery, replan);
                 }
                 self.apply_stored(&stored.record, now).await;
@@ -66,21 +66,23 @@ impl NodeLoop {
         }
         if let Some(theirs) = newer {
             let ours = &self.world.zones_version;
-            self.context.emit(&EngineEvent::OlderZones { ours, theirs: &theirs, is_alone });
+            self.context.emit(&EngineEvent::OlderZones { ours, theirs: &theirs });
         }
         Ok(())
     }
 
     /// Reads a page of records. Unreadable ones are reported and skipped, so that one of them does not stop the others.
-    async fn read_page(&self, query: Query) -> Result<Page, Fault> {
+    pub(super) async fn read_page(&self, query: Query) -> Result<Page, Fault> {
         let page = self.context.ports.store.page(&query, PAGE).await?;
-        page.unreadable.iter().for_each(|reason| self.context.report_unreadable(None, reason));
+        page.unreadable.iter().for_each(|record| self.context.report_unreadable(record));
         Ok(page)
     }
 
+    /// Whether a cursor may have to be computed again. If it was computed with older zone data, the decision compares
+    /// what both give, and writes nothing if that is the same.
     fn is_outdated(&self, cursor: &Cursor, now: Instant) -> bool {
         let is_ahead = cursor.last.is_some_and(|last| last > now.plus(AHEAD_MAX));
-        is_ahead || cursor.zones < self.world.zones_version
+        is_ahead || !cursor.zones.is_empty() && cursor.zones < self.world.zones_version
     }
 
     async fn recover_backlogs(&mut self, now: Instant) -> Result<(), Fault> {

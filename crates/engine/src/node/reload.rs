@@ -9,7 +9,7 @@ use cronhold_core::When;
 use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{RecordKey, RecordKind, StoredRecord};
 use cronhold_schedule::Instant;
-use cronhold_store::{Fault, Hint};
+use cronhold_store::{Fault, Hint, load_readable};
 
 use super::NodeLoop;
 use crate::plan::PlanItem;
@@ -77,24 +77,15 @@ impl NodeLoop {
     }
 
     /// Loads records. Those that cannot be read are reported and no longer pending.
-    async fn load_readable(&mut self, keys: Vec<RecordKey>) -> Result<Vec<(RecordKey, Option<StoredRecord>)>, Fault> {
-        let store = &self.context.ports.store;
-        match store.load(&keys).await {
-            Ok(found) => return Ok(keys.into_iter().zip(found).collect()),
-            Err(Fault::Permanent(_)) => {}
-            Err(fault) => return Err(fault),
+    pub(super) async fn load_readable(
+        &mut self,
+        keys: Vec<RecordKey>,
+    ) -> Result<Vec<(RecordKey, Option<StoredRecord>)>, Fault> {
+        let loaded = load_readable(&*self.context.ports.store, &keys).await?;
+        for record in &loaded.unreadable {
+            self.context.report_unreadable(record);
+            record.key.iter().for_each(|key| self.hints.remove(key));
         }
-        let mut loaded = Vec::with_capacity(keys.len());
-        for key in keys {
-            match store.load(std::slice::from_ref(&key)).await {
-                Ok(found) => loaded.push((key, found.into_iter().next().flatten())),
-                Err(fault @ Fault::Permanent(_)) => {
-                    self.context.report_unreadable(Some(&key), &fault.to_string());
-                    self.hints.remove(&key);
-                }
-                Err(fault) => return Err(fault),
-            }
-        }
-        Ok(loaded)
+        Ok(loaded.records)
     }
 }
