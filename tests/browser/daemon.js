@@ -53,9 +53,9 @@ export class Daemon {
         return fs.readFileSync(path.join(this.#data, "token"), "utf8").trim();
     }
 
-    /** The one-time link that the first start prints. */
+    /** The one-time link that `--link` prints. */
     get printedLink() {
-        return /http:\/\/\S+\/enter\?once=\w+/.exec(this.output)?.[0];
+        return /http:\/\/\S+\/enter#\w+/.exec(this.output)?.[0];
     }
 
     /** Writes a job file. */
@@ -68,7 +68,7 @@ export class Daemon {
     /** Starts the daemon and waits until it is ready. A restart uses the same port. */
     async start(environment = {}) {
         const listen = `127.0.0.1:${this.#port}`;
-        const options = ["up", "--data", this.#data, "--jobs", this.#jobs, "--listen", listen];
+        const options = ["up", "--link", "--data", this.#data, "--jobs", this.#jobs, "--listen", listen];
         const child = spawn(BINARY, options, {
             env: { ...process.env, ...environment }, stdio: ["ignore", "pipe", "pipe"],
         });

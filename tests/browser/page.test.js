@@ -1,6 +1,7 @@
 // Tests of the web page: sign in, list jobs, run, follow, stop, pause.
 
 import assert from "node:assert/strict";
+import http from "node:http";
 import { after, before, test } from "node:test";
 
 import { launch, visitor } from "./browser.js";
@@ -52,20 +53,33 @@ function visit(name, { isSignedIn = true }, steps) {
 }
 
 const row = (page, id) => page.locator(`tr[data-job=${JSON.stringify(id)}]`);
-const act = (place, word) => place.locator(`[data-act=${word}]`);
+const action = (place, name) => place.locator(`[data-action=${name}]`);
 
-visit("the link of the first start works once", { isSignedIn: false }, async (page) => {
-    assert.ok(daemon.printedLink, "the first start prints a link");
+visit("a printed link works once, and the session stays with its origin", { isSignedIn: false }, async (page) => {
+    assert.ok(daemon.printedLink, "a link is printed");
     await page.goto(daemon.printedLink);
     await row(page, "nightly").waitFor();
-    assert.equal(new URL(page.url()).search, "", "the code is removed from the address");
-    assert.deepEqual(await page.evaluate(() => document.cookie), "", "scripts cannot read the session cookie");
+    assert.equal(page.url(), `${daemon.url}/`, "the code is removed from the address");
+    await page.reload();
+    await row(page, "nightly").waitFor();
+
+    // A server on another port of the host, such as one of another user, gets nothing from the browser.
+    const received = [];
+    const neighbour = http.createServer((request, response) => {
+        received.push(request.headers);
+        response.end("<!doctype html><title>neighbour</title>");
+    });
+    await new Promise((go) => neighbour.listen(0, "127.0.0.1", go));
+    await page.goto(`http://127.0.0.1:${neighbour.address().port}/`);
+    assert.equal(await page.evaluate(() => localStorage.length), 0);
+    assert.deepEqual(await page.context().cookies(), []);
+    assert.ok(received.every((headers) => !headers.cookie && !headers.authorization));
+    await new Promise((go) => neighbour.close(go).closeAllConnections());
 
     const other = await visitor(browser);
-    const response = await other.page.goto(daemon.printedLink);
-    assert.ok(response.status() >= 400, `the link worked twice: ${response.status()}`);
-    await other.page.goto(daemon.url);
-    await other.page.getByText("cronhold token link").waitFor();
+    await other.page.goto(daemon.printedLink);
+    await other.page.getByText("the link was already used or has expired").waitFor();
+    await other.page.getByText("cronhold token link").first().waitFor();
     await other.leave();
 });
 
@@ -78,10 +92,10 @@ visit("without a session the page shows the sign-in form and no data", { isSigne
     assert.equal(status, 401);
 
     await page.fill("#token", "0".repeat(64));
-    await page.getByRole("button", { name: "Enter" }).click();
-    await page.locator(".door .trouble strong").waitFor();
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.locator(".sign-in .trouble strong").waitFor();
     await page.fill("#token", daemon.token);
-    await page.getByRole("button", { name: "Enter" }).click();
+    await page.getByRole("button", { name: "Sign in" }).click();
     await row(page, "nightly").waitFor();
 });
 
@@ -101,11 +115,11 @@ visit("the list shows every job and the errors of invalid files", {}, async (pag
     await row(page, "demo/ticker").waitFor();
     assert.match(page.url(), /find=tick/);
     await page.getByRole("searchbox").fill("nothing like it");
-    await page.getByText("No job is called like that.").waitFor();
+    await page.getByText("No jobs match.").waitFor();
 });
 
 visit("a run is started, followed and stopped", {}, async (page) => {
-    await act(row(page, "demo/ticker"), "run").click();
+    await action(row(page, "demo/ticker"), "run").click();
     await page.locator(".notice.done a").click();
     await page.locator("#view .heading .state.running").waitFor();
     const output = page.locator("pre.output");
@@ -117,13 +131,13 @@ visit("a run is started, followed and stopped", {}, async (page) => {
     assert.equal(await output.locator("b").count(), 0);
     assert.equal(await output.locator(".fg1").first().innerText(), "<b>red</b>", "colours are shown");
 
-    await act(page.locator("#view"), "stop").click();
-    await act(page.locator("#view"), "rerun").waitFor();
+    await action(page.locator("#view"), "stop").click();
+    await action(page.locator("#view"), "rerun").waitFor();
     await page.locator("pre.output[data-ended]").waitFor();
     assert.ok((await lines()) > first);
     const steps = await page.locator(".steps .state").allInnerTexts();
     assert.deepEqual(steps.slice(-3, -1), ["running", "stopping"]);
-    assert.equal(await act(page.locator("#view"), "stop").count(), 0, "a finished run has no stop button");
+    assert.equal(await action(page.locator("#view"), "stop").count(), 0, "a finished run has no stop button");
 });
 
 visit("changes by others appear without a reload", {}, async (page) => {
@@ -136,8 +150,8 @@ visit("changes by others appear without a reload", {}, async (page) => {
 });
 
 visit("a job is paused with a reason and resumed", {}, async (page) => {
-    await act(row(page, "nightly"), "pause").click();
-    await page.getByRole("dialog").getByLabel("Why").fill("tea");
+    await action(row(page, "nightly"), "pause").click();
+    await page.getByRole("dialog").getByLabel("Reason").fill("tea");
     await page.getByRole("dialog").getByRole("button", { name: "Pause" }).click();
     await row(page, "nightly").getByText("paused", { exact: true }).waitFor();
     assert.equal((await daemon.request("GET", "/jobs/nightly")).pause.why, "tea");
@@ -145,8 +159,8 @@ visit("a job is paused with a reason and resumed", {}, async (page) => {
     await row(page, "nightly").getByRole("link", { name: "nightly", exact: true }).click();
     await page.getByText(/Paused since .* by page: tea/).waitFor();
     await page.getByText("At 02:30 every day, Europe/Berlin time").waitFor();
-    await act(page.locator("#view"), "resume").click();
-    await act(page.locator("#view"), "pause").waitFor();
+    await action(page.locator("#view"), "resume").click();
+    await action(page.locator("#view"), "pause").waitFor();
     assert.equal((await daemon.request("GET", "/jobs/nightly")).paused, false);
 });
 
@@ -165,19 +179,19 @@ visit("an error is shown with its hint, and the page stays usable", {}, async (p
             body: JSON.stringify({ status: 409, code: "conflict", detail: "it has ended", hint: "ask for `rerun`" }),
         }),
     );
-    await act(page.locator("#view"), "stop").click();
+    await action(page.locator("#view"), "stop").click();
     const notice = page.getByRole("alert");
-    await notice.getByText("It was not stopped: it has ended").waitFor();
+    await notice.getByText("Cannot stop the run: it has ended").waitFor();
     assert.match(await notice.innerText(), /ask for rerun/);
     await page.unroute("**/runs/*/stop");
-    await act(page.locator("#view"), "stop").click();
-    await act(page.locator("#view"), "rerun").waitFor();
+    await action(page.locator("#view"), "stop").click();
+    await action(page.locator("#view"), "rerun").waitFor();
 });
 
 visit("names, descriptions and outputs never become markup", {}, async (page) => {
     const hostile = row(page, HOSTILE);
     assert.match(await hostile.innerText(), /<script>document\.title='taken'<\/script>/);
-    await act(hostile, "run").click();
+    await action(hostile, "run").click();
     await page.locator(".notice.done a").click();
     await page.locator("pre.output").getByText("<img src=y>").waitFor();
     await page.getByRole("link", { name: HOSTILE }).click();
@@ -208,9 +222,9 @@ visit("split escape sequences are parsed", {}, async (page) => {
 visit("the page reports an unreachable daemon and reconnects", {}, async (page) => {
     await page.locator(".live").waitFor();
     await daemon.stop();
-    await page.getByText("The daemon does not answer.").waitFor();
+    await page.getByText("The daemon is unreachable.").waitFor();
     await daemon.start();
-    await page.locator("#away").waitFor({ state: "hidden" });
+    await page.locator("#status-banner").waitFor({ state: "hidden" });
     await page.locator(".live").waitFor();
     const made = await daemon.request("POST", "/jobs/nightly/runs", {});
     await page.locator(`aside li[data-run="${made.id}"]`).waitFor();

@@ -20,11 +20,32 @@ impl DaemonLocation {
     pub const FILE: &str = "address";
 }
 
+/// Name of the socket in the data directory, for processes of the daemon's user and of root.
+pub const SOCKET: &str = "socket";
+
 /// A link that opens the web page once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PageLink {
     /// URL with a one-time code; it expires after 15 minutes.
     pub url: String,
+}
+
+/// Exchanges the code of a link for a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SignInBody {
+    /// The one-time code: the part of the link after `#`.
+    pub code: String,
+}
+
+/// A session of the web page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PageSession {
+    /// Value for the header `Authorization: Bearer`. It ends with the admin token, and cannot create links or tokens.
+    pub session: String,
+    /// When the session expires.
+    #[schema(value_type = String, format = DateTime)]
+    pub expires: Instant,
 }
 
 /// The admin token.

@@ -26,7 +26,7 @@ pub struct PauseChange {
 /// Event `node`: a message about the node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NodeChange {
-    /// The message.
+    /// What happened, in words.
     pub message: String,
 }
 
@@ -34,7 +34,7 @@ pub struct NodeChange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StoreChange {
     /// Whether the store is failing.
-    pub away: bool,
+    pub failing: bool,
     /// The problem; `null` if the store recovered.
     pub trouble: Option<String>,
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::RunSummary;
+use crate::{RunSummary, UnreadableItem};
 
 /// A job in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -22,7 +22,7 @@ pub struct JobSummary {
     pub next: Option<Instant>,
     /// Whether the job or everything is paused.
     pub paused: bool,
-    /// The current pause.
+    /// The current pause; `null` if the job is not paused.
     pub pause: Option<PauseSummary>,
     /// Labels of the job.
     pub labels: Vec<String>,
@@ -34,7 +34,7 @@ pub struct JobSummary {
     pub revision: u32,
     /// Number of unfinished runs.
     pub active: u64,
-    /// Latest run.
+    /// Latest run; `null` if the job has no runs.
     pub last: Option<RunSummary>,
 }
 
@@ -44,7 +44,7 @@ pub struct JobDetail {
     /// The fields of the list.
     #[serde(flatten)]
     pub job: JobSummary,
-    /// Whole description.
+    /// The description, with all of its lines.
     pub text: String,
     /// All schedules.
     pub schedules: Vec<ScheduleSummary>,
@@ -67,10 +67,10 @@ pub struct ScheduleSummary {
     pub words: String,
     /// Whether the schedule is active.
     pub enabled: bool,
-    /// Next due time.
+    /// Next due time; `null` if there is none.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub next: Option<Instant>,
-    /// Why the schedule cannot be evaluated, if so.
+    /// Why the schedule cannot be evaluated; `null` if it can.
     pub error: Option<String>,
 }
 
@@ -115,9 +115,9 @@ pub struct JobList {
     pub pause: Option<PauseSummary>,
     /// Errors in files that define no job.
     pub errors: Vec<FileMistake>,
-    /// Errors of stored jobs that cannot be read.
+    /// Stored jobs, and records of the listed jobs, that cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unreadable: Vec<String>,
+    pub unreadable: Vec<UnreadableItem>,
 }
 
 /// An occurrence of a job.

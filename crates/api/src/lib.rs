@@ -11,14 +11,14 @@ mod problem;
 mod report;
 mod run;
 
-pub use entry::{AdminToken, DaemonLocation, PageLink};
+pub use entry::{AdminToken, DaemonLocation, PageLink, PageSession, SOCKET, SignInBody};
 pub use event::{FeedReset, JobChange, NodeChange, PauseChange, StoreChange};
 pub use job::{FileMistake, JobDetail, JobList, JobSummary, PauseSummary, ScheduleSummary, UpcomingRun};
-pub use node::{DrainReply, HealthReport, NodeSummary};
+pub use node::{DrainReply, HealthProblem, HealthProblemCode, HealthReport, NodeSummary};
 pub use operation::{ControlEvent, CreatedRun, MarkBody, PauseBody, RerunBody, RunBody, SignalBody, SkipBody};
 pub use peer::{PeerRun, PeerState};
 pub use problem::{Problem, ProblemCode};
-pub use report::{AnswerLine, BackfillItem, BackfillPlan, HolesReport, ReloadReport, WhyReport};
+pub use report::{AnswerLine, BackfillItem, BackfillPlan, HolesReport, ReloadReport, UnreadableItem, WhyReport};
 pub use run::{RunDetail, RunList, RunStep, RunSummary, RunTimes};
 
 /// Path prefix of the API.

@@ -65,7 +65,7 @@ pub struct MarkBody {
 pub struct RerunBody {
     /// Whether to use the job's current definition instead of the original one.
     #[serde(default)]
-    pub anew: bool,
+    pub current: bool,
 }
 
 /// A run that was created, or that already existed for the idempotency key.

@@ -22,7 +22,7 @@ pub struct PeerRun {
     pub took_ms: Option<u64>,
     /// Exit code; `null` if a signal ended the program.
     pub exit_code: Option<i32>,
-    /// Signal that ended the program.
+    /// Signal that ended the program; `null` if none did.
     pub signal: Option<String>,
     /// Last lines of the output.
     pub tail: Vec<String>,

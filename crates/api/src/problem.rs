@@ -36,6 +36,8 @@ pub enum ProblemCode {
     MethodNotAllowed,
     /// The current state does not allow the operation, such as a finished run or an existing job.
     Conflict,
+    /// The job has several running runs, and the operation needs one of them.
+    Ambiguous,
     /// The job has changed: `If-Match` does not match.
     Changed,
     /// The body or URL is too long.
@@ -48,6 +50,8 @@ pub enum ProblemCode {
     Busy,
     /// The store is unreachable, or the daemon is starting or stopping.
     Unavailable,
+    /// A stored record cannot be read. It can be replaced or removed.
+    Unreadable,
     /// Internal error.
     Internal,
 }
@@ -61,13 +65,13 @@ impl ProblemCode {
             Self::Forbidden => 403,
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
-            Self::Conflict => 409,
+            Self::Conflict | Self::Ambiguous => 409,
             Self::Changed => 412,
             Self::TooLarge => 413,
             Self::UnsupportedMediaType => 415,
             Self::Invalid => 422,
             Self::Busy => 429,
-            Self::Internal => 500,
+            Self::Unreadable | Self::Internal => 500,
             Self::Unavailable => 503,
         }
     }
@@ -81,12 +85,14 @@ impl ProblemCode {
             Self::NotFound => "not found",
             Self::MethodNotAllowed => "method not allowed",
             Self::Conflict => "conflict with the current state",
+            Self::Ambiguous => "ambiguous name",
             Self::Changed => "changed in the meantime",
             Self::TooLarge => "request too large",
             Self::UnsupportedMediaType => "unsupported media type",
             Self::Invalid => "invalid request",
             Self::Busy => "too many requests",
             Self::Unavailable => "unavailable",
+            Self::Unreadable => "stored record cannot be read",
             Self::Internal => "internal error",
         }
     }

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 pub struct AnswerLine {
     /// `answer`, `detail` or `advice`.
     pub tone: String,
-    /// The sentence.
+    /// A sentence, with code in backticks.
     pub text: String,
 }
 
@@ -45,9 +45,23 @@ pub struct HolesReport {
     pub found: u64,
     /// The occurrences in words.
     pub lines: Vec<AnswerLine>,
+    /// Records that cannot be read. The occurrences of their jobs could not be checked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<UnreadableItem>,
     /// Value of `after` for the remaining jobs; absent if all were checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
+}
+
+/// A stored record that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct UnreadableItem {
+    /// The record, such as `job backup`; `null` if not even its key can be read.
+    pub record: Option<String>,
+    /// The job to which it belongs, if that is known.
+    pub job: Option<String>,
+    /// Where it is stored, and why it cannot be read.
+    pub reason: String,
 }
 
 /// Occurrences that a backfill can run.

@@ -8,6 +8,8 @@ use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::UnreadableItem;
+
 /// A run, or a span of skipped occurrences.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Run)]
@@ -32,6 +34,13 @@ pub struct RunSummary {
     pub attempt: u32,
     /// Id of the run that this run retries.
     pub retry_of: Option<String>,
+    /// Id of the run that retries this run.
+    #[serde(default)]
+    pub retried_by: Option<String>,
+    /// When a scheduled run starts: its nominal time, or the time of the retry; `null` in other states.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub due: Option<Instant>,
     /// Id of the run that this run repeats.
     pub rerun_of: Option<String>,
     /// Node that runs or ran the program.
@@ -88,11 +97,11 @@ pub struct RunDetail {
     /// The fields of the list.
     #[serde(flatten)]
     pub run: RunSummary,
-    /// Id of the schedule that created it.
+    /// Id of the schedule that created it; `null` if no schedule did.
     pub schedule: Option<String>,
-    /// Its program on one line.
+    /// Its program as text; `null` until the program is resolved.
     pub command: Option<String>,
-    /// Its lock.
+    /// Name of its lock; `null` if it has none.
     pub lock: Option<String>,
     /// All state changes.
     pub log: Vec<RunStep>,
@@ -120,9 +129,9 @@ pub struct RunList {
     pub runs: Vec<RunSummary>,
     /// Value of `before` for the next page; `null` on the last page.
     pub next: Option<String>,
-    /// Errors of stored runs that cannot be read.
+    /// Stored runs that cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unreadable: Vec<String>,
+    pub unreadable: Vec<UnreadableItem>,
 }
 
 impl From<&record::Run> for RunSummary {
@@ -142,6 +151,8 @@ impl From<&record::Run> for RunSummary {
             nominal_time: run.nominal,
             attempt: run.attempt,
             retry_of: run.retry_of.map(|id| id.to_string()),
+            retried_by: run.retried_by.map(|id| id.to_string()),
+            due: run.due.filter(|_| run.state == State::Scheduled),
             rerun_of: run.rerun_of.map(|id| id.to_string()),
             node: run.owner.map(|owner| owner.node.to_string()),
             exit_code,

@@ -32,7 +32,7 @@ impl Server {
 
     fn client(&self) -> DaemonClient {
         let (token, user) = (Some("secret".to_owned()), Some("ada".to_owned()));
-        DaemonClient::new(CallerOptions { address: self.address.clone(), token, user }).expect("a client")
+        DaemonClient::new(CallerOptions { address: self.address.clone(), local: None, token, user }).expect("a client")
     }
 
     /// Waits until all responses are sent, and returns the requests.

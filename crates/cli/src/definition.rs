@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::{Args, ValueEnum};
 use cronhold_core::job::{Job, Program};
 use cronhold_jobfile::directory::{self, UnreadableFile};
-use cronhold_jobfile::{Options, read_job, read_schedule, write_job};
+use cronhold_jobfile::{Options, escape_unprintable, read_job, read_schedule, write_job};
 use cronhold_schedule::Span;
 use serde_json::{Map, Value, json};
 
@@ -136,7 +136,8 @@ pub(crate) fn program(words: &[String], shell: bool) -> Value {
 
 /// The definition as JSON, after checking it. Errors have no position, because the user did not write this text.
 pub(crate) fn text(name: &str, keys: DefinitionKeys, session: &CliSession<'_>) -> Result<String, CliError> {
-    let text = Value::Object(keys).to_string();
+    // The daemon reads it with the reader of job files, which rejects some characters that JSON allows.
+    let text = escape_unprintable(&Value::Object(keys).to_string()).into_owned();
     let mut mistakes = read_job(name, &text, &Options { zones: session.zones }).mistakes;
     if mistakes.is_empty() {
         return Ok(text);
@@ -204,6 +205,7 @@ mod tests {
             now,
             zones: &zones,
             colours: false,
+            is_terminal: false,
             progress: false,
             place: &place,
             surroundings: &surroundings,

@@ -1,10 +1,11 @@
 //! Follows a run to its end, or the event feed, and reconnects if the daemon restarts, even at another address.
 
 use std::io::{self, ErrorKind, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cronhold_api::client::{CallError, DaemonClient, RunFilter};
-use cronhold_api::{ProblemCode, RunSummary};
+use cronhold_api::{LIMIT, ProblemCode, RunSummary};
 use cronhold_core::{RunId, State};
 
 use crate::remote::RemoteDaemon;
@@ -79,7 +80,7 @@ pub(crate) fn output(
     })
 }
 
-/// Follows a run to its end: its output goes to `out`, its result to `err`.
+/// Follows a run to its end, and then each retry to the last one: their output goes to `out`, their results to `err`.
 pub(crate) fn to_end(
     remote: &RemoteDaemon<'_>,
     run: &RunSummary,
@@ -87,24 +88,47 @@ pub(crate) fn to_end(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<ExitStatus, CliError> {
-    let name = render::run::name(run);
+    // Ctrl-C names the attempt that is followed then.
+    let current = Arc::new(Mutex::new(render::run::name(run)));
+    let followed = Arc::clone(&current);
     DaemonClient::on_interrupt(move || {
-        render::run::left_running(&name);
+        render::run::left_running(&lock(&followed));
         std::process::exit(INTERRUPTED);
     });
-    let finished = match shown.encoding() {
-        // With JSON or YAML, standard output contains only the run.
-        Some(_) => finished(remote, &run.id, err)?,
-        None => {
-            output(remote, &run.id, 0, &mut IgnoreBrokenPipe(out), err)?;
-            finished(remote, &run.id, err)?
+    let mut id = run.id.clone();
+    loop {
+        // With JSON or YAML, standard output contains only the last attempt.
+        if shown.encoding().is_none() {
+            output(remote, &id, 0, &mut IgnoreBrokenPipe(out), err)?;
         }
-    };
-    match shown.encoding() {
-        Some(encoding) => encoding.write(&finished, out)?,
-        None => render::watch::ended(&finished, &shown.clock(remote.session)?, remote.session.colours, err)?,
+        let finished = finished(remote, &id, err)?;
+        if let Some(retry) = retry_of(remote, &finished, err)? {
+            let clock = shown.clock(remote.session)?;
+            render::watch::retried(&finished, &retry, &clock, remote.session.colours, err)?;
+            *lock(&current) = render::run::name(&retry);
+            id = retry.id;
+            continue;
+        }
+        match shown.encoding() {
+            Some(encoding) => encoding.write(&finished, out)?,
+            None => render::watch::ended(&finished, &shown.clock(remote.session)?, remote.session.colours, err)?,
+        }
+        return Ok(exit_of_finished(&finished));
     }
-    Ok(exit_of_finished(&finished))
+}
+
+/// The run that retries a finished run; `None` if none does, or if it was deleted.
+fn retry_of(remote: &RemoteDaemon<'_>, run: &RunSummary, err: &mut dyn Write) -> Result<Option<RunSummary>, CliError> {
+    let Some(retry) = &run.retried_by else { return Ok(None) };
+    with_reconnect(remote, err, |remote| match remote.client.run(retry) {
+        Ok(detail) => Ok(Some(detail.run)),
+        Err(error) if error.problem().is_some_and(|problem| problem.code == ProblemCode::NotFound) => Ok(None),
+        Err(error) => Err(remote.failure(error)),
+    })
+}
+
+fn lock(name: &Mutex<String>) -> MutexGuard<'_, String> {
+    name.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A writer that ignores a broken pipe, because the exit code of `--wait` matters even without a reader.
@@ -154,21 +178,36 @@ pub(crate) fn named(remote: &RemoteDaemon<'_>, name: &str) -> Result<RunSummary,
     remote.client.run(name).map(|detail| detail.run).map_err(|error| remote.failure_about(name, error))
 }
 
-/// The error when a run does not allow an operation. If the run was named by its job, the hint suggests another run of
-/// the job that is in one of the states `able`.
-pub(crate) fn refused(remote: &RemoteDaemon<'_>, name: &str, able: &[State], error: CallError) -> CliError {
+/// The error when a run does not allow an operation. If the run was named by its job, the message says which run was
+/// taken.
+pub(crate) fn refused(remote: &RemoteDaemon<'_>, name: &str, error: CallError) -> CliError {
     let is_state = error.problem().is_some_and(|problem| problem.code == ProblemCode::Conflict);
     let failure = remote.failure_about(name, error);
     let CliError::Refused { message, hint } = failure else { return failure };
-    if !is_state || is_run(name) {
-        return CliError::Refused { message, hint };
+    let taken = Some(name).filter(|name| is_state && !is_run(name)).and_then(|name| remote.client.run(name).ok());
+    match taken {
+        Some(detail) => CliError::Refused { message: format!("{}: {message}", render::run::name(&detail.run)), hint },
+        None => CliError::Refused { message, hint },
     }
-    let filter = RunFilter { job: Some(name.to_owned()), states: able.to_vec(), since: None };
-    let latest = remote.client.run(name).ok().map(|detail| detail.run.id);
-    let other = remote.client.run_page(&filter, None, 1).ok().and_then(|page| page.runs.into_iter().next());
-    let other = other.filter(|run| latest.as_ref() != Some(&run.id));
-    let meant = other.map(|run| format!("did you mean `{}`, which is {}?", render::run::name(&run), run.state));
-    CliError::Refused { message: format!("the latest run of `{name}`: {message}"), hint: meant.or(hint) }
+}
+
+/// Prints which run of a job was taken, if several of them are running.
+pub(crate) fn name_taken(
+    remote: &RemoteDaemon<'_>,
+    name: &str,
+    taken: &RunSummary,
+    err: &mut dyn Write,
+) -> Result<(), CliError> {
+    if is_run(name) || !RUNNING.contains(&taken.state) {
+        return Ok(());
+    }
+    let filter = RunFilter { job: Some(taken.job.clone()), states: RUNNING.to_vec(), since: None };
+    let page = remote.client.run_page(&filter, None, LIMIT).map_err(|error| remote.failure(error))?;
+    let others: Vec<String> = page.runs.iter().filter(|run| run.id != taken.id).map(render::run::name).collect();
+    if !others.is_empty() {
+        render::watch::taken(taken, &others, err)?;
+    }
+    Ok(())
 }
 
 /// Whether a name is that of a run and not of a job.

@@ -20,13 +20,14 @@ mod tail;
 mod time_input;
 mod verbs;
 
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::sync::Arc;
 
 use clap::{Command, CommandFactory, Parser, Subcommand};
 use cronhold_schedule::{Instant, ZoneRegistry};
 
 use crate::remote::RemoteDaemon;
+use crate::render::TerminalWriter;
 
 pub use failure::CliError;
 pub use log_args::{LogArgs, LogFormat};
@@ -49,6 +50,8 @@ pub struct CliSession<'a> {
     pub zones: &'a Arc<ZoneRegistry>,
     /// Whether the output may contain colours.
     pub colours: bool,
+    /// Whether results go to a terminal.
+    pub is_terminal: bool,
     /// Whether to show progress while waiting.
     pub progress: bool,
     /// Options that select the daemon.
@@ -173,29 +176,60 @@ pub fn answer(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> ExitStatus {
+    let mut shown = TerminalWriter::new(out, session.colours);
     let answer = match question {
-        OfflineVerb::Next(next) => next.run(session, out),
-        OfflineVerb::Explain(explain) => explain.run(session, out),
-        OfflineVerb::Lint(lint) => lint.run(session, out),
-        OfflineVerb::Check(check) => check.run(session, out),
+        OfflineVerb::Next(next) => next.run(session, &mut shown),
+        OfflineVerb::Explain(explain) => explain.run(session, &mut shown),
+        OfflineVerb::Lint(lint) => lint.run(session, &mut shown),
+        OfflineVerb::Check(check) => check.run(session, &mut shown),
     };
-    conclude(answer, session, out, err)
+    let written = shown.finish();
+    conclude(answer, written, session, err)
 }
 
 /// Runs a command on the daemon. Results go to `out`; progress, notes and errors go to `err`.
 pub fn ask(verb: &RemoteVerb, session: &CliSession<'_>, out: &mut dyn Write, err: &mut dyn Write) -> ExitStatus {
-    let answer = match verb {
+    let mut shown_err = TerminalWriter::new(err, session.colours);
+    let mut answer = |out: &mut dyn Write| match verb {
         // `token show` works without a running daemon.
         RemoteVerb::Token(token) => token.run(session, out),
-        verb => verb.find(session).and_then(|remote| verb.run(&remote, out, err)),
+        verb => verb.find(session).and_then(|remote| verb.run(&remote, out, &mut shown_err)),
     };
-    conclude(answer, session, out, err)
+    let (answer, written) = match verb.program_output(session) {
+        Some(ProgramOutput::Raw) => (answer(out), out.flush()),
+        program_output => {
+            let mut shown = TerminalWriter::new(out, session.colours || program_output.is_some());
+            (answer(&mut shown), shown.finish())
+        }
+    };
+    // If standard error cannot be written, only the exit code is left.
+    let _ = shown_err.finish();
+    conclude(answer, written, session, err)
+}
+
+/// How the output of a program is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ProgramOutput {
+    /// Byte for byte.
+    Raw,
+    /// As text with colours; everything else that could control a terminal is escaped.
+    Escaped,
 }
 
 impl RemoteVerb {
     /// Whether the command may change jobs or pauses.
     pub fn changes_jobs(&self) -> bool {
         matches!(self, Self::Add(_) | Self::Upd(_) | Self::Del(_) | Self::Pause(_) | Self::Resume(_) | Self::Import(_))
+    }
+
+    /// How the command prints the output of a program; `None` if it prints none.
+    fn program_output(&self, session: &CliSession<'_>) -> Option<ProgramOutput> {
+        let raw = match self {
+            Self::Logs(logs) => logs.raw,
+            Self::Run(run) => run.prints_output()?,
+            _ => return None,
+        };
+        Some(if raw || !session.is_terminal { ProgramOutput::Raw } else { ProgramOutput::Escaped })
     }
 
     /// Whether the command follows events, so that its store must receive notifications.
@@ -243,14 +277,14 @@ impl RemoteVerb {
     }
 }
 
+/// Prints the error of a command. Its result has been written and flushed before.
 fn conclude(
     answer: Result<ExitStatus, CliError>,
+    written: io::Result<()>,
     session: &CliSession<'_>,
-    out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> ExitStatus {
-    // Flush the result before the error is printed.
-    let flushed = match out.flush() {
+    let flushed = match written {
         // The reader has gone; that is not an error.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         flushed => flushed.map_err(CliError::Output),
@@ -265,6 +299,8 @@ fn conclude(
 /// Prints the error and returns the exit status.
 pub fn complain(failure: &CliError, colours: bool, err: &mut dyn Write) -> ExitStatus {
     // If standard error cannot be written, only the exit code is left.
-    let _ = render::failure(failure, colours, err);
+    let mut shown = TerminalWriter::new(err, colours);
+    let _ = render::failure(failure, colours, &mut shown);
+    let _ = shown.finish();
     failure.exit()
 }

@@ -11,7 +11,7 @@ use cronhold_core::RunId;
 use cronhold_schedule::text::{did_you_mean, shortened};
 use serde::Deserialize;
 
-use crate::{CliError, CliSession, NamedStore};
+use crate::{CliError, CliSession, NamedStore, ServedStore};
 
 /// File in the data directory with the daemon's URL and process id.
 const ADDRESS: &str = "address";
@@ -38,11 +38,11 @@ pub struct DaemonFlags {
 pub struct CliEnv {
     /// `CRONHOLD_DATA`, or the default data directory.
     pub data: Option<PathBuf>,
-    /// `CRONHOLD_URL`.
+    /// Value of `CRONHOLD_URL`.
     pub url: Option<String>,
     /// `CRONHOLD_STORE`, if it names a shared store.
     pub store: Option<String>,
-    /// `CRONHOLD_TOKEN`.
+    /// Value of `CRONHOLD_TOKEN`.
     pub token: Option<String>,
     /// Name of the user, recorded with changes.
     pub user: Option<String>,
@@ -73,7 +73,6 @@ pub(crate) struct RemoteDaemon<'a> {
     pub(crate) session: &'a CliSession<'a>,
     /// The HTTP client.
     pub(crate) client: DaemonClient,
-    token: Option<String>,
     way: DaemonLookup,
 }
 
@@ -81,24 +80,28 @@ impl<'a> RemoteDaemon<'a> {
     /// Finds the daemon. Sends nothing yet.
     pub(crate) fn find(session: &'a CliSession<'a>) -> Result<Self, CliError> {
         let around = session.surroundings;
-        let (address, token, way) = match daemon_target(session)? {
+        let user = around.user.clone();
+        let (caller, way) = match daemon_target(session)? {
             DaemonTarget::Url { address, dir } => {
-                let token = token_for(&address, dir, around);
-                (address, token, DaemonLookup::Url)
+                let token = around.token.clone();
+                match dir.and_then(|dir| Some((dir, daemon_of(dir, &address)?))) {
+                    Some((dir, file)) if token.is_none() => found_locally(dir, &file, address, user),
+                    _ => (CallerOptions { address, local: None, token, user }, DaemonLookup::Url),
+                }
             }
             DaemonTarget::Data(dir) => {
                 let file = read_address_file(dir)?;
                 let address = parse(&format!("{}", dir.join(ADDRESS).display()), &file.url)?;
-                (address, token_in(dir, around), DaemonLookup::Data { dir: dir.to_owned(), pid: file.pid })
+                found_locally(dir, &file, address, user)
             }
             DaemonTarget::Store(named) => {
-                let served = session.stores.serve(&named)?;
-                (parse(named.origin, &served.url)?, Some(served.token), DaemonLookup::Store)
+                let ServedStore { url, token } = session.stores.serve(&named)?;
+                let address = parse(named.origin, &url)?;
+                (CallerOptions { address, local: None, token: Some(token), user }, DaemonLookup::Store)
             }
         };
-        let caller = CallerOptions { address, token: token.clone(), user: around.user.clone() };
         let client = DaemonClient::new(caller).map_err(|error| unreachable(error.to_string(), "try again"))?;
-        Ok(Self { session, client, token, way })
+        Ok(Self { session, client, way })
     }
 
     /// Converts the error of a request into a message with a hint.
@@ -108,15 +111,8 @@ impl<'a> RemoteDaemon<'a> {
             CallError::Broken(message) => unreachable(message, self.hint_if_unexpected()),
             CallError::Problem(problem) => match (problem.code, &self.way) {
                 (ProblemCode::Unavailable, _) => CliError::Unreachable { message: problem.detail, hint: problem.hint },
-                (ProblemCode::Unauthorized, DaemonLookup::Data { dir, .. }) if self.token.is_none() => {
-                    let file = dir.join(TOKEN);
-                    unreachable(
-                        problem.detail,
-                        format!("cannot read {}: run the command as the daemon's user", file.display()),
-                    )
-                }
                 (ProblemCode::Unauthorized, DaemonLookup::Data { .. }) => {
-                    unreachable(problem.detail, self.hint_if_unexpected())
+                    unreachable(problem.detail, "run the command as the daemon's user")
                 }
                 (ProblemCode::Unauthorized, DaemonLookup::Url | DaemonLookup::Store) => {
                     let hint = "set CRONHOLD_TOKEN; `cronhold token show` on the daemon's machine shows the token";
@@ -205,11 +201,15 @@ impl<'a> RemoteDaemon<'a> {
 pub(crate) fn token(session: &CliSession<'_>) -> Result<String, CliError> {
     let around = session.surroundings;
     match daemon_target(session)? {
-        DaemonTarget::Url { address, dir } => token_for(&address, dir, around).ok_or_else(|| {
-            let hint = "set CRONHOLD_TOKEN; `cronhold token show` on the daemon's machine shows the token";
-            CliError::refused(format!("no token is known for the daemon at {address}"), hint)
-        }),
-        DaemonTarget::Data(dir) => token_in(dir, around).ok_or_else(|| {
+        DaemonTarget::Url { address, dir } => around
+            .token
+            .clone()
+            .or_else(|| read_token(dir.filter(|dir| daemon_of(dir, &address).is_some())?))
+            .ok_or_else(|| {
+                let hint = "set CRONHOLD_TOKEN; `cronhold token show` on the daemon's machine shows the token";
+                CliError::refused(format!("no token is known for the daemon at {address}"), hint)
+            }),
+        DaemonTarget::Data(dir) => read_token(dir).or_else(|| around.token.clone()).ok_or_else(|| {
             let file = dir.join(TOKEN);
             let hint = if file.exists() {
                 "run the command as the daemon's user".to_owned()
@@ -271,16 +271,20 @@ fn daemon_target<'a>(session: &CliSession<'a>) -> Result<DaemonTarget<'a>, CliEr
     }
 }
 
-/// The token for the daemon at a URL. A token from a data directory is only sent to the daemon of that directory.
-fn token_for(address: &DaemonAddress, dir: Option<&Path>, around: &CliEnv) -> Option<String> {
-    let is_own =
-        |dir: &&Path| read_address_file(dir).is_ok_and(|file| DaemonAddress::parse(&file.url).as_ref() == Ok(address));
-    around.token.clone().or_else(|| read_token(dir.filter(is_own)?))
+/// The daemon of a data directory, if the directory says that it listens at an address. Commands never send the token in
+/// the directory there, because another program may listen at the address of a daemon that was killed.
+fn daemon_of(dir: &Path, address: &DaemonAddress) -> Option<DaemonFiles> {
+    read_address_file(dir).ok().filter(|file| DaemonAddress::parse(&file.url).as_ref() == Ok(address))
 }
 
-/// The token for the daemon of a data directory.
-fn token_in(dir: &Path, around: &CliEnv) -> Option<String> {
-    read_token(dir).or_else(|| around.token.clone())
+fn found_locally(
+    dir: &Path,
+    file: &DaemonFiles,
+    address: DaemonAddress,
+    user: Option<String>,
+) -> (CallerOptions, DaemonLookup) {
+    let caller = CallerOptions { address, local: Some(dir.to_owned()), token: None, user };
+    (caller, DaemonLookup::Data { dir: dir.to_owned(), pid: file.pid })
 }
 
 fn read_token(dir: &Path) -> Option<String> {
@@ -334,9 +338,9 @@ mod tests {
     use cronhold_schedule::{Instant, ZoneRegistry};
 
     use super::*;
-    use crate::{ForeignJob, ServedStore, StoreServer};
+    use crate::{ForeignJob, StoreServer};
 
-    /// Answers for every store at the same address.
+    /// Serves every store at the same address.
     #[derive(Debug)]
     struct AllStores;
 
@@ -350,7 +354,7 @@ mod tests {
         }
     }
 
-    /// A directory that says where a daemon listens and what its token is, and vanishes at the end.
+    /// A data directory with the address and the token of a daemon. It is deleted on drop.
     struct Dir(PathBuf);
 
     impl Dir {
@@ -370,13 +374,19 @@ mod tests {
         }
     }
 
-    /// Which daemon is found, and with which token it is asked.
+    /// The name that a directory was created with.
+    fn dir_name(dir: &Path) -> String {
+        fs::read_to_string(dir.join(TOKEN)).expect("there").trim().to_owned()
+    }
+
+    /// Which daemon is found, and how: by its socket, or with a token.
     fn found(place: &DaemonFlags, surroundings: &CliEnv) -> String {
         let zones = Arc::new(ZoneRegistry::bundled());
         let session = CliSession {
             now: Instant::EPOCH,
             zones: &zones,
             colours: false,
+            is_terminal: false,
             progress: false,
             place,
             surroundings,
@@ -384,7 +394,11 @@ mod tests {
             end_with_reader: || (),
         };
         match RemoteDaemon::find(&session) {
-            Ok(remote) => format!("{} {}", remote.client.address(), remote.token.as_deref().unwrap_or("-")),
+            Ok(remote) => {
+                let CallerOptions { address, local, token, .. } = remote.client.caller();
+                let local = local.as_deref().map(|dir| format!("socket of {}", dir_name(dir)));
+                format!("{address} {}", local.or_else(|| token.clone()).unwrap_or_else(|| "-".to_owned()))
+            }
             Err(failure) => format!("exit {}", failure.exit().code()),
         }
     }
@@ -394,16 +408,16 @@ mod tests {
         let (typed, usual) = (Dir::new("typed", 1), Dir::new("usual", 2));
         let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         for (data, url, env_url, env_token, expected) in [
-            ("", "", "", "", "http://127.0.0.1:2 usual"),
-            ("", "", "", "mine", "http://127.0.0.1:2 usual"),
-            ("typed", "", "", "", "http://127.0.0.1:1 typed"),
-            ("typed", "", "http://127.0.0.1:3", "mine", "http://127.0.0.1:1 typed"),
+            ("", "", "", "", "http://127.0.0.1:2 socket of usual"),
+            ("", "", "", "mine", "http://127.0.0.1:2 socket of usual"),
+            ("typed", "", "", "", "http://127.0.0.1:1 socket of typed"),
+            ("typed", "", "http://127.0.0.1:3", "mine", "http://127.0.0.1:1 socket of typed"),
             ("", "", "http://127.0.0.1:3", "mine", "http://127.0.0.1:3 mine"),
             ("", "http://127.0.0.1:4", "http://127.0.0.1:3", "mine", "http://127.0.0.1:4 mine"),
-            // A token from a data directory is sent only to the daemon of that directory.
+            // The token of a data directory is never sent.
             ("", "http://127.0.0.1:4", "", "", "http://127.0.0.1:4 -"),
             ("typed", "http://127.0.0.1:2", "", "", "http://127.0.0.1:2 -"),
-            ("", "http://127.0.0.1:2/", "", "", "http://127.0.0.1:2 usual"),
+            ("", "http://127.0.0.1:2/", "", "", "http://127.0.0.1:2 socket of usual"),
             ("nowhere", "", "", "mine", "exit 3"),
             ("", "127.0.0.1:2", "", "", "exit 2"),
         ] {
@@ -429,10 +443,10 @@ mod tests {
             ("redis://a", "", "", "", "", "http://127.0.0.1:9 --store=redis://a"),
             ("redis://a", "", "", "redis://b", "http://127.0.0.1:3", "http://127.0.0.1:9 --store=redis://a"),
             ("", "", "", "redis://b", "", "http://127.0.0.1:9 CRONHOLD_STORE=redis://b"),
-            // A daemon that is named is asked, also where a store stands in the environment for those who start one.
+            // A named daemon takes precedence over a store in the environment.
             ("", "", "", "redis://b", "http://127.0.0.1:3", "http://127.0.0.1:3 -"),
             ("", "http://127.0.0.1:4", "", "redis://b", "", "http://127.0.0.1:4 -"),
-            ("", "", "beside", "redis://b", "", "http://127.0.0.1:2 beside-store"),
+            ("", "", "beside", "redis://b", "", "http://127.0.0.1:2 socket of beside-store"),
             ("redis://a", "http://127.0.0.1:4", "", "", "", "exit 2"),
             ("redis://a", "", "beside", "", "", "exit 2"),
         ] {
@@ -452,6 +466,7 @@ mod tests {
             now: Instant::EPOCH,
             zones: &Arc::new(ZoneRegistry::bundled()),
             colours: false,
+            is_terminal: false,
             progress: false,
             place: &place,
             surroundings: &CliEnv::default(),

@@ -28,7 +28,7 @@ impl ScheduleOwner {
 #[derive(Debug)]
 pub(crate) struct ResolvedSchedule {
     pub(crate) owner: ScheduleOwner,
-    /// The definition.
+    /// The schedule as the job defines it.
     pub(crate) written: JobSchedule,
     pub(crate) schedule: Schedule,
 }

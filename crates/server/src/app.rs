@@ -14,16 +14,16 @@ use cronhold_schedule::Span;
 use cronhold_store::{Pending, Store};
 
 use crate::FeedBuffer;
-use crate::door::Authenticator;
+use crate::auth::Authenticator;
 
 /// Returns the current zones and calendars, which can change while the node runs.
 pub type WorldNow = Arc<dyn Fn() -> DecisionContext + Send + Sync>;
 
 /// The state that all routes share.
 pub struct AppState {
-    /// Accepts commands.
+    /// Executes the commands of requests.
     pub node: NodeHandle,
-    /// Answers queries.
+    /// Serves the read requests.
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn MachineClock>,
     /// Zones and calendars.
@@ -33,7 +33,7 @@ pub struct AppState {
     /// The event feed.
     pub feed: Arc<FeedBuffer>,
     /// Checks tokens and sessions.
-    pub door: Authenticator,
+    pub auth: Authenticator,
     /// The id of this node.
     pub this: NodeId,
     /// Whether the node has recovered and starts due runs.
@@ -71,6 +71,16 @@ impl AppState {
     /// Sends a command to the node and waits for the reply.
     pub(crate) async fn request(&self, actor: Actor, command: Command) -> Result<CommandReply, RequestError> {
         self.node.request_within(actor, command, COMMAND_TIMEOUT).await
+    }
+
+    /// Sends a command to the node. Returns whether it has changed something: a command for a state that is already the
+    /// current one succeeds without a change.
+    pub(crate) async fn ensure(&self, actor: Actor, command: Command) -> Result<bool, RequestError> {
+        match self.request(actor, command).await {
+            Ok(_) => Ok(true),
+            Err(RequestError::Rejected(rejection)) if rejection.is_so_already() => Ok(false),
+            Err(refused) => Err(refused),
+        }
     }
 
     /// Whether the node has recovered.

@@ -11,11 +11,46 @@ use crate::problem::ApiError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestIdentity(pub(crate) Actor);
 
+/// How the caller was authenticated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Credential {
+    /// The socket in the data directory: the process belongs to the daemon's user or to root.
+    LocalUser,
+    /// The admin token.
+    Token,
+    /// A session of the web page.
+    Session,
+}
+
+impl Credential {
+    /// Refuses what a session must not do, so that a stolen session cannot outlive the token.
+    pub(crate) fn check_admin(self) -> Result<(), ApiError> {
+        if self == Self::Session {
+            let message = "a session of the web page cannot create links or tokens";
+            return Err(
+                ApiError::new(ProblemCode::Forbidden, message).hint("run `cronhold token` on the daemon's machine")
+            );
+        }
+        Ok(())
+    }
+}
+
+fn missing() -> ApiError {
+    Problem::new(ProblemCode::Unauthorized, "the request has no identity").into()
+}
+
 impl<S: Sync> FromRequestParts<S> for RequestIdentity {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, ApiError> {
-        let caller = parts.extensions.get::<Self>().cloned();
-        caller.ok_or_else(|| Problem::new(ProblemCode::Unauthorized, "the request has no identity").into())
+        parts.extensions.get::<Self>().cloned().ok_or_else(missing)
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Credential {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, ApiError> {
+        parts.extensions.get::<Self>().copied().ok_or_else(missing)
     }
 }

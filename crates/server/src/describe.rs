@@ -3,17 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cronhold_api::{FileMistake, JobDetail, JobSummary, PauseSummary, RunSummary, ScheduleSummary};
-use cronhold_core::JobId;
-use cronhold_core::record::{Actor, Cursor, JobRecord, JobState, PauseState, Record, RecordKey};
+use cronhold_api::{FileMistake, JobDetail, JobSummary, PauseSummary, RunSummary, ScheduleSummary, UnreadableItem};
+use cronhold_core::record::{Actor, Cursor, JobRecord, JobState, PauseState, Record, RecordKey, Run};
+use cronhold_core::{JobId, RunId};
 use cronhold_jobfile::{line_column, to_yaml, unsupported_in, write_job};
-use cronhold_schedule::Instant;
-use cronhold_store::Fault;
+use cronhold_store::{Fault, ReadableRecords, UnreadableRecord, load_readable};
 
 use crate::AppState;
-use crate::find_run::latest_run;
-use crate::load_readable::load_readable;
-use crate::node_names;
+use crate::find_run::{ListedRun, current_of, latest_started, run_ids};
+use crate::node_names::NodeNames;
+
+/// Number of active runs of a job among which the running one is found for a list of jobs.
+const ACTIVE_LOADED: usize = 20;
 
 /// Current mistakes in job files.
 #[derive(Debug, Default)]
@@ -31,9 +32,10 @@ pub(crate) struct JobSurroundings {
     pub(crate) pause: Option<PauseSummary>,
     states: BTreeMap<JobId, Arc<JobState>>,
     cursors: BTreeMap<JobId, Vec<Arc<Cursor>>>,
-    /// Errors of related records that cannot be read.
-    pub(crate) unreadable: Vec<String>,
-    now: Instant,
+    /// By job, the run that is running or started last.
+    latest: BTreeMap<JobId, RunSummary>,
+    /// Related records that cannot be read.
+    pub(crate) unreadable: Vec<UnreadableRecord>,
 }
 
 impl JobFileMistakes {
@@ -83,10 +85,10 @@ impl JobSurroundings {
             keys.push(RecordKey::JobState(job.id.clone()));
             keys.extend(job.schedules().map(|(schedule, _)| RecordKey::Cursor(job.id.clone(), schedule.clone())));
         }
-        let (found, unreadable) = load_readable(&*app.store, &keys).await?;
-        let (states, cursors) = (BTreeMap::new(), BTreeMap::new());
-        let mut around = Self { pause: None, states, cursors, unreadable, now: app.clock.now() };
-        for stored in found {
+        let ReadableRecords { records, unreadable } = load_readable(&*app.store, &keys).await?;
+        let (states, cursors, latest) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let mut around = Self { pause: None, states, cursors, latest, unreadable };
+        for stored in records.into_iter().filter_map(|(_, stored)| stored) {
             match stored.record {
                 Record::Pause(pauses) => around.pause = pause_summary(&pauses, true),
                 Record::JobState(state) => drop(around.states.insert(state.job.clone(), state)),
@@ -94,17 +96,38 @@ impl JobSurroundings {
                 _ => {}
             }
         }
+        around.load_latest(app).await?;
         Ok(around)
+    }
+
+    /// Loads for each job the run that is running or started last.
+    async fn load_latest(&mut self, app: &AppState) -> Result<(), Fault> {
+        let ids = self.states.values().flat_map(|state| run_ids(state, ACTIVE_LOADED));
+        let keys: Vec<RecordKey> = ids.map(RecordKey::Run).collect();
+        let ReadableRecords { records, unreadable } = load_readable(&*app.store, &keys).await?;
+        self.unreadable.extend(unreadable);
+        let known = records.into_iter().filter_map(|(_, stored)| match stored?.record {
+            Record::Run(run) => Some((run.id, run)),
+            _ => None,
+        });
+        let known: BTreeMap<RunId, Arc<Run>> = known.collect();
+        let mut latest = Vec::new();
+        for state in self.states.values() {
+            let run = match current_of(state, &known) {
+                Some(run) => Some(run),
+                None if state.kept.has_started() => latest_started(&*app.store, &state.job).await?,
+                None => None,
+            };
+            latest.extend(run.map(ListedRun::Run));
+        }
+        let names = NodeNames::of(&*app.store, &latest).await?;
+        self.latest = latest.iter().map(|run| (run.to_run().job.clone(), names.summary(run))).collect();
+        Ok(())
     }
 
     fn pause_of(&self, job: &JobId) -> Option<PauseSummary> {
         let own = self.states.get(job).and_then(|state| pause_summary(&state.pauses, false));
         own.or_else(|| self.pause.clone())
-    }
-
-    /// When a schedule is due next. An occurrence that passed during a pause is no longer due.
-    fn next(&self, cursor: &Cursor, is_paused: bool) -> Option<Instant> {
-        cursor.next.filter(|next| !is_paused || *next > self.now)
     }
 
     fn cursors(&self, job: &JobId) -> &[Arc<Cursor>] {
@@ -120,18 +143,25 @@ impl JobSurroundings {
     }
 }
 
+/// Unreadable records in a response. The daemon remembers them for its health.
+pub(crate) fn unreadable_items(app: &AppState, records: &[UnreadableRecord]) -> Vec<UnreadableItem> {
+    let item = |record: &UnreadableRecord| {
+        app.feed.record_unreadable(record);
+        let job = record.key.as_ref().and_then(RecordKey::job).map(ToString::to_string);
+        UnreadableItem { record: record.key.as_ref().map(ToString::to_string), job, reason: record.reason.clone() }
+    };
+    records.iter().map(item).collect()
+}
+
 /// A job in a list.
-pub(crate) async fn job(
-    app: &AppState,
-    record: &JobRecord,
-    around: &JobSurroundings,
-    mistakes: &JobFileMistakes,
-) -> Result<JobSummary, Fault> {
+pub(crate) fn job(record: &JobRecord, around: &JobSurroundings, mistakes: &JobFileMistakes) -> JobSummary {
     let pause = around.pause_of(&record.id);
-    let next = around.cursors(&record.id).iter().filter_map(|cursor| around.next(cursor, pause.is_some())).min();
+    let next = around.cursors(&record.id).iter().filter_map(|cursor| cursor.next).min();
+    // Nothing is due during a pause.
+    let next = next.filter(|_| pause.is_none());
     let schedules: Vec<String> =
         record.job.schedules.iter().filter(|schedule| schedule.enabled).map(|it| it.spec.to_string()).collect();
-    Ok(JobSummary {
+    JobSummary {
         id: record.id.to_string(),
         description: record.job.description.lines().next().unwrap_or_default().to_owned(),
         schedule: schedules.join("; "),
@@ -143,8 +173,8 @@ pub(crate) async fn job(
         source: record.source.to_string(),
         revision: record.revision,
         active: around.active(&record.id),
-        last: latest(app, &record.id).await?,
-    })
+        last: around.latest.get(&record.id).cloned(),
+    }
 }
 
 /// A job that only an invalid file defines.
@@ -168,7 +198,7 @@ pub(crate) fn job_of_file(id: &JobId, around: &JobSurroundings, mistakes: &JobFi
 /// A job in detail.
 pub(crate) async fn detail(app: &AppState, record: &Arc<JobRecord>) -> Result<JobDetail, Fault> {
     let around = JobSurroundings::load(app, std::slice::from_ref(record)).await?;
-    let job = job(app, record, &around, &JobFileMistakes::now(app)).await?;
+    let job = job(record, &around, &JobFileMistakes::now(app));
     let (definition, world) = (write_job(&record.job), (app.world)());
     let schedules = record.schedules().map(|(id, schedule)| {
         let cursor = around.cursors(&record.id).iter().find(|cursor| cursor.schedule == *id);
@@ -177,7 +207,7 @@ pub(crate) async fn detail(app: &AppState, record: &Arc<JobRecord>) -> Result<Jo
             text: schedule.spec.to_string(),
             words: schedule.spec.words(record.id.as_str()),
             enabled: schedule.enabled,
-            next: cursor.and_then(|cursor| around.next(cursor, job.paused)),
+            next: cursor.and_then(|cursor| cursor.next).filter(|_| !job.paused),
             error: record
                 .compile(schedule, &world)
                 .err()
@@ -194,11 +224,6 @@ pub(crate) fn etag(record: &JobRecord) -> String {
     format!("\"{}-{}\"", record.uid, record.revision)
 }
 
-async fn latest(app: &AppState, job: &JobId) -> Result<Option<RunSummary>, Fault> {
-    let Some(run) = latest_run(&*app.store, job).await? else { return Ok(None) };
-    Ok(Some(node_names::summary(&*app.store, &run).await?))
-}
-
 fn pause_summary(pauses: &PauseState, everything: bool) -> Option<PauseSummary> {
     let pause = pauses.current.as_ref()?;
     let by = match &pause.by {
@@ -213,7 +238,7 @@ mod tests {
     use cronhold_core::JobUid;
     use cronhold_core::command::{Command, Precondition};
     use cronhold_core::record::JobSource;
-    use cronhold_jobfile::{Options, read_stored_job};
+    use cronhold_jobfile::{Options, read_job_of_any_version};
 
     use super::*;
     use crate::testing::with_rig;
@@ -223,7 +248,7 @@ mod tests {
     fn stored_job_with_unsupported_action_keeps_its_schedule_and_has_an_error() {
         with_rig("describe-unsupported", async |rig| {
             let text = "{program: {noop: 0s}, schedule: '@hourly', on: {failure: [{email: {to: ops@example.org}}]}}";
-            let job = read_stored_job("backup", text, &Options::default()).job.expect("a stored job");
+            let job = read_job_of_any_version("backup", text, &Options::default()).job.expect("a stored job");
             let (id, uid) = (JobId::parse("backup").expect("an id"), JobUid::from_bits(1));
             let (job, source) = (Arc::new(job), JobSource::Api);
             let command = Command::PutJob { id, job, source, uid, provided: Precondition::Any };

@@ -3,14 +3,15 @@
 //!
 //! The ring holds shared records. They are serialised only when a reader needs them.
 
-use std::collections::{BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use cronhold_core::command::CommandStamp;
 use cronhold_core::decision::{DecidedUnit, RecordChange};
 use cronhold_core::record::{ActivePause, PauseState, Record, RecordKey};
 use cronhold_core::{JobId, RunId};
 use cronhold_engine::EngineEvent;
+use cronhold_store::{UnreadableRecord, lock_mutex};
 use tokio::sync::watch;
 use tracing::info;
 
@@ -30,8 +31,28 @@ pub struct FeedBuffer {
     ring: Mutex<FeedRing>,
     /// The number of the latest event; readers wait for it to change.
     latest_number: watch::Sender<u64>,
-    /// Records that the node could not read since its start, each once.
-    unreadable: Mutex<BTreeSet<String>>,
+    known_damage: Mutex<KnownDamage>,
+    /// Live nodes with other time zone data, by name and release.
+    other_zones: Mutex<Vec<(String, String)>>,
+    keeper: Mutex<KeeperHealth>,
+}
+
+/// Whether the keeper of this node can start programs.
+#[derive(Debug, Default)]
+struct KeeperHealth {
+    /// Why it cannot; `None` if it can, or if it has not been reached yet.
+    problem: Option<String>,
+    /// How often it began to fail.
+    failures: u64,
+}
+
+/// What is known to be damaged in the store.
+#[derive(Debug, Default)]
+struct KnownDamage {
+    /// Records that cannot be read, by key or, without one, by reason. A record that is written since is readable.
+    unreadable: BTreeMap<String, Option<RecordKey>>,
+    /// Whether a part of the store could not be read since the start.
+    is_store_damaged: bool,
 }
 
 /// The ring buffer of the latest events.
@@ -86,14 +107,23 @@ pub(crate) struct FeedReader {
 
 impl Default for FeedBuffer {
     fn default() -> Self {
-        Self { ring: Mutex::default(), latest_number: watch::Sender::new(0), unreadable: Mutex::default() }
+        Self {
+            ring: Mutex::default(),
+            latest_number: watch::Sender::new(0),
+            known_damage: Mutex::default(),
+            other_zones: Mutex::default(),
+            keeper: Mutex::default(),
+        }
     }
 }
 
 impl cronhold_engine::EngineObserver for FeedBuffer {
     fn on_event(&self, event: &EngineEvent<'_>) {
         match event {
-            EngineEvent::Committed { stamp, done } => self.push_all(Some(stamp), events(stamp, done)),
+            EngineEvent::Committed { stamp, done } => {
+                self.forget_unreadable(done);
+                self.push_all(Some(stamp), events(stamp, done));
+            }
             EngineEvent::StoreUnavailable(fault) => self.push_all(None, [FeedEntry::Store(Some(fault.to_string()))]),
             EngineEvent::StoreAvailable => self.push_all(None, [FeedEntry::Store(None)]),
             EngineEvent::Ready { .. } => self.push_all(None, [FeedEntry::Node("the node is ready".to_owned())]),
@@ -115,10 +145,19 @@ impl cronhold_engine::EngineObserver for FeedBuffer {
                 let message = if *on { "the node is draining" } else { "the node is no longer draining" };
                 self.push_all(None, [FeedEntry::Node(message.to_owned())]);
             }
-            EngineEvent::RecordUnreadable { key, reason } => {
-                self.count_unreadable(&key.map_or_else(|| (*reason).to_owned(), ToString::to_string));
+            EngineEvent::Keeper { problem } => {
+                let message = match problem {
+                    Some(problem) => format!("the node cannot start programs: {problem}"),
+                    None => "the node can start programs again".to_owned(),
+                };
+                self.record_keeper(*problem);
+                self.push_all(None, [FeedEntry::Node(message)]);
             }
+            EngineEvent::RecordUnreadable(record) => self.record_unreadable(record),
+            EngineEvent::StoreDamaged(_) => self.record_damage(),
+            EngineEvent::ZonesDiffer { others, .. } => *lock_mutex(&self.other_zones) = others.to_vec(),
             EngineEvent::Repaired { .. }
+            | EngineEvent::WatchdogDelayed { .. }
             | EngineEvent::OlderZones { .. }
             | EngineEvent::CommandDropped { .. }
             | EngineEvent::Replaced
@@ -136,15 +175,57 @@ impl FeedBuffer {
         FeedReader { feed: Arc::clone(self), latest_number, at: EventId { epoch, number: number.saturating_add(1) } }
     }
 
-    /// How many records the node could not read since its start, at most [`UNREADABLE_MAX`].
-    pub(crate) fn unreadable_records(&self) -> u64 {
-        self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).len() as u64
+    /// Why the keeper of this node cannot start programs; `None` if it can.
+    pub(crate) fn keeper_problem(&self) -> Option<String> {
+        lock_mutex(&self.keeper).problem.clone()
     }
 
-    fn count_unreadable(&self, record: &str) {
-        let mut unreadable = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
+    /// How often the keeper of this node began to fail.
+    pub(crate) fn keeper_failures(&self) -> u64 {
+        lock_mutex(&self.keeper).failures
+    }
+
+    fn record_keeper(&self, problem: Option<&str>) {
+        let mut keeper = lock_mutex(&self.keeper);
+        keeper.failures += u64::from(keeper.problem.is_none() && problem.is_some());
+        keeper.problem = problem.map(str::to_owned);
+    }
+
+    /// How many records are known to be unreadable, at most [`UNREADABLE_MAX`].
+    pub(crate) fn unreadable_records(&self) -> u64 {
+        lock_mutex(&self.known_damage).unreadable.len() as u64
+    }
+
+    /// Whether a part of the store could not be read since the start.
+    pub(crate) fn is_store_damaged(&self) -> bool {
+        lock_mutex(&self.known_damage).is_store_damaged
+    }
+
+    /// The names of live nodes whose time zone data is of another release than this node's, with their releases.
+    pub(crate) fn other_zones(&self) -> Vec<(String, String)> {
+        lock_mutex(&self.other_zones).clone()
+    }
+
+    /// Remembers that a record cannot be read.
+    pub(crate) fn record_unreadable(&self, record: &UnreadableRecord) {
+        let unreadable = &mut lock_mutex(&self.known_damage).unreadable;
         if unreadable.len() < UNREADABLE_MAX {
-            unreadable.insert(record.to_owned());
+            let name = record.key.as_ref().map_or_else(|| record.reason.clone(), ToString::to_string);
+            unreadable.insert(name, record.key.clone());
+        }
+    }
+
+    /// Remembers that a part of the store is damaged.
+    pub(crate) fn record_damage(&self) {
+        lock_mutex(&self.known_damage).is_store_damaged = true;
+    }
+
+    /// Forgets the unreadable records that a commit has replaced or deleted.
+    fn forget_unreadable(&self, done: &DecidedUnit) {
+        let unreadable = &mut lock_mutex(&self.known_damage).unreadable;
+        if !unreadable.is_empty() {
+            let changed: Vec<RecordKey> = done.changes.iter().map(RecordChange::key).collect();
+            unreadable.retain(|_, key| key.as_ref().is_none_or(|key| !changed.contains(key)));
         }
     }
 
@@ -172,8 +253,7 @@ impl FeedBuffer {
     }
 
     fn lock(&self) -> MutexGuard<'_, FeedRing> {
-        // No code can panic while it holds the lock.
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.ring)
     }
 }
 

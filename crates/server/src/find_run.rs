@@ -1,25 +1,45 @@
-//! Finds a run by its id, by `job#number`, or by its job. A job id means its latest run that is not scheduled for
-//! later: the output of `backup` is not that of the run that is scheduled for tomorrow, unless there is no other run.
+//! Finds a run by its id, by `job#number`, or by its job. A job id means the run that a person would mean: the one that
+//! is running, or else the one that started last, whatever its nominal time. Runs that were skipped, that wait or that are
+//! scheduled count only if the job has no other run, or if the operation is about runs that have not started.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cronhold_api::ProblemCode;
 use cronhold_core::decision::Rejection;
-use cronhold_core::record::{Record, RecordKey, Run, SkipSpan, StoredRecord};
+use cronhold_core::record::{JobState, Record, RecordKey, Run, SkipSpan, StoredRecord};
 use cronhold_core::{JobId, NodeId, RunId, RunNumber, RunRef, State};
 use cronhold_store::{Fault, Query, RunQuery, Store};
 
 use crate::problem::ApiError;
 
-/// Number of runs per page in the search for the latest one.
+/// Number of runs per page in the search for a run that is not scheduled.
 const PAGE: usize = 20;
 /// Maximum number of pages in the search. If a job has more scheduled runs than that, the search returns one of them.
 const PAGES_MAX: usize = 50;
+/// Maximum number of unstarted runs among which the first is found.
+const UNSTARTED_MAX: usize = 1_000;
+/// Number of runs that an error message lists.
+const NAMED_MAX: usize = 5;
+/// States of runs that have not started.
+const UNSTARTED: [State; 2] = [State::Scheduled, State::Waiting];
+/// States of ended runs that started, or ended in error before they could.
+const STARTED: [State; 3] = [State::Success, State::Failure, State::Error];
+
+/// Which run of a job its id means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JobRunChoice {
+    /// The running one, or else the one that started last. Of several running ones, the one that started last.
+    Current,
+    /// Like `Current`, but several running ones are an error: a signal to the wrong program cannot be taken back.
+    OnlyRunning,
+    /// The earliest one that has not started, or else like `Current`.
+    Unstarted,
+}
 
 /// An entry of a list of runs.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ListedRun {
-    /// A run.
     Run(Arc<Run>),
     /// A span of skips.
     SkipSpan(Arc<SkipSpan>),
@@ -53,8 +73,8 @@ impl ListedRun {
 }
 
 /// Finds a run by its id, by `job#number`, or by its job. Rejects a span of skips: no operation applies to it.
-pub(crate) async fn find_run(store: &dyn Store, name: &str) -> Result<Arc<Run>, ApiError> {
-    match find_listed_run(store, name).await? {
+pub(crate) async fn find_run(store: &dyn Store, name: &str, choice: JobRunChoice) -> Result<Arc<Run>, ApiError> {
+    match find_listed_run(store, name, choice).await? {
         ListedRun::Run(run) => Ok(run),
         ListedRun::SkipSpan(span) => {
             let message = format!("run {} stands for occurrences that were skipped, and is not one run", span.id);
@@ -64,31 +84,123 @@ pub(crate) async fn find_run(store: &dyn Store, name: &str) -> Result<Arc<Run>, 
 }
 
 /// Finds a run or a span of skips by its id, by `job#number`, or by its job.
-pub(crate) async fn find_listed_run(store: &dyn Store, name: &str) -> Result<ListedRun, ApiError> {
+pub(crate) async fn find_listed_run(
+    store: &dyn Store,
+    name: &str,
+    choice: JobRunChoice,
+) -> Result<ListedRun, ApiError> {
     match RunRef::parse(name).map_err(|error| ApiError::unreadable(ProblemCode::BadRequest, error))? {
         RunRef::Id(id) => {
             let found = store.load(&[RecordKey::Run(id), RecordKey::SkipSpan(id)]).await?;
             found.into_iter().flatten().find_map(ListedRun::of).ok_or_else(|| Rejection::NoRun(id).into())
         }
         RunRef::Numbered(job, number) => numbered(store, &job, number).await,
-        RunRef::Latest(job) => match latest_run(store, &job).await? {
+        RunRef::Latest(job) => match of_job(store, &job, choice).await? {
             Some(run) => Ok(run),
             None => Err(no_run(store, job).await?),
         },
     }
 }
 
-/// Loads a run by its id.
-pub(crate) async fn load_run(store: &dyn Store, id: RunId) -> Result<Option<Arc<Run>>, Fault> {
-    Ok(store.load(&[RecordKey::Run(id)]).await?.into_iter().flatten().find_map(|stored| match stored.record {
-        Record::Run(run) => Some(run),
+/// The run that a job id means; `None` if the job has no run.
+async fn of_job(store: &dyn Store, job: &JobId, choice: JobRunChoice) -> Result<Option<ListedRun>, ApiError> {
+    if choice == JobRunChoice::Unstarted
+        && let Some(run) = first_unstarted(store, job).await?
+    {
+        return Ok(Some(run));
+    }
+    let state = load_state(store, job).await?;
+    let known = load_runs(store, state.iter().flat_map(|state| run_ids(state, JobState::ACTIVE_MAX))).await?;
+    if choice == JobRunChoice::OnlyRunning {
+        check_one_runs(job, &known)?;
+    }
+    let latest = state.as_ref().and_then(|state| current_of(state, &known));
+    match latest {
+        Some(run) => Ok(Some(ListedRun::Run(run))),
+        None => Ok(match latest_started(store, job).await? {
+            Some(run) => Some(ListedRun::Run(run)),
+            None => newest_listed(store, job).await?,
+        }),
+    }
+}
+
+/// The ids of the runs among which [`current_of`] chooses: at most `most` active ones, the last first, and the latest of
+/// the ended ones.
+pub(crate) fn run_ids(state: &JobState, most: usize) -> impl Iterator<Item = RunId> {
+    let active = state.active.iter().rev().take(most).map(|active| active.run);
+    active.chain(state.latest.map(|latest| latest.run))
+}
+
+/// The run of a job that is running, or else the one that started last; `None` if `known` does not have it. Of several
+/// running ones, the one that started last.
+pub(crate) fn current_of(state: &JobState, known: &BTreeMap<RunId, Arc<Run>>) -> Option<Arc<Run>> {
+    let active = state.active.iter().filter_map(|active| known.get(&active.run));
+    let running = active.filter(|run| run.state.has_program()).max_by_key(|run| (run.started(), run.id));
+    running.or_else(|| known.get(&state.latest?.run)).cloned()
+}
+
+/// Fails if several runs of a job are running.
+fn check_one_runs(job: &JobId, known: &BTreeMap<RunId, Arc<Run>>) -> Result<(), ApiError> {
+    let mut running: Vec<&Arc<Run>> = known.values().filter(|run| run.state.has_program()).collect();
+    let [_, _, ..] = &running[..] else { return Ok(()) };
+    running.sort_by_key(|run| std::cmp::Reverse((run.started(), run.id)));
+    let names: Vec<String> = running.iter().take(NAMED_MAX).map(|run| format!("{job}#{}", run.number)).collect();
+    let more = if running.len() > NAMED_MAX { " and more" } else { "" };
+    let message = format!("`{job}` has {} running runs: {}{more}", running.len(), names.join(", "));
+    Err(ApiError::new(ProblemCode::Ambiguous, message).hint(format!("name one of them, such as `{}`", names[0])))
+}
+
+/// Loads runs that exist.
+pub(crate) async fn load_runs(
+    store: &dyn Store,
+    ids: impl Iterator<Item = RunId>,
+) -> Result<BTreeMap<RunId, Arc<Run>>, Fault> {
+    let keys: Vec<RecordKey> = ids.map(RecordKey::Run).collect();
+    if keys.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let found = store.load(&keys).await?.into_iter().flatten();
+    Ok(found.filter_map(|stored| as_run(stored.record)).map(|run| (run.id, run)).collect())
+}
+
+async fn load_state(store: &dyn Store, job: &JobId) -> Result<Option<Arc<JobState>>, Fault> {
+    let found = store.load(&[RecordKey::JobState(job.clone())]).await?;
+    Ok(found.into_iter().flatten().find_map(|stored| match stored.record {
+        Record::JobState(state) => Some(state),
         _ => None,
     }))
 }
 
-/// The latest run or span of skips of a job that is not scheduled, or else the latest scheduled run; `None` if the job
-/// has neither.
-pub(crate) async fn latest_run(store: &dyn Store, job: &JobId) -> Result<Option<ListedRun>, Fault> {
+/// The ended run with the latest nominal time that started, or ended in error; `None` if there is none. It stands for
+/// the one that started last if that one is not known: an earlier version did not record it, or it was deleted.
+pub(crate) async fn latest_started(store: &dyn Store, job: &JobId) -> Result<Option<Arc<Run>>, Fault> {
+    let query = RunQuery { job: Some(job.clone()), states: STARTED.to_vec(), ..RunQuery::default() };
+    let found = store.page(&Query::Runs(query), 1).await?;
+    Ok(found.records.into_iter().find_map(|stored| as_run(stored.record)))
+}
+
+/// The run with the earliest nominal time that has not started; `None` if all have.
+async fn first_unstarted(store: &dyn Store, job: &JobId) -> Result<Option<ListedRun>, Fault> {
+    let query = RunQuery { job: Some(job.clone()), states: UNSTARTED.to_vec(), ..RunQuery::default() };
+    let found = store.page(&Query::Runs(query), UNSTARTED_MAX).await?;
+    Ok(found.records.into_iter().filter_map(ListedRun::of).next_back())
+}
+
+fn as_run(record: Record) -> Option<Arc<Run>> {
+    match record {
+        Record::Run(run) => Some(run),
+        _ => None,
+    }
+}
+
+/// Loads a run by its id.
+pub(crate) async fn load_run(store: &dyn Store, id: RunId) -> Result<Option<Arc<Run>>, Fault> {
+    Ok(store.load(&[RecordKey::Run(id)]).await?.into_iter().flatten().find_map(|stored| as_run(stored.record)))
+}
+
+/// The run or span of skips with the latest nominal time that is not scheduled, or else a scheduled run; `None` if the
+/// job has neither.
+async fn newest_listed(store: &dyn Store, job: &JobId) -> Result<Option<ListedRun>, Fault> {
     let mut query = RunQuery { job: Some(job.clone()), ..RunQuery::default() };
     let mut scheduled = None;
     for page in 0..PAGES_MAX {

@@ -1,6 +1,6 @@
 //! The checks that every request passes before a route handles it: path, host, origin, body and authentication. A web
-//! page of another site must not be able to send requests with our session, neither from its own origin nor by a host
-//! name that resolves to our address.
+//! page of another site must not be able to send requests to us, neither from its own origin nor by a host name that
+//! resolves to our address.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -10,13 +10,16 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use cronhold_api::ProblemCode;
+use cronhold_core::percent;
 use cronhold_core::record::Actor;
 use tracing::{debug, warn};
 
 use crate::AppState;
-use crate::caller::RequestIdentity;
+use crate::caller::{Credential, RequestIdentity};
+use crate::connections::ClientConnection;
 use crate::extract;
 use crate::problem::ApiError;
+use crate::stream;
 
 /// Maximum length of a body, in bytes.
 pub(crate) const BODY_MAX: usize = 1024 * 1024;
@@ -24,11 +27,10 @@ pub(crate) const BODY_MAX: usize = 1024 * 1024;
 const URI_MAX: usize = 8 * 1024;
 /// Maximum length of a user name, in bytes.
 const NAME_MAX: usize = 64;
-/// The cookie of a session.
-pub(crate) const COOKIE: &str = "cronhold_session";
-/// The name of the user, for requests with the token.
+/// The name of the user, for requests with the token and from the machine.
 const USER: HeaderName = HeaderName::from_static("x-cronhold-user");
-const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// The name of a caller with a session.
+const PAGE: &str = "page";
 /// Accepted content types. An HTML form cannot send any of them.
 const KINDS: [&str; 5] = ["application/json", "application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"];
 
@@ -89,12 +91,20 @@ pub(crate) async fn guard(State(guard): State<Arc<RequestGuard>>, mut request: R
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let mut actor = None;
     let mut response = match guard.check(&request) {
-        Ok(caller) => {
-            actor = caller.as_ref().map(|caller| caller.0.to_string());
-            if let Some(caller) = caller {
-                request.extensions_mut().insert(caller);
+        Ok(None) => next.run(request).await,
+        Ok(Some((caller, credential))) => {
+            actor = Some(caller.0.to_string());
+            if let Some(connection) = request.extensions().get::<Arc<ClientConnection>>() {
+                connection.set_trusted();
             }
-            next.run(request).await
+            let renewals = (credential != Credential::LocalUser).then(|| guard.app.auth.renewals());
+            request.extensions_mut().insert(caller);
+            request.extensions_mut().insert(credential);
+            let response = next.run(request).await;
+            match renewals {
+                Some(renewals) => stream::end_on_change(response, renewals),
+                None => response,
+            }
         }
         Err(error) => error.into_response(),
     };
@@ -117,11 +127,15 @@ pub(crate) async fn guard(State(guard): State<Arc<RequestGuard>>, mut request: R
 
 impl RequestGuard {
     /// The identity of the caller; `None` for paths that need no authentication.
-    fn check(&self, request: &Request) -> Result<Option<RequestIdentity>, ApiError> {
+    fn check(&self, request: &Request) -> Result<Option<(RequestIdentity, Credential)>, ApiError> {
         let (headers, uri) = (request.headers(), request.uri());
         check_uri(uri)?;
-        let host = self.check_host(headers, uri)?;
-        check_origin(headers, host)?;
+        let is_local = request.extensions().get::<Arc<ClientConnection>>().is_some_and(|from| from.is_local());
+        // No browser can use the socket, and a command may still have the address of a daemon that was restarted.
+        if !is_local {
+            let host = self.check_host(headers, uri)?;
+            check_origin(headers, host)?;
+        }
         let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
         if changes {
             check_body(headers)?;
@@ -129,11 +143,12 @@ impl RequestGuard {
         if is_open(uri.path()) {
             return Ok(None);
         }
-        let caller = self.check_caller(headers, changes)?;
+        let caller = if is_local { (Credential::LocalUser, name(headers)?) } else { self.check_caller(headers)? };
         if !self.app.is_ready() && uri.path().starts_with(cronhold_api::BASE) {
             return Err(ApiError::new(ProblemCode::Unavailable, "the daemon is starting").hint("try again in a moment"));
         }
-        Ok(Some(caller))
+        let (credential, name) = caller;
+        Ok(Some((RequestIdentity(Actor::Operator(name)), credential)))
     }
 
     fn check_host<'a>(&self, headers: &'a HeaderMap, uri: &'a Uri) -> Result<&'a str, ApiError> {
@@ -151,45 +166,36 @@ impl RequestGuard {
         Ok(host)
     }
 
-    fn check_caller(&self, headers: &HeaderMap, changes: bool) -> Result<RequestIdentity, ApiError> {
-        if let Some(given) = headers.get(header::AUTHORIZATION) {
-            let token = given.to_str().ok().and_then(|given| {
-                let (scheme, token) = given.split_once(' ')?;
-                scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-            });
-            if !token.is_some_and(|token| self.app.door.is_token(token)) {
-                warn!(event = "sign_in_refused", "rejected a request with an invalid token");
-                return Err(ApiError::new(ProblemCode::Unauthorized, "invalid token")
-                    .hint("the token is in the file `token` in the daemon's data directory"));
-            }
-            return Ok(RequestIdentity(Actor::Operator(name(headers)?)));
-        }
-        let session = cookies(headers).any(|cookie| self.app.door.is_session(cookie, self.app.clock.now()));
-        if !session {
-            return Err(ApiError::new(ProblemCode::Unauthorized, "the request needs the admin token or a session")
-                .hint(
-                    "send `Authorization: Bearer TOKEN`, or open the web page with a link from `cronhold token link`",
-                ));
-        }
-        // Cookies are not bound to a port, so a page of another server on this machine sends ours as well.
-        // `check_origin` has rejected foreign origins. Only an `Origin` header or `Sec-Fetch-Site` proves that our page
-        // sent the request.
-        let site = headers.get(FETCH_SITE).map(HeaderValue::as_bytes);
-        let is_foreign = site.is_some_and(|site| site != b"same-origin" && site != b"none");
-        let from_page = headers.contains_key(header::ORIGIN) || site == Some(b"same-origin");
-        if is_foreign || changes && !from_page {
-            return Err(ApiError::new(
-                ProblemCode::Forbidden,
-                "the browser did not confirm that the request comes from the web page",
+    /// Checks the token or session, and returns the name of the caller.
+    fn check_caller(&self, headers: &HeaderMap) -> Result<(Credential, String), ApiError> {
+        let Some(given) = headers.get(header::AUTHORIZATION) else {
+            let message = "the request needs the admin token or a session";
+            return Err(ApiError::new(ProblemCode::Unauthorized, message).hint(
+                "send `Authorization: Bearer TOKEN`, or open the web page with a link from `cronhold token link`",
             ));
+        };
+        let bearer = given.to_str().ok().and_then(|given| {
+            let (scheme, bearer) = given.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then(|| bearer.trim())
+        });
+        match bearer {
+            Some(token) if self.app.auth.is_token(token) => Ok((Credential::Token, name(headers)?)),
+            Some(session) if self.app.auth.is_session(session, self.app.clock.now()) => {
+                Ok((Credential::Session, PAGE.to_owned()))
+            }
+            _ => {
+                warn!(event = "sign_in_refused", "rejected a request with an invalid token or session");
+                Err(ApiError::new(ProblemCode::Unauthorized, "invalid token or session")
+                    .hint("the token is in the file `token` in the daemon's data directory"))
+            }
         }
-        Ok(RequestIdentity(Actor::Operator("page".to_owned())))
     }
 }
 
-/// Paths that need no authentication: health, the files of the page, and the sign-in link.
+/// Paths that need no authentication: health, the files of the page, and the sign-in with a code.
 fn is_open(path: &str) -> bool {
-    matches!(path, "/" | "/health" | "/ready" | "/enter" | "/favicon.ico") || path.starts_with("/page/")
+    matches!(path, "/" | "/health" | "/ready" | "/enter" | "/favicon.ico" | "/api/v1/session")
+        || path.starts_with("/page/")
 }
 
 /// Rejects paths that a proxy or a route could interpret differently.
@@ -205,7 +211,7 @@ fn check_uri(uri: &Uri) -> Result<(), ApiError> {
         return bad("must begin with `/`");
     }
     for segment in uri.path()[1..].split('/') {
-        let Some(decoded) = decode(segment) else { return bad("is not valid percent-encoded UTF-8") };
+        let Some(decoded) = percent::decode(segment) else { return bad("is not valid percent-encoded UTF-8") };
         if decoded == "." || decoded == ".." {
             return bad("must not contain `.` or `..`");
         }
@@ -214,22 +220,6 @@ fn check_uri(uri: &Uri) -> Result<(), ApiError> {
         }
     }
     Ok(())
-}
-
-/// Decodes a percent-encoded segment; `None` if it is not valid UTF-8.
-fn decode(segment: &str) -> Option<String> {
-    let mut bytes = segment.bytes();
-    let mut decoded = Vec::with_capacity(segment.len());
-    while let Some(byte) = bytes.next() {
-        if byte != b'%' {
-            decoded.push(byte);
-            continue;
-        }
-        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
-        let (high, low) = (digit(bytes.next())?, digit(bytes.next())?);
-        decoded.push(u8::try_from(high * 16 + low).expect("two hexadecimal digits are a byte"));
-    }
-    String::from_utf8(decoded).ok()
 }
 
 /// Rejects requests that a page of another origin sent.
@@ -257,13 +247,6 @@ fn check_body(headers: &HeaderMap) -> Result<(), ApiError> {
             .hint("send it with `Content-Type: application/json` or `application/yaml`"));
     }
     Ok(())
-}
-
-/// The session cookies of a request.
-fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
-    let all = headers.get_all(header::COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
-    let pairs = all.flat_map(|cookies| cookies.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
-    pairs.filter(|(name, _)| *name == COOKIE).map(|(_, value)| value)
 }
 
 /// The name that a caller with the token gives itself, `api` by default.

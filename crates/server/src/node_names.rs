@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cronhold_api::RunSummary;
 use cronhold_core::NodeId;
 use cronhold_core::record::{Record, RecordKey};
-use cronhold_store::{Fault, Store};
+use cronhold_store::{Fault, Store, load_readable};
 
 use crate::find_run::ListedRun;
 
@@ -29,11 +29,12 @@ impl NodeNames {
         if keys.is_empty() {
             return Ok(());
         }
-        let names = store.load(&keys).await?.into_iter().map(|stored| match stored?.record {
-            Record::Node(node) => Some(node.name.clone()),
-            _ => None,
-        });
-        self.0.extend(nodes.into_iter().zip(names));
+        self.0.extend(nodes.into_iter().map(|node| (node, None)));
+        for (_, stored) in load_readable(store, &keys).await?.records {
+            if let Some(Record::Node(node)) = stored.map(|stored| stored.record) {
+                self.0.insert(node.id, Some(node.name.clone()));
+            }
+        }
         Ok(())
     }
 

@@ -27,7 +27,7 @@ use crate::routes::{
         run_operations::signal, run_operations::mark, run_operations::rerun,
         feed::feed,
         nodes::list, nodes::drain, nodes::undrain, peers::runs, reload::reload, control::control,
-        entry::link, entry::enter, entry::token,
+        entry::link, entry::session, entry::token,
         health::health, health::ready, metrics::metrics,
     )
 )]

@@ -1,17 +1,28 @@
 //! Error responses as `application/problem+json`. This module maps rejections of the core, faults of the store and
 //! errors of the node to HTTP status codes.
 
+use std::sync::Arc;
+
+use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use cronhold_api::{Problem, ProblemCode};
 use cronhold_core::decision::Rejection;
+use cronhold_core::record::RecordKey;
 use cronhold_engine::RequestError;
 use cronhold_schedule::TextError;
 use cronhold_store::Fault;
+use tracing::error;
+
+use crate::AppState;
 
 /// The error of a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ApiError(pub(crate) Box<Problem>);
+pub(crate) struct ApiError {
+    pub(crate) problem: Box<Problem>,
+    /// Whether a part of the store is damaged.
+    is_damage: bool,
+}
 
 impl ApiError {
     /// An error without a hint.
@@ -21,7 +32,7 @@ impl ApiError {
 
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.0.hint = Some(hint.into());
+        self.problem.hint = Some(hint.into());
         self
     }
 
@@ -37,7 +48,7 @@ impl ApiError {
 
 impl From<Problem> for ApiError {
     fn from(problem: Problem) -> Self {
-        Self(Box::new(problem))
+        Self { problem: Box::new(problem), is_damage: false }
     }
 }
 
@@ -61,16 +72,50 @@ impl From<Rejection> for ApiError {
     }
 }
 
+/// The part of the store that a failed request could not read. [`report_damage`] logs it.
+#[derive(Debug, Clone)]
+struct StoreDamage(String);
+
+/// Reports damage that a request has met. Otherwise only the client would learn of it.
+pub(crate) async fn report_damage(State(app): State<Arc<AppState>>, response: Response) -> Response {
+    if let Some(StoreDamage(detail)) = response.extensions().get() {
+        error!(event = "store_damaged", "a request failed: {detail}");
+        app.feed.record_damage();
+    }
+    response
+}
+
+/// What an operator can do about a record that cannot be read.
+fn repair_hint(key: Option<&RecordKey>) -> String {
+    match key {
+        Some(RecordKey::Job(job)) => {
+            format!("`cronhold del {job}` removes the job, `cronhold upd {job} -f FILE` replaces it")
+        }
+        Some(RecordKey::JobState(job) | RecordKey::Cursor(job, _) | RecordKey::Backlog(job, _)) => {
+            format!("`cronhold del {job}` removes the job with it; then add the job again")
+        }
+        Some(RecordKey::Pause) => "`cronhold resume all` or `cronhold pause all` replaces it".to_owned(),
+        Some(RecordKey::Run(_) | RecordKey::SkipSpan(_)) => {
+            "it is removed when the job has more runs than it retains".to_owned()
+        }
+        _ => "restore the store from a backup, or remove the record".to_owned(),
+    }
+}
+
 impl From<Fault> for ApiError {
     fn from(fault: Fault) -> Self {
         let hint = match &fault {
+            Fault::Unreadable(record) => {
+                return Self::new(ProblemCode::Unreadable, fault.to_string()).hint(repair_hint(record.key.as_ref()));
+            }
             Fault::Unavailable(_) | Fault::Recovering(_) | Fault::ReadOnly(_) => {
                 "nothing was changed; try again when the store has recovered"
             }
             Fault::OutcomeUnknown(_) => "check whether the change was made before you try again",
             Fault::Permanent(_) => "see the daemon's log for details",
         };
-        Self::new(ProblemCode::Unavailable, fault.to_string()).hint(hint)
+        let problem = Self::new(ProblemCode::Unavailable, fault.to_string()).hint(hint);
+        Self { is_damage: matches!(fault, Fault::Permanent(_)), ..problem }
     }
 }
 
@@ -79,7 +124,7 @@ impl From<RequestError> for ApiError {
         match error {
             RequestError::Rejected(rejection) => rejection.into(),
             RequestError::Failed(fault) => fault.into(),
-            RequestError::Busy | RequestError::Late => {
+            RequestError::Contended | RequestError::Busy | RequestError::Late => {
                 Self::new(ProblemCode::Busy, error.to_string()).hint("try again later")
             }
             RequestError::Stopping => {
@@ -91,12 +136,15 @@ impl From<RequestError> for ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = serde_json::to_vec(&*self.0).expect("a problem consists of strings and numbers");
+        let status = StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_vec(&*self.problem).expect("a problem consists of strings and numbers");
         let kind = HeaderValue::from_static(Problem::MEDIA_TYPE);
         let mut response = (status, [(header::CONTENT_TYPE, kind)], body).into_response();
         if status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if self.is_damage {
+            response.extensions_mut().insert(StoreDamage(self.problem.detail));
         }
         response
     }

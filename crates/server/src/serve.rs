@@ -6,21 +6,26 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
-use tracing::debug;
+use tracing::{debug, warn};
 
+use crate::connections::{ClientConnection, ConnectionTable, TableEntry, TimedStream};
 use crate::guard::AllowedHosts;
 use crate::listen::BoundListener;
+use crate::local::LocalListener;
 use crate::{AppState, router};
 
-/// Maximum number of open connections; others wait to be accepted.
+/// Maximum number of open connections to the port.
 const CONNECTIONS_MAX: usize = 512;
+/// Maximum number of open connections to the socket in the data directory.
+const LOCAL_MAX: usize = 128;
 /// Timeout for the head of a request, and for an idle connection.
 const HEAD_WAIT: Duration = Duration::from_secs(60);
 /// Maximum length of the head of a request, in bytes.
@@ -41,8 +46,8 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Starts to serve requests.
-    pub fn start(listening: BoundListener, app: Arc<AppState>) -> io::Result<Self> {
+    /// Starts to serve requests to the port, and to the socket in the data directory if there is one.
+    pub fn start(listening: BoundListener, local: Option<LocalListener>, app: Arc<AppState>) -> io::Result<Self> {
         let BoundListener { socket, address, hosts } = listening;
         let (stop, stopping) = watch::channel(false);
         let executor = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
@@ -52,7 +57,16 @@ impl HttpServer {
             TcpListener::from_std(socket)?
         };
         let thread = std::thread::Builder::new().name("http".to_owned()).spawn(move || {
-            executor.block_on(accept(socket, routes, stopping));
+            executor.block_on(async {
+                let serve_local = async {
+                    if let Some(local) = local
+                        && let Err(error) = accept_local(local, routes.clone(), stopping.clone()).await
+                    {
+                        warn!(event = "local_socket_failed", "cannot serve the socket in the data directory: {error}");
+                    }
+                };
+                tokio::join!(accept_tcp(socket, routes.clone(), stopping.clone()), serve_local);
+            });
             // Requests that still wait for a store are dropped.
             executor.shutdown_background();
         })?;
@@ -84,60 +98,86 @@ impl Drop for HttpServer {
     }
 }
 
-/// Accepts connections until the server stops, and waits for those that are left.
-async fn accept(socket: TcpListener, routes: Router, stopping: watch::Receiver<bool>) {
-    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let next = async || {
-        let permit = Arc::clone(&permits).acquire_owned().await.expect("the semaphore is never closed");
-        loop {
-            match socket.accept().await {
-                Ok((stream, _)) => return (stream, permit),
-                // The connection is gone already, or there are no file descriptors left.
-                Err(error) => {
-                    debug!(event = "accept_failed", "cannot accept a connection: {error}");
-                    sleep(ACCEPT_WAIT).await;
-                }
-            }
-        }
-    };
+/// Accepts connections to the port until the server stops, and waits for those that are left.
+async fn accept_tcp(socket: TcpListener, routes: Router, stopping: watch::Receiver<bool>) {
+    let table = ConnectionTable::new(CONNECTIONS_MAX);
     let mut until = stopping.clone();
     loop {
-        let (stream, permit) = tokio::select! {
+        let (stream, from) = tokio::select! {
             biased;
             _ = until.wait_for(|stop| *stop) => break,
-            accepted = next() => accepted,
+            accepted = next(&table, async || socket.accept().await) => accepted,
         };
-        tokio::spawn(serve_connection(stream, routes.clone(), stopping.clone(), permit));
+        // Responses are small and written at once.
+        let _ = stream.set_nodelay(true);
+        let entry = table.add(ClientConnection::tcp(from.ip()));
+        tokio::spawn(serve_connection(stream, routes.clone(), stopping.clone(), entry));
     }
     drop(socket);
-    let all = u32::try_from(CONNECTIONS_MAX).expect("the limit fits in 32 bits");
-    let _ = timeout(STOP_WAIT, permits.acquire_many(all)).await;
+    let _ = timeout(STOP_WAIT, table.wait_until_empty()).await;
+}
+
+/// Like [`accept_tcp`], for the socket in the data directory. Its connections do not count towards those of the port.
+async fn accept_local(local: LocalListener, routes: Router, stopping: watch::Receiver<bool>) -> io::Result<()> {
+    let socket = UnixListener::from_std(local.socket.try_clone()?)?;
+    let table = ConnectionTable::new(LOCAL_MAX);
+    let mut until = stopping.clone();
+    loop {
+        let (stream, _) = tokio::select! {
+            biased;
+            _ = until.wait_for(|stop| *stop) => break,
+            accepted = next(&table, async || socket.accept().await) => accepted,
+        };
+        if !stream.peer_cred().is_ok_and(|peer| local.accepts(peer.uid())) {
+            continue;
+        }
+        let entry = table.add(ClientConnection::local());
+        tokio::spawn(serve_connection(stream, routes.clone(), stopping.clone(), entry));
+    }
+    drop((socket, local));
+    let _ = timeout(STOP_WAIT, table.wait_until_empty()).await;
+    Ok(())
+}
+
+/// The next connection, when there is room for it.
+async fn next<T>(table: &ConnectionTable, accept: impl AsyncFn() -> io::Result<T>) -> T {
+    table.wait_for_room().await;
+    loop {
+        match accept().await {
+            Ok(accepted) => return accepted,
+            // The connection is gone already, or there are no file descriptors left.
+            Err(error) => {
+                debug!(event = "accept_failed", "cannot accept a connection: {error}");
+                sleep(ACCEPT_WAIT).await;
+            }
+        }
+    }
 }
 
 /// Serves one connection to its end.
-async fn serve_connection(
-    stream: TcpStream,
+async fn serve_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
+    stream: S,
     routes: Router,
     mut stopping: watch::Receiver<bool>,
-    permit: OwnedSemaphorePermit,
+    entry: TableEntry,
 ) {
-    // Responses are small and written at once.
-    let _ = stream.set_nodelay(true);
     let mut settings = http1::Builder::new();
     settings.timer(TokioTimer::new()).header_read_timeout(HEAD_WAIT).max_buf_size(HEAD_MAX).max_headers(HEADERS_MAX);
-    let connection = settings.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
+    let routes = routes.layer(Extension(Arc::clone(&entry.connection)));
+    let stream = TokioIo::new(TimedStream::new(stream));
+    let connection = settings.serve_connection(stream, TowerToHyperService::new(routes));
     let mut connection = std::pin::pin!(connection);
-    // A connection ends with an error only if the client closes it early.
-    let has_ended = tokio::select! {
+    // A connection ends with an error only if the client closes it early or does not read.
+    let is_stopping = tokio::select! {
         biased;
-        _ = connection.as_mut() => true,
-        _ = stopping.wait_for(|stop| *stop) => false,
+        _ = connection.as_mut() => false,
+        _ = stopping.wait_for(|stop| *stop) => true,
+        () = entry.connection.evicted() => false,
     };
-    if !has_ended {
+    if is_stopping {
         connection.as_mut().graceful_shutdown();
         let _ = timeout(STOP_WAIT, connection).await;
     }
-    drop(permit);
 }
 
 #[cfg(test)]
@@ -146,6 +186,7 @@ mod tests {
     use std::net::TcpStream as Stream;
 
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
 
     use super::*;
     use crate::ListenOptions;
@@ -177,17 +218,23 @@ mod tests {
             let socket = TcpListener::bind("127.0.0.1:0").await.expect("bound");
             let address = socket.local_addr().expect("an address");
             let (_stop, stopping) = watch::channel(false);
-            tokio::spawn(accept(socket, Router::new(), stopping));
-            let begun = tokio::time::Instant::now();
-            for sent in ["", "GET /health HTTP/1.1\r\nHost: ", "GET / HTTP/1.1\r\nHost: x\r\n\r\n"] {
-                let mut stream = TcpStream::connect(address).await.expect("connected");
-                stream.write_all(sent.as_bytes()).await.expect("sent");
-                let mut received = Vec::new();
-                // The stream ends when the server closes the connection; the client does not request that.
-                stream.read_to_end(&mut received).await.expect("received");
-                assert_eq!(received.is_empty(), !sent.ends_with("\r\n\r\n"), "{sent}");
+            let serving = accept_tcp(socket, Router::new(), stopping);
+            let clients = async {
+                let begun = tokio::time::Instant::now();
+                for sent in ["", "GET /health HTTP/1.1\r\nHost: ", "GET / HTTP/1.1\r\nHost: x\r\n\r\n"] {
+                    let mut stream = TcpStream::connect(address).await.expect("connected");
+                    stream.write_all(sent.as_bytes()).await.expect("sent");
+                    let mut received = Vec::new();
+                    // The stream ends when the server closes the connection; the client does not request that.
+                    stream.read_to_end(&mut received).await.expect("received");
+                    assert_eq!(received.is_empty(), !sent.ends_with("\r\n\r\n"), "{sent}");
+                }
+                assert!(begun.elapsed() >= HEAD_WAIT);
+            };
+            tokio::select! {
+                () = serving => panic!("the server has stopped"),
+                () = clients => {}
             }
-            assert!(begun.elapsed() >= HEAD_WAIT);
         });
     }
 
@@ -197,7 +244,7 @@ mod tests {
             let listen =
                 ListenOptions { address: "127.0.0.1:0".parse().expect("an address"), ..ListenOptions::default() };
             let listening = listen.bind().expect("bound");
-            let server = HttpServer::start(listening, Arc::clone(&rig.app)).expect("a thread");
+            let server = HttpServer::start(listening, None, Arc::clone(&rig.app)).expect("a thread");
             let address = server.address();
             let request = format!("GET /health HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
             let response = exchange(address, &request);

@@ -4,9 +4,11 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, BodyDataStream, Bytes};
+use axum::response::Response;
 use futures_core::Stream;
-use tokio::sync::mpsc;
+use hyper::body::Body as _;
+use tokio::sync::{mpsc, watch};
 
 /// Number of parts that can be buffered. If the buffer is full, the writer waits.
 const WAITING_MAX: usize = 4;
@@ -33,6 +35,38 @@ pub(crate) fn body<F: Future<Output = Result<(), ReaderGone>> + Send + 'static>(
         let _ = work.await;
     });
     Body::from_stream(StreamReader(receiver))
+}
+
+/// Ends the body of a response with an error when a value changes. A body that is complete already stays as it is.
+pub(crate) fn end_on_change<T: Send + Sync + 'static>(response: Response, mut value: watch::Receiver<T>) -> Response {
+    if response.body().size_hint().exact().is_some() {
+        return response;
+    }
+    let changed = Box::pin(async move {
+        // The sender is gone only if the server is, too.
+        let _ = value.changed().await;
+    });
+    response.map(|body| Body::from_stream(RevocableBody { parts: body.into_data_stream(), changed: Some(changed) }))
+}
+
+/// A body that ends with an error when the credential of its reader has become invalid.
+struct RevocableBody {
+    parts: BodyDataStream,
+    /// `None` after the end.
+    changed: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+impl Stream for RevocableBody {
+    type Item = Result<Bytes, axum::Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(changed) = &mut self.changed else { return Poll::Ready(None) };
+        if changed.as_mut().poll(context).is_ready() {
+            self.changed = None;
+            return Poll::Ready(Some(Err(axum::Error::new("the token was renewed"))));
+        }
+        Pin::new(&mut self.parts).poll_next(context)
+    }
 }
 
 impl StreamWriter {

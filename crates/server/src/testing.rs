@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
+use axum::response::Response;
 use cronhold_api::{FileMistake, ReloadReport};
 use cronhold_core::record::Run;
 use cronhold_core::signal::Signal;
@@ -16,11 +17,13 @@ use cronhold_engine::{
     Engine, EngineEvent, EngineObserver, EntropySource, LaunchRequest, MachineClock, NodePorts, Options, ProgramRunner,
 };
 use cronhold_schedule::{Instant, Span, Zone, ZoneRegistry};
+use cronhold_store::lock_mutex;
 use cronhold_store::{MemoryStore, Pending, Store};
 use serde_json::Value;
 use tower::ServiceExt;
 
-use crate::door::Authenticator;
+use crate::auth::Authenticator;
+use crate::connections::ClientConnection;
 use crate::guard::AllowedHosts;
 use crate::{AppState, FeedBuffer, JobFilesPort, MistakeAt};
 
@@ -90,11 +93,11 @@ pub(crate) struct RecordingRunner(Mutex<Vec<String>>);
 impl RecordingRunner {
     /// The requests so far: `launch`, `adopt`, `stop`, or the name of a signal.
     pub(crate) fn requests(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock_mutex(&self.0).clone()
     }
 
     fn record(&self, request: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(request.to_owned());
+        lock_mutex(&self.0).push(request.to_owned());
     }
 }
 
@@ -231,11 +234,11 @@ impl ServerFixture {
         while !is_ready.load(Ordering::Acquire) {
             tokio::task::yield_now().await;
         }
-        let door = Authenticator::open(scratch.path(), entropy).expect("an authenticator");
+        let auth = Authenticator::open(scratch.path(), entropy).expect("an authenticator");
         let token = fs::read_to_string(scratch.path().join("token")).expect("a token").trim().to_owned();
         let files = Arc::new(BrokenFiles);
         let world = Arc::new(world);
-        let app = Arc::new(AppState { node, store, clock, world, files, feed, door, this, is_ready, version: "1.2.3" });
+        let app = Arc::new(AppState { node, store, clock, world, files, feed, auth, this, is_ready, version: "1.2.3" });
         let hosts = AllowedHosts::new(HOST.parse().expect("an address"), &["cron.example".to_owned()]);
         let router = crate::router(Arc::clone(&app), hosts);
         Self { app, hands, token, router, _scratch: scratch }
@@ -251,8 +254,19 @@ impl ServerFixture {
         self.request(line, &format!("Content-Type: application/json\n\n{body}")).await
     }
 
-    /// Sends a request without the token.
-    pub(crate) async fn raw(&self, line: &str, more: &str) -> TestResponse {
+    /// Posts JSON without credentials.
+    pub(crate) async fn post_openly(&self, path: &str, body: &str) -> TestResponse {
+        self.raw(&format!("POST {path}"), &format!("Content-Type: application/json\n\n{body}")).await
+    }
+
+    /// The body of a response, which may have no end. With `from`, the request comes by that connection.
+    pub(crate) async fn open(&self, line: &str, more: &str, from: Option<Arc<ClientConnection>>) -> Body {
+        let response = self.respond(line, more, from).await;
+        assert_eq!(response.status(), StatusCode::OK, "{line}");
+        response.into_body()
+    }
+
+    async fn respond(&self, line: &str, more: &str, from: Option<Arc<ClientConnection>>) -> Response {
         let (method, uri) = line.split_once(' ').expect("a method and a path");
         let (headers, body) = more.split_once("\n\n").unwrap_or((more, ""));
         let mut request = Request::builder().method(method).uri(uri);
@@ -264,8 +278,16 @@ impl ServerFixture {
         for (name, value) in headers {
             request = request.header(name, value);
         }
-        let request = request.body(Body::from(body.to_owned())).expect("a request");
-        let response = self.router.clone().oneshot(request).await.expect("the router does not fail");
+        let mut request = request.body(Body::from(body.to_owned())).expect("a request");
+        if let Some(from) = from {
+            request.extensions_mut().insert(from);
+        }
+        self.router.clone().oneshot(request).await.expect("the router does not fail")
+    }
+
+    /// Sends a request without the token.
+    pub(crate) async fn raw(&self, line: &str, more: &str) -> TestResponse {
+        let response = self.respond(line, more, None).await;
         let (status, headers) = (response.status(), response.headers().clone());
         let body = to_bytes(response.into_body(), RESPONSE_MAX).await.expect("a body");
         assert_ne!(status, StatusCode::INTERNAL_SERVER_ERROR, "{body:?}");

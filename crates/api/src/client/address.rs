@@ -1,6 +1,8 @@
 //! The address of a daemon, and request paths. Job ids and run names become one percent-encoded segment each.
 
-use std::fmt::{self, Write};
+use std::fmt;
+
+use cronhold_core::percent;
 
 /// Host and port of a daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +66,6 @@ impl DaemonAddress {
         host.trim_start_matches('[').trim_end_matches(']')
     }
 
-    /// The port.
     pub(super) fn port(&self) -> u16 {
         self.port
     }
@@ -92,7 +93,7 @@ impl RequestPath {
     /// Appends a segment, percent-encoded.
     pub(super) fn segment(mut self, segment: &str) -> Self {
         self.text.push('/');
-        encode(segment, &mut self.text);
+        self.text.push_str(&percent::encode(segment, ""));
         self
     }
 
@@ -102,7 +103,7 @@ impl RequestPath {
         self.has_query = true;
         self.text.push_str(name);
         self.text.push('=');
-        encode(&value.to_string(), &mut self.text);
+        self.text.push_str(&percent::encode(&value.to_string(), ""));
         self
     }
 
@@ -116,17 +117,6 @@ impl RequestPath {
 
     pub(super) fn as_str(&self) -> &str {
         &self.text
-    }
-}
-
-/// Percent-encodes everything except letters, digits and `-._~`.
-fn encode(text: &str, into: &mut String) {
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            into.push(char::from(byte));
-        } else {
-            let _ = write!(into, "%{byte:02X}");
-        }
     }
 }
 

@@ -39,6 +39,7 @@ impl DaemonClient {
             all.jobs += page.jobs;
             all.found += page.found;
             all.lines.extend(page.lines);
+            all.unreadable.extend(page.unreadable);
             all.next = page.next;
         }
         Ok(all)

@@ -1,22 +1,28 @@
 //! One request and its response, on a connection of its own.
 
+use std::fs;
 use std::future::{Future, poll_fn};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::net;
+use std::path::Path;
 use std::pin::Pin;
 use std::time::Duration;
 
 use hyper::body::{Body as _, Bytes, Incoming};
-use hyper::client::conn::http1;
+use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
 use super::address::RequestPath;
 use super::{CallError, CallerOptions, PATIENCE};
-use crate::Problem;
+use crate::{Problem, SOCKET};
 
 /// Timeout of the connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -67,7 +73,7 @@ impl RequestBuilder {
 
     fn request(self, caller: &CallerOptions) -> Request<String> {
         let mut builder = self.header(HOST, caller.address.authority()).header(USER_AGENT, "cronhold");
-        if let Some(token) = &caller.token {
+        if let (Some(token), None) = (&caller.token, &caller.local) {
             builder = builder.header(AUTHORIZATION, &format!("Bearer {token}"));
         }
         if let Some(user) = &caller.user {
@@ -117,17 +123,21 @@ pub(super) async fn plain(caller: &CallerOptions, request: RequestBuilder) -> Re
 /// Sends a request and returns after the response head. The body may be an endless stream.
 pub(super) async fn open(caller: &CallerOptions, request: RequestBuilder) -> Result<Response<Incoming>, CallError> {
     let address = caller.address.to_string();
-    let cannot =
-        |error: &dyn std::error::Error| CallError::Unreachable(format!("cannot connect to {address}: {error}"));
-    let target = (caller.address.host(), caller.address.port());
-    let connect = async { TcpStream::connect(target).await.map_err(|error| cannot(&error)) };
-    let stream = in_time(CONNECT_TIMEOUT, caller, connect).await?;
-    // Requests are small, and the caller waits for the response.
-    let _ = stream.set_nodelay(true);
-    let (mut sender, connection) =
-        http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(&address, &error))?;
-    // The task makes progress while the runtime waits for the response, and ends with the connection.
-    tokio::spawn(connection);
+    let mut sender = match &caller.local {
+        Some(data) => {
+            let connect = async { connect_local(data).map_err(|error| cannot_connect(&data.join(SOCKET), &error)) };
+            handshake(in_time(CONNECT_TIMEOUT, caller, connect).await?, &address).await?
+        }
+        None => {
+            let target = (caller.address.host(), caller.address.port());
+            let connect =
+                async { TcpStream::connect(target).await.map_err(|error| cannot_connect(Path::new(&address), &error)) };
+            let stream = in_time(CONNECT_TIMEOUT, caller, connect).await?;
+            // Requests are small, and the caller waits for the response.
+            let _ = stream.set_nodelay(true);
+            handshake(stream, &address).await?
+        }
+    };
     let pending = sender.send_request(request.request(caller));
     let mut response =
         in_time(PATIENCE, caller, async { pending.await.map_err(|error| broken(&address, &error)) }).await?;
@@ -136,6 +146,28 @@ pub(super) async fn open(caller: &CallerOptions, request: RequestBuilder) -> Res
     }
     let status = response.status();
     Err(problem(status, &rest(response.body_mut(), &address).await?, &address))
+}
+
+/// Connects by the directory's descriptor, because the path of a socket is limited to about a hundred bytes.
+fn connect_local(data: &Path) -> io::Result<UnixStream> {
+    let dir = fs::File::open(data)?;
+    let stream = net::UnixStream::connect(format!("/proc/self/fd/{}/{SOCKET}", dir.as_raw_fd()))?;
+    stream.set_nonblocking(true)?;
+    UnixStream::from_std(stream)
+}
+
+fn cannot_connect(to: &Path, error: &io::Error) -> CallError {
+    CallError::Unreachable(format!("cannot connect to {}: {error}", to.display()))
+}
+
+async fn handshake<S>(stream: S, address: &str) -> Result<SendRequest<String>, CallError>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(address, &error))?;
+    // The task makes progress while the runtime waits for the response, and ends with the connection.
+    tokio::spawn(connection);
+    Ok(sender)
 }
 
 /// The next piece of a body, or `None` at its end.

@@ -24,7 +24,7 @@ pub enum PutPrecondition {
     New,
     /// The job must have this ETag; `*` for any.
     As(String),
-    /// No precondition.
+    /// The job may exist or not.
     Anyway,
 }
 
@@ -90,14 +90,14 @@ impl DaemonClient {
         self.get(job(id).segment("backfill").with("from", from).with("to", to))
     }
 
-    /// Pauses a job, or everything.
-    pub fn pause(&self, id: Option<&str>, why: &str) -> Result<(), CallError> {
-        self.post_empty(job_or_all(id).segment("pause"), &PauseBody { why: why.to_owned() })
+    /// Pauses a job, or everything. Returns false if it was paused already.
+    pub fn pause(&self, id: Option<&str>, why: &str) -> Result<bool, CallError> {
+        self.post_change(job_or_all(id).segment("pause"), &PauseBody { why: why.to_owned() })
     }
 
-    /// Ends the pause of a job, or of everything.
-    pub fn resume(&self, id: Option<&str>) -> Result<(), CallError> {
-        self.post_empty(job_or_all(id).segment("resume"), &serde_json::Value::Object(serde_json::Map::new()))
+    /// Ends the pause of a job, or of everything. Returns false if it was not paused.
+    pub fn resume(&self, id: Option<&str>) -> Result<bool, CallError> {
+        self.post_change(job_or_all(id).segment("resume"), &serde_json::Value::Object(serde_json::Map::new()))
     }
 }
 

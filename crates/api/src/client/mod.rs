@@ -12,9 +12,10 @@ mod output;
 mod runs;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use hyper::Method;
+use hyper::{Method, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::runtime::{Builder, Runtime};
@@ -43,7 +44,10 @@ const POLL_MAX: Duration = Duration::from_millis(500);
 pub struct CallerOptions {
     /// Address of the daemon.
     pub address: DaemonAddress,
-    /// Admin token.
+    /// Data directory of a daemon on this machine. Requests then go to the socket in it instead of the address. The
+    /// daemon recognises the user of the process, so the request needs no token.
+    pub local: Option<PathBuf>,
+    /// Admin token, for requests to the address.
     pub token: Option<String>,
     /// Name of the user, recorded with changes.
     pub user: Option<String>,
@@ -66,9 +70,9 @@ impl DaemonClient {
         Ok(Self { caller, runtime })
     }
 
-    /// Address of the daemon.
-    pub fn address(&self) -> &DaemonAddress {
-        &self.caller.address
+    /// The daemon, and the identity of the caller.
+    pub fn caller(&self) -> &CallerOptions {
+        &self.caller
     }
 
     /// Waits until a run has finished and returns it. `id` is a run id and not a job, whose latest run may change.
@@ -97,9 +101,9 @@ impl DaemonClient {
         self.send(RequestBuilder::new(Method::POST, path).json(body))?.read()
     }
 
-    /// Sends a request and discards the response body.
-    fn post_empty(&self, path: RequestPath, body: &impl Serialize) -> Result<(), CallError> {
-        self.send(RequestBuilder::new(Method::POST, path).json(body)).map(|_| ())
+    /// Sends a request, and returns whether it has changed something: the response is 204 then, and otherwise 200.
+    fn post_change(&self, path: RequestPath, body: &impl Serialize) -> Result<bool, CallError> {
+        self.send(RequestBuilder::new(Method::POST, path).json(body)).map(|reply| reply.status != StatusCode::OK)
     }
 
     fn send(&self, request: RequestBuilder) -> Result<ResponseBody, CallError> {
@@ -117,6 +121,7 @@ impl fmt::Debug for CallerOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CallerOptions")
             .field("address", &self.address)
+            .field("local", &self.local)
             .field("user", &self.user)
             .finish_non_exhaustive()
     }

@@ -37,5 +37,5 @@ impl Iterator for OutputReader<'_> {
 }
 
 fn truncated(client: &DaemonClient) -> CallError {
-    CallError::Unreachable(format!("{} closed the connection in the middle of the output", client.address()))
+    CallError::Unreachable(format!("{} closed the connection in the middle of the output", client.caller().address))
 }

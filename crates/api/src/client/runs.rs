@@ -82,8 +82,8 @@ impl DaemonClient {
     }
 
     /// Runs a finished run again.
-    pub fn rerun(&self, run: &str, anew: bool) -> Result<CreatedRun, CallError> {
-        self.post(named(run).segment("rerun"), &RerunBody { anew })
+    pub fn rerun(&self, run: &str, current: bool) -> Result<CreatedRun, CallError> {
+        self.post(named(run).segment("rerun"), &RerunBody { current })
     }
 }
 

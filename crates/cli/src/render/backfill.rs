@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn plans() {
+    fn plan_is_shown_in_a_table() {
         let mut out = Vec::new();
         let weekly = BackfillItem { schedule: "weekly".to_owned(), ..item(None) };
         plan(&[item(None), weekly], 3, false, &clock(), &mut out).expect("written");
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_is_a_line_and_a_bar() {
+    fn progress_is_shown_as_line_and_bar() {
         let zones = Arc::new(ZoneRegistry::bundled());
         let (place, surroundings) = (DaemonFlags::default(), CliEnv::default());
         let mut all = String::new();
@@ -204,6 +204,7 @@ mod tests {
                 now: clock().now,
                 zones: &zones,
                 colours: false,
+                is_terminal: false,
                 progress: bar,
                 place: &place,
                 surroundings: &surroundings,

@@ -7,11 +7,12 @@ use cronhold_jobfile::directory::Directory;
 use cronhold_jobfile::line_column;
 use serde_json::{Value, json};
 
-use super::{counted, in_file};
+use super::{counted, in_file, lines};
 
 pub(crate) fn text(directory: &Directory, dir: &Path, colours: bool, out: &mut dyn Write) -> io::Result<()> {
     for mistake in &directory.mistakes {
-        writeln!(out, "{}\n", in_file(mistake, directory.text_of(mistake), colours))?;
+        lines(&in_file(mistake, directory.text_of(mistake), colours), out)?;
+        writeln!(out)?;
     }
     let jobs = directory.jobs.len();
     let calendars = counted(directory.calendars.names().count(), "calendar");

@@ -28,6 +28,10 @@ pub(crate) fn holes(
     lines(&holes.lines, colours, out)?;
     let jobs = counted(usize::try_from(holes.jobs).unwrap_or(usize::MAX), "job");
     let found = match usize::try_from(holes.found).unwrap_or(usize::MAX) {
+        0 if !holes.unreadable.is_empty() => {
+            let records = counted(holes.unreadable.len(), "record");
+            CellColour::Red.paint(&format!("unknown: {records} cannot be read"), colours)
+        }
         0 => CellColour::Green.paint("every occurrence has an outcome", colours),
         found => {
             let has = if found == 1 { "has" } else { "have" };
@@ -43,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_and_what_to_do() {
+    fn explanation_has_answers_details_and_advice() {
         let line = |tone: &str, text: &str| AnswerLine { tone: tone.to_owned(), text: text.to_owned() };
         let explanation = vec![
             line("answer", "`backup` runs now."),
@@ -54,7 +58,7 @@ mod tests {
         let mut out = Vec::new();
         lines(&explanation, false, &mut out).expect("written");
         for (found, jobs, lines) in [(0, 1, Vec::new()), (1, 2, explanation.clone()), (7, 2, Vec::new())] {
-            let looked = HolesReport { from: now, to: now, jobs, found, lines, next: None };
+            let looked = HolesReport { from: now, to: now, jobs, found, lines, unreadable: Vec::new(), next: None };
             holes(&looked, &clock(), false, &mut out).expect("written");
         }
         insta::assert_snapshot!(String::from_utf8(out).expect("UTF-8"));

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
-use cronhold_jobfile::to_yaml;
+use cronhold_jobfile::{escape_unprintable, to_yaml};
 use serde::Serialize;
 
 use crate::render::LocalTimeFormat;
@@ -40,10 +40,7 @@ impl MachineFormat {
     /// Writes a value as one document.
     pub(crate) fn write(self, value: &(impl Serialize + ?Sized), out: &mut dyn Write) -> io::Result<()> {
         match self {
-            Self::Json => {
-                serde_json::to_writer_pretty(&mut *out, value)?;
-                writeln!(out)
-            }
+            Self::Json => write_json(&serde_json::to_string_pretty(value)?, out),
             Self::Yaml => out.write_all(to_yaml(value)?.as_bytes()),
         }
     }
@@ -51,16 +48,19 @@ impl MachineFormat {
     /// Writes one value of a stream: a line of JSON, or a YAML document.
     pub(crate) fn write_item(self, value: &(impl Serialize + ?Sized), out: &mut dyn Write) -> io::Result<()> {
         match self {
-            Self::Json => {
-                serde_json::to_writer(&mut *out, value)?;
-                writeln!(out)
-            }
+            Self::Json => write_json(&serde_json::to_string(value)?, out),
             Self::Yaml => {
                 writeln!(out, "---")?;
                 out.write_all(to_yaml(value)?.as_bytes())
             }
         }
     }
+}
+
+/// Writes JSON in which all characters that cannot be seen are escaped. Its value stays the same.
+fn write_json(json: &str, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(escape_unprintable(json).as_bytes())?;
+    out.write_all(b"\n")
 }
 
 /// Options of commands whose output contains times.

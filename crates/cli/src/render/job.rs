@@ -6,7 +6,7 @@ use cronhold_api::{JobDetail, ScheduleSummary};
 use cronhold_schedule::{Instant, Zone};
 
 use super::jobs::{mistake, paused};
-use super::{CellColour, LocalTimeFormat};
+use super::{CellColour, LocalTimeFormat, visible};
 
 /// Confirms that a job was added or changed, with its schedule in words and its next time.
 pub(crate) fn put(done: &str, detail: &JobDetail, now: Instant, out: &mut dyn Write) -> io::Result<()> {
@@ -25,8 +25,9 @@ pub(crate) fn put(done: &str, detail: &JobDetail, now: Instant, out: &mut dyn Wr
 pub(crate) fn text(detail: &JobDetail, clock: &LocalTimeFormat, colours: bool, out: &mut dyn Write) -> io::Result<()> {
     let job = &detail.job;
     writeln!(out, "{}", CellColour::Bold.paint(&job.id, colours))?;
+    // The mark keeps a line of the description from looking like one of the fields below.
     for line in detail.text.lines() {
-        writeln!(out, "{}", format!("  {line}").trim_end())?;
+        writeln!(out, "{}", format!("  | {}", visible(line)).trim_end())?;
     }
     if let Some(pause) = &job.pause {
         let what = if pause.everything { "everything is " } else { "" };
@@ -51,7 +52,7 @@ pub(crate) fn text(detail: &JobDetail, clock: &LocalTimeFormat, colours: bool, o
         let at = run.times.finished.unwrap_or(run.nominal_time);
         let state = CellColour::of(run.state).paint(run.state.name(), colours);
         let reason = run.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        field("last", &format!("{}#{} {state}, {}{reason}", job.id, run.number, clock.away(at)), out)?;
+        field("last", &format!("{}#{} {state}, {}{reason}", job.id, run.number, clock.relative(at)), out)?;
     }
     if job.active > 0 {
         field("active", &job.active.to_string(), out)?;
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_about_a_job() {
+    fn job_is_shown_with_all_details() {
         let mut all = String::new();
         let pause = json!({"since": "2026-11-16T11:00:00Z", "by": "ada", "why": "", "everything": true});
         let wrong = json!([{"file": "p.yaml", "line": 3, "column": 1, "message": "`x` is unknown", "hint": null}]);

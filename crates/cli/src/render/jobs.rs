@@ -2,10 +2,9 @@
 
 use std::io::{self, Write};
 
-use cronhold_api::{FileMistake, JobList, JobSummary, PauseSummary};
+use cronhold_api::{FileMistake, JobList, JobSummary, PauseSummary, UnreadableItem};
 
-use super::run::printable;
-use super::{CellColour, LocalTimeFormat, TableCell, TextTable, counted};
+use super::{CellColour, LocalTimeFormat, TableCell, TextTable, counted, visible};
 
 /// Maximum length of a schedule in the table; `show` prints all of it.
 const SCHEDULE_MAX: usize = 40;
@@ -49,10 +48,12 @@ pub(crate) fn table(
     Ok(())
 }
 
-/// Warns about stored records of jobs that cannot be read.
-pub(crate) fn unreadable(records: &[String], err: &mut dyn Write) -> io::Result<()> {
-    let mut warn = |record: &String| writeln!(err, "warning: a stored record cannot be read: {}", printable(record));
-    records.iter().try_for_each(&mut warn)
+/// Warns about stored records that cannot be read.
+pub(crate) fn unreadable(items: &[UnreadableItem], err: &mut dyn Write) -> io::Result<()> {
+    items.iter().try_for_each(|item| {
+        let record = item.record.as_deref().unwrap_or("a stored record");
+        writeln!(err, "warning: cannot read {}: {}", visible(record), visible(&item.reason))
+    })
 }
 
 /// A pause in words.
@@ -79,7 +80,7 @@ fn last(job: &JobSummary, clock: &LocalTimeFormat) -> TableCell {
         return TableCell::from("");
     };
     let at = run.times.finished.or(run.times.running).or(run.times.starting).unwrap_or(run.nominal_time);
-    TableCell::new(format!("{} {}", run.state, clock.away(at)), CellColour::of(run.state))
+    TableCell::new(format!("{} {}", run.state, clock.relative(at)), CellColour::of(run.state))
 }
 
 fn notes(job: &JobSummary) -> Vec<String> {
@@ -121,7 +122,7 @@ pub(super) mod tests {
             "exit_code": null, "signal": null, "times": times, "output_bytes": 0, "tail": []})
     }
 
-    /// A job with some fields that are not as usual.
+    /// A job with some fields replaced.
     pub(crate) fn job(id: &str, changes: &Value) -> Value {
         let mut job = json!({"id": id, "description": "", "schedule": "*/5 * * * *", "next": "2026-11-16T12:05:00Z",
             "paused": false, "pause": null, "labels": [], "errors": [], "source": "api", "revision": 1, "active": 0,
@@ -148,7 +149,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn jobs_in_a_table() {
+    fn jobs_are_shown_in_a_table() {
         let long = "0 18 * * Mon-Fri; 0 6 * * Sat; 0 7 * * Sun; @monthly";
         let jobs = [
             job("backup", &json!({})),
@@ -163,7 +164,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn no_jobs() {
+    fn empty_list_suggests_a_command() {
         let list = json!({"jobs": [], "next": null, "pause": null, "errors": []});
         insta::assert_snapshot!(format!("{}{}", shown(list.clone(), false), shown(list, true)));
     }

@@ -21,7 +21,7 @@ impl LocalTimeFormat {
     }
 
     /// The distance from now: `in 5m00s`, `2h10m ago`.
-    pub(crate) fn away(&self, at: Instant) -> String {
+    pub(crate) fn relative(&self, at: Instant) -> String {
         let (ahead, ago) = (at.since(self.now), self.now.since(at));
         match (ahead.secs(), ago.secs()) {
             (0, 0) => "now".to_owned(),
@@ -32,7 +32,7 @@ impl LocalTimeFormat {
 
     /// The time and its distance: `2026-03-29 01:30:00Z (in 5m00s)`.
     pub(crate) fn both(&self, at: Instant) -> String {
-        format!("{} ({})", self.at(at), self.away(at))
+        format!("{} ({})", self.at(at), self.relative(at))
     }
 
     /// Parses the value of an option as a time in the past. Times without an offset are in this zone.
@@ -85,14 +85,14 @@ mod tests {
         let at = Instant::parse("2026-07-01T12:05:00.7Z").expect("a time");
         assert_eq!(utc.both(at), "2026-07-01 12:05:00Z (in 5m00s)");
         assert_eq!(berlin.both(at), "2026-07-01 14:05:00+02:00 (in 5m00s)");
-        assert_eq!(utc.away(utc.now), "now");
-        assert_eq!(utc.away(utc.now.minus(Span::from_secs(7_300))), "2h01m ago");
+        assert_eq!(utc.relative(utc.now), "now");
+        assert_eq!(utc.relative(utc.now.minus(Span::from_secs(7_300))), "2h01m ago");
         for (text, expected) in [
             ("2h", "2026-07-01T10:00:00Z"),
             ("2026-07-01", "2026-06-30T22:00:00Z"),
             ("2026-07-01T14:00", "2026-07-01T12:00:00Z"),
             ("2026-07-01T14:00:00Z", "2026-07-01T14:00:00Z"),
-            // What a table shows can be given back.
+            // Times from a table can be used as input.
             ("2026-07-01 14:05:00+02:00", "2026-07-01T12:05:00Z"),
             ("2026-07-01 12:05:00Z", "2026-07-01T12:05:00Z"),
         ] {

@@ -17,6 +17,7 @@ pub(crate) mod peers;
 pub(crate) mod run;
 pub(crate) mod runs;
 mod table;
+mod terminal;
 pub(crate) mod watch;
 
 use std::io::{self, Write};
@@ -27,28 +28,26 @@ use cronhold_schedule::{Instant, Schedule};
 use crate::CliError;
 use crate::resolved_schedule::{ResolvedSchedule, ScheduleOwner};
 
+pub(crate) use cronhold_schedule::text::visible;
 pub(crate) use format::{OutputFormat, TimeDisplayFlags};
 pub(crate) use local_clock::{LocalTimeFormat, rounded, took};
 pub(crate) use table::{CellColour, TableCell, TextTable};
+pub(crate) use terminal::TerminalWriter;
 
 /// Prints an error.
 pub(crate) fn failure(failure: &CliError, colours: bool, err: &mut dyn Write) -> io::Result<()> {
     match failure {
         CliError::Usage { message, hint }
         | CliError::Refused { message, hint }
-        | CliError::Unreachable { message, hint } => {
-            writeln!(err, "{}", error(message, hint.as_deref(), colours))
-        }
+        | CliError::Unreachable { message, hint } => lines(&error(message, hint.as_deref(), colours), err),
         CliError::Mistakes { mistakes, texts, typed } => {
             let shown = mistakes.iter().map(|mistake| match texts.get(&mistake.file) {
                 Some(text) if *typed => render(mistake, text, style(colours)),
                 text => in_file(mistake, text.map_or("", String::as_str), colours),
             });
-            writeln!(err, "{}", shown.collect::<Vec<_>>().join("\n\n"))
+            lines(&shown.collect::<Vec<_>>().join("\n\n"), err)
         }
-        CliError::Output(fault) => {
-            writeln!(err, "{}", error(&format!("cannot write the output: {fault}"), None, colours))
-        }
+        CliError::Output(fault) => lines(&error(&format!("cannot write the output: {fault}"), None, colours), err),
     }
 }
 
@@ -64,7 +63,7 @@ fn in_file(mistake: &Mistake, text: &str, colours: bool) -> String {
 fn error(message: &str, hint: Option<&str>, colours: bool) -> String {
     let (red, cyan, off) = if colours { ("\x1b[1;31m", "\x1b[1;36m", "\x1b[0m") } else { ("", "", "") };
     let hint = hint.map(|hint| format!("\n  {cyan}hint{off}: {}", hint.replace('\n', "\n    "))).unwrap_or_default();
-    format!("{red}error{off}: {message}{hint}")
+    format!("{red}error{off}: {}{hint}", visible(message))
 }
 
 fn style(colours: bool) -> Style {
@@ -98,6 +97,11 @@ fn owner_note(asked: &ResolvedSchedule) -> Option<String> {
 /// An instant in the schedule's zone, with its offset.
 fn local(schedule: &Schedule, at: Instant) -> String {
     at.with_offset(schedule.zone().offset_at(at.secs()))
+}
+
+/// Prints a text of several lines. Values of others in it must not contain line ends.
+pub(crate) fn lines(text: &str, out: &mut dyn Write) -> io::Result<()> {
+    text.lines().try_for_each(|line| writeln!(out, "{line}"))
 }
 
 /// Prints one line.

@@ -18,6 +18,8 @@ pub(crate) fn table(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut table = TextTable::new(&["NODE", "ID", "SINCE", "HEARTBEAT", "RUNS", "LABELS", "NOTES"]);
+    let live = || nodes.iter().filter(|node| !node.gone && !node.zone_data.is_empty());
+    let have_other_zones = live().any(|node| live().any(|other| other.zone_data != node.zone_data));
     for node in nodes {
         let mut notes: Vec<String> = Vec::new();
         if node.is_this {
@@ -29,14 +31,20 @@ pub(crate) fn table(
         if node.draining {
             notes.push("draining".to_owned());
         }
+        if let Some(problem) = node.keeper_problem.as_ref().filter(|_| !node.gone) {
+            notes.push(format!("starts nothing: {problem}"));
+        }
         if let Some(skew) = node.skew_ms.filter(|_| !node.gone).and_then(skew) {
             notes.push(skew);
+        }
+        if have_other_zones && !node.gone && !node.zone_data.is_empty() {
+            notes.push(format!("zone data {}", node.zone_data));
         }
         table.row([
             node.name.clone().into(),
             node.id.clone().into(),
             clock.both(node.since).into(),
-            clock.away(node.beat).into(),
+            clock.relative(node.beat).into(),
             node.runs.to_string().into(),
             node.labels.join(" ").into(),
             notes.join(", ").into(),
@@ -58,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_in_a_table() {
+    fn nodes_are_shown_in_a_table() {
         let node = |name: &str, is_this: bool, draining: bool, gone: bool| NodeSummary {
             id: "019a".to_owned(),
             name: name.to_owned(),
@@ -69,6 +77,8 @@ mod tests {
             draining,
             gone,
             skew_ms: Some(if draining { -1_250 } else { 100 }),
+            zone_data: "2026e".to_owned(),
+            keeper_problem: (gone || !draining).then(|| "the keeper does not reply".to_owned()),
             runs: if gone { 0 } else { 12 },
             is_this,
         };
@@ -77,5 +87,11 @@ mod tests {
             [node("one", true, false, false), node("two", false, true, false), node("three", false, true, true)];
         table(&nodes, &clock(), false, &mut out).expect("written");
         insta::assert_snapshot!(String::from_utf8(out).expect("UTF-8"));
+        // Zone data is worth a note only if it differs.
+        let mut out = Vec::new();
+        let older = NodeSummary { zone_data: "2025b".to_owned(), ..node("two", false, false, false) };
+        table(&[node("one", true, false, false), older], &clock(), false, &mut out).expect("written");
+        let text = String::from_utf8(out).expect("UTF-8");
+        assert!(text.contains("does not reply, zone data 2026e") && text.contains("zone data 2025b"), "{text}");
     }
 }

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_for_each_run_of_others() {
+    fn peer_runs_are_shown_in_a_table() {
         let run = |job: &str, state, took_ms| PeerRun {
             id: "5f0c".to_owned(),
             job: job.to_owned(),

@@ -6,7 +6,7 @@ use cronhold_api::{RunDetail, RunSummary};
 use cronhold_core::run::{Reason, State};
 use cronhold_schedule::Instant;
 
-use super::{CellColour, LocalTimeFormat, TimeDisplayFlags, counted, rounded, took as span_words};
+use super::{CellColour, LocalTimeFormat, TimeDisplayFlags, counted, rounded, took as span_words, visible};
 
 /// The name of a run, such as `backup#42`.
 pub(crate) fn name(run: &RunSummary) -> String {
@@ -30,20 +30,25 @@ pub(crate) fn took(run: &RunSummary, now: Instant) -> Option<String> {
 /// The reason of the state, and notes such as the attempt.
 pub(crate) fn why(run: &RunSummary, clock: &LocalTimeFormat) -> String {
     let parts: Vec<String> = reason(run, clock).into_iter().chain(notes(run, clock)).collect();
-    printable(&parts.join(", "))
+    visible(&parts.join(", ")).into_owned()
 }
 
 /// The reason of the state with the exit code or signal; or when the run is due.
 fn reason(run: &RunSummary, clock: &LocalTimeFormat) -> Option<String> {
     match &run.reason {
-        // Where someone decided, how the program ended counts no more.
+        // After a decision of an operator, the exit code of the program is not relevant.
         Some(reason) if matches!(Reason::parse(reason), Ok(Reason::ByOperator(_))) => Some(reason.clone()),
         Some(reason) => Some(with_exit(reason, run)),
-        None if run.state == State::Scheduled && run.nominal_time > clock.now => {
-            Some(format!("due in {}", rounded(run.nominal_time.since(clock.now))))
+        None if run.state == State::Scheduled && starts_at(run) > clock.now => {
+            Some(format!("due in {}", rounded(starts_at(run).since(clock.now))))
         }
         None => exit(run),
     }
+}
+
+/// When a scheduled run starts. Daemons of earlier versions report only its nominal time.
+fn starts_at(run: &RunSummary) -> Instant {
+    run.due.unwrap_or(run.nominal_time)
 }
 
 /// Notes that apply in any state.
@@ -65,7 +70,7 @@ fn notes(run: &RunSummary, clock: &LocalTimeFormat) -> Vec<String> {
 /// The args of a run as `NAME=VALUE` words.
 pub(crate) fn args(run: &RunSummary) -> String {
     let args: Vec<String> = run.args.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    printable(&args.join(" "))
+    visible(&args.join(" ")).into_owned()
 }
 
 /// A run on one line: name, state, reason and notes.
@@ -75,7 +80,7 @@ pub(crate) fn line(run: &RunSummary, clock: &LocalTimeFormat, colours: bool) -> 
     let mut notes = notes(run, clock);
     notes.extend(took(run, clock.now).filter(|_| run.state.is_finished()).map(|took| format!("took {took}")));
     let notes: String = notes.iter().map(|note| format!(", {note}")).collect();
-    format!("{} {state}{}{notes}", name(run), printable(&reason))
+    format!("{} {state}{}{notes}", visible(&name(run)), visible(&reason))
 }
 
 /// Prints a run after an operation: one line, or JSON or YAML.
@@ -102,7 +107,7 @@ pub(crate) fn detail(
     let run = &detail.run;
     writeln!(out, "{}", line(run, clock, colours))?;
     let mut field = |name: &str, value: Option<String>| match value.filter(|value| !value.is_empty()) {
-        Some(value) => writeln!(out, "  {name:<9} {}", printable(&value)),
+        Some(value) => writeln!(out, "  {name:<9} {}", visible(&value)),
         None => Ok(()),
     };
     field("id", Some(run.id.clone()))?;
@@ -113,10 +118,11 @@ pub(crate) fn detail(
     field("lock", detail.lock.clone())?;
     field("node", run.node.clone())?;
     field("retry of", run.retry_of.clone())?;
+    field("retry", run.retried_by.clone())?;
     field("rerun of", run.rerun_of.clone())?;
     field("output", (run.output_bytes > 0).then(|| format!("{} bytes", run.output_bytes)))?;
     for line in &run.tail {
-        writeln!(out, "    {}", printable(line))?;
+        writeln!(out, "    {}", visible(line))?;
     }
     writeln!(out, "  steps")?;
     for step in &detail.log {
@@ -125,9 +131,9 @@ pub(crate) fn detail(
             Ok(Reason::ByOperator(why)) => why,
             _ => step.message.clone(),
         };
-        let message = if message.is_empty() { String::new() } else { format!(": {}", printable(&message)) };
+        let message = if message.is_empty() { String::new() } else { format!(": {}", visible(&message)) };
         let state = CellColour::of(step.state).paint(step.state.name(), colours);
-        writeln!(out, "    {} {state} by {}{message}", precise(step.at, clock), printable(&step.actor))?;
+        writeln!(out, "    {} {state} by {}{message}", precise(step.at, clock), visible(&step.actor))?;
     }
     Ok(())
 }
@@ -142,12 +148,8 @@ pub(crate) fn precise(at: Instant, clock: &LocalTimeFormat) -> String {
 
 /// Prints that the run continues after Ctrl-C, and how to stop or follow it.
 pub(crate) fn left_running(name: &str) {
+    let name = visible(name);
     eprintln!("\n{name} continues; `cronhold stop {name}` stops it, `cronhold logs -f {name}` follows it");
-}
-
-/// A text without control characters, so that foreign text can neither control the terminal nor start a new line.
-pub(crate) fn printable(text: &str) -> String {
-    text.replace(|sign: char| sign.is_control(), " ")
 }
 
 /// The reason, with the exit code or signal unless the reason contains it.
@@ -174,17 +176,17 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A moment after 2026-11-16T02:00:00Z.
+    /// A time, in milliseconds after 2026-11-16T02:00:00Z.
     pub(crate) fn at(millis: i64) -> Instant {
         Instant::from_millis(1_794_794_400_000 + millis)
     }
 
-    /// A clock in Greenwich, so long after that.
+    /// A clock in UTC that shows this time.
     pub(crate) fn clock(millis: i64) -> LocalTimeFormat {
         LocalTimeFormat { zone: Zone::utc(), now: at(millis) }
     }
 
-    /// `backup#42`, due at the first of those moments, started 4 ms later.
+    /// `backup#42`, due at `at(0)`, started 4 ms later.
     pub(crate) fn run(state: State) -> RunSummary {
         let finished = Some(at(65_500)).filter(|_| state.is_finished());
         RunSummary {
@@ -197,6 +199,8 @@ pub(crate) mod tests {
             nominal_time: at(0),
             attempt: 1,
             retry_of: None,
+            retried_by: None,
+            due: None,
             rerun_of: None,
             node: None,
             exit_code: None,
@@ -217,7 +221,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn runs_in_one_line() {
+    fn run_is_shown_in_one_line() {
         let failed = |reason: &str| RunSummary { reason: Some(reason.to_owned()), ..run(State::Failure) };
         let scheduled = RunSummary { nominal_time: at(3_600_000), times: RunTimes::default(), ..run(State::Scheduled) };
         let runs = [
@@ -236,7 +240,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_run_with_its_steps() {
+    fn run_is_shown_with_its_steps() {
         let step = |millis, state, actor: &str, message: &str| RunStep {
             at: at(millis),
             state,

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use cronhold_api::RunSummary;
 use cronhold_schedule::Instant;
 
-use super::run::{args, name, printable, started, took, why};
+use super::run::{args, name, started, took, why};
 use super::{LocalTimeFormat, TableCell, TextTable};
 
 /// Maximum length of a reason in the table; `cronhold runs RUN` prints all of it.
@@ -55,11 +55,6 @@ pub(crate) fn more(shown: usize, err: &mut dyn Write) -> io::Result<()> {
     writeln!(err, "showing the latest {shown}; `--limit {}` shows more", shown.saturating_mul(10))
 }
 
-/// Prints a warning for each unreadable run.
-pub(crate) fn unreadable(mistakes: &[String], err: &mut dyn Write) -> io::Result<()> {
-    mistakes.iter().try_for_each(|mistake| writeln!(err, "warning: unreadable run: {}", printable(mistake)))
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -70,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_for_each_run() {
+    fn runs_are_shown_in_a_table() {
         let runs = [
             RunSummary { number: 46, ..run(State::Running) },
             RunSummary { number: 45, from: Some(at(-600_000)), to: Some(at(0)), count: Some(11), ..skipped("missed") },

@@ -4,6 +4,7 @@
 use std::io::{self, Write};
 
 use cronhold_core::run::State;
+use cronhold_schedule::text::visible;
 
 /// Separator between columns.
 const GAP: &str = "  ";
@@ -59,9 +60,9 @@ pub(crate) struct TableCell {
 }
 
 impl TableCell {
-    /// Creates a cell. Control characters become spaces.
+    /// Creates a cell. Characters that cannot be seen are escaped.
     pub(crate) fn new(text: impl Into<String>, colour: CellColour) -> Self {
-        let text = text.into().replace(|sign: char| sign.is_control(), " ");
+        let text = visible(&text.into()).into_owned();
         Self { text, colour }
     }
 
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn columns_fit_their_widest_cell() {
-        let mut table = TextTable::new(&["JOB", "STATE", "NOBODY", "NOTES"]);
+        let mut table = TextTable::new(&["JOB", "STATE", "EMPTY", "NOTES"]);
         assert_eq!(shown(&table, false), "");
         table.row(["a".into(), TableCell::state(State::Success), "".into(), TableCell::from("äöü with more").cut(5)]);
         table.row(["reports/prices".into(), "".into(), "".into(), "".into()]);
@@ -167,7 +168,7 @@ mod tests {
         JOB             STATE    NOTES
         a               success  äöü w…
         reports/prices
-        b                        two lines
+        b                        two\nlines
         ");
         assert!(shown(&table, true).contains("\x1b[32msuccess\x1b[0m  äöü"), "{}", shown(&table, true));
     }

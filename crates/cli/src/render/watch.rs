@@ -7,8 +7,8 @@ use cronhold_api::{JobChange, NodeChange, PauseChange, PauseSummary, RunSummary,
 use cronhold_schedule::Instant;
 use serde_json::{Value, json};
 
-use super::run::{line, name, precise, printable};
-use super::{CellColour, LocalTimeFormat};
+use super::run::{line, name, precise};
+use super::{CellColour, LocalTimeFormat, rounded, visible};
 
 /// A parsed event of the feed.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl WatchedEvent {
                 let time = CellColour::Faint.paint(&precise(at, clock), colours);
                 writeln!(out, "{time}  {}", line(run, &then, colours))
             }
-            Self::Other { text, .. } => writeln!(out, "{}", printable(text)),
+            Self::Other { text, .. } => writeln!(out, "{}", visible(text)),
         }
     }
 }
@@ -111,7 +111,7 @@ pub(crate) fn begins(job: Option<&str>, progress: bool, err: &mut dyn Write) -> 
 
 /// Prints that the connection to the daemon was lost.
 pub(crate) fn disconnected(message: &str, err: &mut dyn Write) -> io::Result<()> {
-    writeln!(err, "lost the connection to the daemon ({}); reconnecting", printable(message))
+    writeln!(err, "lost the connection to the daemon ({}); reconnecting", visible(message))
 }
 
 /// Prints that the daemon responds again.
@@ -121,7 +121,7 @@ pub(crate) fn reconnected(err: &mut dyn Write) -> io::Result<()> {
 
 /// Prints that a job has not run yet.
 pub(crate) fn waits(job: &str, err: &mut dyn Write) -> io::Result<()> {
-    writeln!(err, "{} has not run yet; waiting for its first run", printable(job))
+    writeln!(err, "{} has not run yet; waiting for its first run", visible(job))
 }
 
 /// Prints that a run has no output yet.
@@ -129,9 +129,14 @@ pub(crate) fn not_begun(run: &RunSummary, err: &mut dyn Write) -> io::Result<()>
     writeln!(err, "{} has not started ({}) and has no output yet; -f waits for it", name(run), run.state)
 }
 
+/// Prints how to find out what a new run waits for.
+pub(crate) fn waiting(run: &RunSummary, err: &mut dyn Write) -> io::Result<()> {
+    writeln!(err, "`cronhold why {}` shows what it waits for", name(run))
+}
+
 /// Prints why a skipped run has no output.
 pub(crate) fn never_ran(run: &RunSummary, err: &mut dyn Write) -> io::Result<()> {
-    let why = run.reason.as_ref().map(|reason| format!(" ({})", printable(reason))).unwrap_or_default();
+    let why = run.reason.as_ref().map(|reason| format!(" ({})", visible(reason))).unwrap_or_default();
     let job = &run.job;
     writeln!(err, "{} was skipped{why} and has no output; `cronhold runs {job}` lists other runs", name(run))
 }
@@ -143,7 +148,7 @@ pub(crate) fn gone(run: &RunSummary, err: &mut dyn Write) -> io::Result<()> {
     }
     let (run_name, bytes) = (name(run), run.output_bytes);
     writeln!(err, "the output of {run_name} ({bytes} bytes) is no longer kept; its last lines were:")?;
-    run.tail.iter().try_for_each(|line| writeln!(err, "  {}", printable(line)))
+    run.tail.iter().try_for_each(|line| writeln!(err, "  {}", visible(line)))
 }
 
 /// Prints the result of a run.
@@ -151,11 +156,35 @@ pub(crate) fn ended(run: &RunSummary, clock: &LocalTimeFormat, colours: bool, er
     writeln!(err, "{}", line(run, clock, colours))
 }
 
+/// Prints the result of an attempt, and when the next one follows.
+pub(crate) fn retried(
+    run: &RunSummary,
+    retry: &RunSummary,
+    clock: &LocalTimeFormat,
+    colours: bool,
+    err: &mut dyn Write,
+) -> io::Result<()> {
+    // The command may have been waiting for long, so the time of the end is the present.
+    let ended = run.times.finished.unwrap_or(clock.now);
+    let when = match retry.due.filter(|due| *due > ended) {
+        Some(due) => format!(" in {}, at {}", rounded(due.since(ended)), clock.at(due)),
+        None => String::new(),
+    };
+    let (retry_name, attempt) = (name(retry), retry.attempt);
+    writeln!(err, "{}; {retry_name} retries it (attempt {attempt}){when}", line(run, clock, colours))
+}
+
+/// Prints which of several running runs was taken.
+pub(crate) fn taken(run: &RunSummary, others: &[String], err: &mut dyn Write) -> io::Result<()> {
+    let (run_name, others) = (name(run), others.join(", "));
+    writeln!(err, "showing {run_name}, which started last; also running: {others}")
+}
+
 #[cfg(test)]
 mod tests {
     use cronhold_core::run::State;
 
-    use super::super::run::tests::{clock, run};
+    use super::super::run::tests::{at, clock, run};
     use super::*;
 
     const PAUSED: &str = r#"{"job":"backup","pause":
@@ -169,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn each_event_is_a_line() {
+    fn each_event_is_shown_in_one_line() {
         let of_run = |run: &RunSummary| shown("run", serde_json::to_string(run).expect("JSON"));
         let failed = RunSummary { reason: Some("exit code 3".to_owned()), exit_code: Some(3), ..run(State::Failure) };
         let lines = [
@@ -180,14 +209,30 @@ mod tests {
             shown("job", r#"{"id":"backup","revision":null}"#.to_owned()),
             shown("pause", PAUSED.to_owned()),
             shown("pause", r#"{"job":null,"pause":null}"#.to_owned()),
-            shown("store", r#"{"away":true,"trouble":"the disk is full"}"#.to_owned()),
-            shown("store", r#"{"away":false,"trouble":null}"#.to_owned()),
+            shown("store", r#"{"failing":true,"trouble":"the disk is full"}"#.to_owned()),
+            shown("store", r#"{"failing":false,"trouble":null}"#.to_owned()),
             shown("node", r#"{"message":"it is ready"}"#.to_owned()),
             shown("reset", "{}".to_owned()),
             shown("run", "{}".to_owned()),
             shown("news", "not even JSON".to_owned()),
         ];
         insta::assert_snapshot!(lines.concat());
+    }
+
+    #[test]
+    fn retry_is_announced_with_its_time() {
+        let failed = RunSummary { reason: Some("exit code 3".to_owned()), exit_code: Some(3), ..run(State::Failure) };
+        let retry = |due| RunSummary { number: 43, attempt: 2, due, ..run(State::Scheduled) };
+        for (due, expected) in
+            [(Some(at(365_500)), " in 5m00s, at 2026-11-16 02:06:05Z\n"), (Some(at(65_500)), "\n"), (None, "\n")]
+        {
+            let mut shown = Vec::new();
+            // The command was started before the run ended.
+            retried(&failed, &retry(due), &clock(0), false, &mut shown).expect("written");
+            let shown = String::from_utf8(shown).expect("text");
+            let (_, when) = shown.split_once("; backup#43 retries it (attempt 2)").expect("the retry");
+            assert_eq!(when, expected, "{shown}");
+        }
     }
 
     #[test]

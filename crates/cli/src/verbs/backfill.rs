@@ -143,6 +143,9 @@ impl BackfillArgs {
                 let run = remote.client.run(&id).map_err(|error| again(remote.failure(error)))?.run;
                 if !run.state.is_finished() {
                     active.push((item, id));
+                } else if let Some(retry) = run.retried_by {
+                    // The last attempt is the outcome, and the next occurrence would overlap with a pending one.
+                    active.push((item, retry));
                 } else if is_overlap(&run) && overlaps < OVERLAPS_MAX {
                     // A run of the schedule was active.
                     overlaps += 1;

@@ -67,5 +67,7 @@ impl DrainArgs {
 fn answering(remote: &RemoteDaemon<'_>) -> Result<String, CliError> {
     let nodes = remote.client.nodes().map_err(|error| remote.failure(error))?;
     let this = nodes.into_iter().find(|node| node.is_this).map(|node| node.id);
-    this.ok_or_else(|| CliError::refused("no node answers this command", "name a node; `cronhold nodes` lists them"))
+    this.ok_or_else(|| {
+        CliError::refused("this command does not run on a node", "name a node; `cronhold nodes` lists them")
+    })
 }

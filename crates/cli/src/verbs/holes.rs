@@ -11,7 +11,7 @@ use crate::{CliError, ExitStatus};
 /// Search for occurrences without an outcome
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exits with 1 if it finds one.
+Exits with 1 if it finds one, or if a stored record cannot be read, so that it cannot tell.
 
 Examples:
   cronhold holes
@@ -35,7 +35,7 @@ impl HolesArgs {
         &self,
         remote: &RemoteDaemon<'_>,
         out: &mut dyn Write,
-        _: &mut dyn Write,
+        err: &mut dyn Write,
     ) -> Result<ExitStatus, CliError> {
         let clock = self.shown.clock(remote.session)?;
         let since = clock.read_some("--since", self.since.as_deref())?;
@@ -52,6 +52,8 @@ impl HolesArgs {
             Some(encoding) => encoding.write(&holes, out)?,
             None => render::explanation::holes(&holes, &clock, remote.session.colours, out)?,
         }
-        Ok(if holes.found == 0 { ExitStatus::Done } else { ExitStatus::Refused })
+        render::jobs::unreadable(&holes.unreadable, err)?;
+        let is_complete = holes.found == 0 && holes.unreadable.is_empty();
+        Ok(if is_complete { ExitStatus::Done } else { ExitStatus::Refused })
     }
 }

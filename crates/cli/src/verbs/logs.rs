@@ -1,9 +1,10 @@
-//! `cronhold logs`: prints the output of a run byte for byte to standard output. Messages go to standard error.
+//! `cronhold logs`: prints the output of a run to standard output, byte for byte unless that is a terminal. Messages go to standard error.
 
 use std::io::Write;
 
 use clap::Args;
-use cronhold_api::{ProblemCode, RunSummary};
+use cronhold_api::client::RunFilter;
+use cronhold_api::{LIMIT, ProblemCode, RunSummary};
 use cronhold_core::run::State;
 
 use crate::remote::RemoteDaemon;
@@ -22,9 +23,12 @@ Examples:
   cronhold logs backup --tail 20
   cronhold logs backup#42 > backup.log
 
-With -f, the command waits for a run that has not started and follows an active one to its end.")]
+Output that goes to a file or a pipe is printed byte for byte. On a terminal, escape sequences other
+than colours are shown as text, because they could control the terminal; --raw prints them too.
+With -f, the command waits for a run that has not started and follows an active one to its end. A job
+that is not running then means its run that waits to start, if it has one.")]
 pub(crate) struct LogsArgs {
-    /// Run: its id, JOB#NUMBER, or a job for its latest run
+    /// Run: its id, JOB#NUMBER, or a job for its running run, else the last one that started
     #[arg(value_name = "RUN")]
     run: String,
     /// Follow the output until the run ends
@@ -33,6 +37,9 @@ pub(crate) struct LogsArgs {
     /// Number of last lines to start with [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=LINES_MOST))]
     tail: Option<u64>,
+    /// Print the output byte for byte on a terminal too, with its escape sequences
+    #[arg(long)]
+    pub(crate) raw: bool,
 }
 
 impl LogsArgs {
@@ -43,6 +50,7 @@ impl LogsArgs {
         err: &mut dyn Write,
     ) -> Result<ExitStatus, CliError> {
         let run = self.find(remote, err)?;
+        follow::name_taken(remote, &self.run, &run, err)?;
         follow::ignore_broken_pipe(self.show(&run, remote, out, err))
     }
 
@@ -84,7 +92,7 @@ impl LogsArgs {
     fn find(&self, remote: &RemoteDaemon<'_>, err: &mut dyn Write) -> Result<RunSummary, CliError> {
         let name = &self.run;
         let error = match remote.client.run(name) {
-            Ok(detail) => return Ok(detail.run),
+            Ok(detail) => return self.following(remote, detail.run),
             Err(error) => error,
         };
         let is_unknown = error.problem().is_some_and(|problem| problem.code == ProblemCode::NotFound);
@@ -94,6 +102,19 @@ impl LogsArgs {
         }
         render::watch::waits(name, err)?;
         follow::with_reconnect(remote, err, |remote| first_run(remote, name))
+    }
+}
+
+impl LogsArgs {
+    /// With `-f` and a job that is not running, the run of the job that waits to start, if there is one.
+    fn following(&self, remote: &RemoteDaemon<'_>, found: RunSummary) -> Result<RunSummary, CliError> {
+        if !self.follow || follow::is_run(&self.run) || !found.state.is_finished() {
+            return Ok(found);
+        }
+        let filter = RunFilter { job: Some(found.job.clone()), states: vec![State::Waiting], since: None };
+        let waiting = remote.client.run_page(&filter, None, LIMIT).map_err(|error| remote.failure(error))?;
+        // The one that waits longest starts first.
+        Ok(waiting.runs.into_iter().next_back().unwrap_or(found))
     }
 }
 

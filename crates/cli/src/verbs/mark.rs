@@ -7,7 +7,7 @@ use cronhold_core::run::State;
 
 use crate::remote::RemoteDaemon;
 use crate::render::{self, TimeDisplayFlags};
-use crate::{CliError, ExitStatus};
+use crate::{CliError, ExitStatus, follow};
 
 /// Mark a finished run as success, failure, error or skipped
 #[derive(Debug, Args)]
@@ -17,7 +17,7 @@ Runs that wait for this run see the new state.
 Examples:
   cronhold mark backup#42 success --why 'restored by hand'")]
 pub(crate) struct MarkArgs {
-    /// Run: its id, JOB#NUMBER, or a job for its latest run
+    /// Run: its id, JOB#NUMBER, or a job for its running run, else the last one that started
     #[arg(value_name = "RUN")]
     run: String,
     /// New state: success, failure, error or skipped
@@ -40,7 +40,7 @@ impl MarkArgs {
         let clock = self.shown.clock(remote.session)?;
         let state = State::parse(&self.state).map_err(|error| CliError::flag("STATE", error))?;
         let run = remote.client.mark(&self.run, state, &self.why);
-        let run = run.map_err(|error| remote.failure_about(&self.run, error))?;
+        let run = run.map_err(|error| follow::refused(remote, &self.run, error))?;
         render::run::answer(&run, &self.shown, &clock, remote.session.colours, out)?;
         Ok(ExitStatus::Done)
     }

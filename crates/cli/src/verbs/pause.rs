@@ -42,12 +42,14 @@ impl PauseArgs {
         _: &mut dyn Write,
     ) -> Result<ExitStatus, CliError> {
         let paused = remote.client.pause(one(&self.job), &self.why);
-        paused.map_err(|error| remote.failure_about(&self.job, error))?;
+        let is_new = paused.map_err(|error| remote.failure_about(&self.job, error))?;
         let text = match (self.output.encoding(), one(&self.job)) {
             (Some(encoding), job) => {
                 encoding.write(&state(job, remote).map_err(|error| remote.failure(error))?, out)?;
                 return Ok(ExitStatus::Done);
             }
+            (None, Some(job)) if !is_new => format!("`{job}` is already paused; nothing to do"),
+            (None, None) if !is_new => "everything is already paused; nothing to do".to_owned(),
             (None, Some(job)) => format!("paused `{job}`; `cronhold resume {job}` ends it"),
             (None, None) => "paused everything; `cronhold resume all` ends it".to_owned(),
         };

@@ -13,15 +13,15 @@ use crate::{CliError, ExitStatus, follow};
 #[command(after_help = "\
 Examples:
   cronhold rerun backup
-  cronhold rerun backup#42 --anew --wait")]
+  cronhold rerun backup#42 --current --wait")]
 pub(crate) struct RerunArgs {
-    /// Run: its id, JOB#NUMBER, or a job for its latest run
+    /// Run: its id, JOB#NUMBER, or a job for its running run, else the last one that started
     #[arg(value_name = "RUN")]
     run: String,
     /// Use the job's current definition instead of the one at the time of the run
     #[arg(long)]
-    anew: bool,
-    /// Wait for the run and print its output; exit with 0 only if it succeeds
+    current: bool,
+    /// Wait for the run and its retries and print their output; exit with 0 only if the last one succeeds
     #[arg(long)]
     wait: bool,
     #[command(flatten)]
@@ -36,8 +36,8 @@ impl RerunArgs {
         err: &mut dyn Write,
     ) -> Result<ExitStatus, CliError> {
         let clock = self.shown.clock(remote.session)?;
-        let made = remote.client.rerun(&self.run, self.anew);
-        let made = made.map_err(|error| remote.failure_about(&self.run, error))?;
+        let made = remote.client.rerun(&self.run, self.current);
+        let made = made.map_err(|error| follow::refused(remote, &self.run, error))?;
         let run = follow::named(remote, &made.id)?;
         if self.wait {
             return follow::to_end(remote, &run, &self.shown, out, err);

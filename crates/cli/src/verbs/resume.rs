@@ -35,12 +35,14 @@ impl ResumeArgs {
         _: &mut dyn Write,
     ) -> Result<ExitStatus, CliError> {
         let resumed = remote.client.resume(one(&self.job));
-        resumed.map_err(|error| remote.failure_about(&self.job, error))?;
+        let is_new = resumed.map_err(|error| remote.failure_about(&self.job, error))?;
         let text = match (self.output.encoding(), one(&self.job)) {
             (Some(encoding), job) => {
                 encoding.write(&state(job, remote).map_err(|error| remote.failure(error))?, out)?;
                 return Ok(ExitStatus::Done);
             }
+            (None, Some(job)) if !is_new => format!("`{job}` is not paused; nothing to do"),
+            (None, None) if !is_new => "there is no pause of everything; nothing to do".to_owned(),
             (None, Some(job)) => format!("resumed `{job}`"),
             (None, None) => "resumed everything".to_owned(),
         };

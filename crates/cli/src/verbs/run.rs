@@ -5,6 +5,7 @@ use std::io::Write;
 
 use clap::Args;
 use cronhold_api::RunBody;
+use cronhold_core::run::State;
 use cronhold_schedule::text::shortened;
 
 use crate::remote::RemoteDaemon;
@@ -22,7 +23,8 @@ Examples:
   cronhold run import --key order-4711
 
 With --wait, the run's output goes to standard output and its result to standard error; the exit code
-is 0 if the run succeeded and 1 otherwise. Ctrl-C stops waiting; the run continues.")]
+is 0 if the run succeeded and 1 otherwise. If the job retries the run, the command waits for the last
+attempt, and its result decides the exit code. Ctrl-C stops waiting; the run continues.")]
 pub(crate) struct RunArgs {
     /// Job id
     #[arg(value_name = "JOB")]
@@ -36,7 +38,10 @@ pub(crate) struct RunArgs {
     /// Wait for the run and print its output
     #[arg(long)]
     wait: bool,
-    /// Idempotency key: the same key never creates a second run
+    /// Print the output byte for byte on a terminal too, with its escape sequences
+    #[arg(long, requires = "wait")]
+    raw: bool,
+    /// Idempotency key: within 24 hours, the same key creates one run
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
     #[command(flatten)]
@@ -44,6 +49,11 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
+    /// Whether the output of the program is printed byte for byte; `None` if it is not printed.
+    pub(crate) fn prints_output(&self) -> Option<bool> {
+        (self.wait && self.shown.encoding().is_none()).then_some(self.raw)
+    }
+
     pub(crate) fn run(
         &self,
         remote: &RemoteDaemon<'_>,
@@ -53,6 +63,10 @@ impl RunArgs {
         let clock = self.shown.clock(remote.session)?;
         let at = self.at.as_deref().map(|at| time_input::read(at, Direction::Ahead, &clock)).transpose();
         let at = at.map_err(|error| CliError::flag("--at", error))?;
+        if let Some(at) = at.filter(|at| *at < clock.now) {
+            let message = format!("--at: {} has passed", clock.both(at));
+            return Err(CliError::usage(message, "omit --at to run now; `cronhold backfill` runs missed occurrences"));
+        }
         let body = RunBody { args: args(&self.args)?, at };
         let made = remote.client.make_run(&self.job, &body, self.key.as_deref());
         let made = made.map_err(|error| remote.failure_about(&self.job, error))?;
@@ -61,6 +75,9 @@ impl RunArgs {
             return follow::to_end(remote, &run, &self.shown, out, err);
         }
         render::run::answer(&run, &self.shown, &clock, remote.session.colours, out)?;
+        if run.state == State::Waiting {
+            render::watch::waiting(&run, err)?;
+        }
         Ok(follow::exit_of_created(&run))
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct RunsArgs {
     /// States of the runs, such as failure,error [default: all]
     #[arg(long, value_name = "STATE,…", value_delimiter = ',')]
     state: Vec<String>,
-    /// Earliest nominal time: 2h, yesterday, 14:30, 2026-11-01, or 2026-11-01T02:00:00Z
+    /// Only runs that ran since, whatever their nominal time: 2h, yesterday, 14:30 or 2026-11-01T02:00:00Z
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
     /// Maximum number of runs
@@ -156,7 +156,7 @@ impl RunsArgs {
                 Some(job) => remote.failure_about(job, error),
                 None => remote.failure(error),
             })?;
-            render::runs::unreadable(&page.unreadable, err)?;
+            render::jobs::unreadable(&page.unreadable, err)?;
             runs.extend(page.runs);
             // A page that names itself as the next one would loop forever.
             let is_same = page.next == before;

@@ -16,7 +16,7 @@ Examples:
   cronhold signal backup#42 HUP
   cronhold signal backup SIGUSR1")]
 pub(crate) struct SignalArgs {
-    /// Run: its id, JOB#NUMBER, or a job for its latest run
+    /// Run: its id, JOB#NUMBER, or a job for its running run
     #[arg(value_name = "RUN")]
     run: String,
     /// Signal, such as HUP, SIGUSR1 or 12
@@ -35,10 +35,8 @@ impl SignalArgs {
     ) -> Result<ExitStatus, CliError> {
         let clock = self.shown.clock(remote.session)?;
         let signal = Signal::parse(&self.signal).map_err(|error| CliError::flag("SIGNAL", error))?.to_string();
-        let run = remote
-            .client
-            .signal(&self.run, &signal)
-            .map_err(|error| follow::refused(remote, &self.run, follow::RUNNING, error))?;
+        let run =
+            remote.client.signal(&self.run, &signal).map_err(|error| follow::refused(remote, &self.run, error))?;
         render::run::answer(&run, &self.shown, &clock, remote.session.colours, out)?;
         Ok(ExitStatus::Done)
     }

@@ -14,7 +14,7 @@ use crate::{CliError, ExitStatus, follow};
 Examples:
   cronhold skip backup#42 --why 'the disk is being replaced'")]
 pub(crate) struct SkipArgs {
-    /// Run: its id, JOB#NUMBER, or a job for its latest run
+    /// Run: its id, JOB#NUMBER, or a job for its first run that has not started
     #[arg(value_name = "RUN")]
     run: String,
     /// Reason, kept with the run
@@ -32,10 +32,8 @@ impl SkipArgs {
         _: &mut dyn Write,
     ) -> Result<ExitStatus, CliError> {
         let clock = self.shown.clock(remote.session)?;
-        let run = remote
-            .client
-            .skip(&self.run, &self.why)
-            .map_err(|error| follow::refused(remote, &self.run, follow::WAITING, error))?;
+        let run =
+            remote.client.skip(&self.run, &self.why).map_err(|error| follow::refused(remote, &self.run, error))?;
         render::run::answer(&run, &self.shown, &clock, remote.session.colours, out)?;
         Ok(ExitStatus::Done)
     }

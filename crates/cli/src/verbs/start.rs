@@ -18,10 +18,10 @@ Examples:
   cronhold start backup#42
   cronhold start reports/prices --wait")]
 pub(crate) struct StartArgs {
-    /// Run: its id, JOB#NUMBER, or a job for its latest run
+    /// Run: its id, JOB#NUMBER, or a job for its first run that has not started
     #[arg(value_name = "RUN")]
     run: String,
-    /// Wait for the run and print its output; exit with 0 only if it succeeds
+    /// Wait for the run and its retries and print their output; exit with 0 only if the last one succeeds
     #[arg(long)]
     wait: bool,
     #[command(flatten)]
@@ -36,10 +36,7 @@ impl StartArgs {
         err: &mut dyn Write,
     ) -> Result<ExitStatus, CliError> {
         let clock = self.shown.clock(remote.session)?;
-        let run = remote
-            .client
-            .start(&self.run)
-            .map_err(|error| follow::refused(remote, &self.run, follow::WAITING, error))?;
+        let run = remote.client.start(&self.run).map_err(|error| follow::refused(remote, &self.run, error))?;
         if self.wait {
             return follow::to_end(remote, &run, &self.shown, out, err);
         }

@@ -26,7 +26,7 @@ pub(crate) struct StopArgs {
 /// Arguments of `stop` and `kill`.
 #[derive(Debug, Args)]
 pub(crate) struct StopTarget {
-    /// Run: its id, JOB#NUMBER, or a job for its latest run
+    /// Run: its id, JOB#NUMBER, or a job for its running run
     #[arg(value_name = "RUN")]
     run: String,
     /// Wait until the run has ended
@@ -58,7 +58,7 @@ impl StopTarget {
     ) -> Result<ExitStatus, CliError> {
         let clock = self.shown.clock(remote.session)?;
         let asked = ask(&remote.client, &self.run);
-        let mut run = asked.map_err(|error| follow::refused(remote, &self.run, follow::RUNNING, error))?;
+        let mut run = asked.map_err(|error| follow::refused(remote, &self.run, error))?;
         if self.wait {
             run = follow::finished(remote, &run.id, err)?;
         }

@@ -52,7 +52,7 @@ pub struct UpArgs {
     /// Disable the API and the web page; commands cannot reach the daemon then
     #[arg(long, conflicts_with_all = ["listen", "insecure_listen", "host", "link"])]
     pub no_listen: bool,
-    /// Print a link that opens the web page once; the first start always prints one
+    /// Print a link that opens the web page once; the first start in a terminal always does
     #[arg(long)]
     pub link: bool,
     /// URL of the store, such as redis://127.0.0.1 to share it with other nodes [default: $CRONHOLD_STORE, or
@@ -68,6 +68,9 @@ pub struct UpArgs {
     /// Label of this node, which jobs can require with `nodes`; repeatable
     #[arg(long, value_name = "LABEL")]
     pub label: Vec<String>,
+    /// Daemon variable that programs inherit, such as `AWS_*`; repeatable
+    #[arg(long, value_name = "VARIABLE")]
+    pub pass_env: Vec<String>,
     /// Start even if another running node has the same name
     #[arg(long)]
     pub force: bool,

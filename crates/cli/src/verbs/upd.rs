@@ -67,7 +67,7 @@ impl UpdArgs {
                 (CliError::Refused { message, .. }, Some(ProblemCode::Changed), PutPrecondition::As(tag))
                     if tag != "*" =>
                 {
-                    CliError::refused(message, "someone else changed the job at the same time: check it and try again")
+                    CliError::refused(message, "the job has changed in the meantime; check it and try again")
                 }
                 (other, ..) => other,
             }

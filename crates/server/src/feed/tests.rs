@@ -4,7 +4,7 @@ use cronhold_core::record::{Actor, JobState, Run, RunOwner};
 use cronhold_core::{JobUid, NodeId, RunNumber};
 use cronhold_engine::EngineObserver as _;
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::Fault;
+use cronhold_store::{Fault, UnreadableRecord};
 
 use super::*;
 
@@ -134,7 +134,11 @@ fn only_relevant_changes_become_events() {
     feed.on_event(&EngineEvent::StoreUnavailable(&Fault::Unavailable("gone".to_owned())));
     feed.on_event(&EngineEvent::StoreAvailable);
     feed.on_event(&EngineEvent::ClockStep { forward: true, by: Span::from_secs(60) });
-    feed.on_event(&EngineEvent::RecordUnreadable { key: None, reason: "not a record" });
+    let unreadable = |key| UnreadableRecord { key, version: None, reason: "not a record".to_owned() };
+    feed.on_event(&EngineEvent::RecordUnreadable(&unreadable(None)));
+    feed.on_event(&EngineEvent::RecordUnreadable(&unreadable(Some(RecordKey::Job(job())))));
+    feed.on_event(&EngineEvent::RecordUnreadable(&unreadable(Some(RecordKey::Job(job())))));
+    assert_eq!(feed.unreadable_records(), 2, "each counts once");
     let Some(FeedRead::Events(events)) = now(&mut reader) else { panic!("there are events") };
     let events: Vec<FeedEntry> = events.into_iter().map(|(_, event)| event).collect();
     assert_eq!(

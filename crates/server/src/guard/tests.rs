@@ -1,5 +1,7 @@
 //! Which requests the guard accepts and which it rejects.
 
+use hyper::body::Body as _;
+
 use super::*;
 use crate::testing::with_rig;
 
@@ -44,8 +46,8 @@ fn requests_without_valid_credentials_are_rejected() {
             ("GET /api/v1/jobs", format!("Authorization: Bearer {wrong}")),
             ("GET /api/v1/jobs", format!("Authorization: Basic {}", rig.token)),
             ("GET /api/v1/jobs", "Authorization: Bearer".to_owned()),
-            ("GET /api/v1/jobs", format!("Cookie: {COOKIE}=1.2")),
-            ("GET /api/v1/jobs", format!("Cookie: {COOKIE}={}", rig.token)),
+            ("GET /api/v1/jobs", "Authorization: Bearer 9999999999.00".to_owned()),
+            ("GET /api/v1/jobs", format!("Cookie: cronhold_session={}", rig.token)),
             ("GET /api/v1/no/such/path", String::new()),
             ("POST /api/v1/token", String::new()),
             ("GET /metrics", String::new()),
@@ -92,31 +94,53 @@ fn foreign_origins_and_hosts_are_rejected() {
 fn browser_signs_in_once_with_a_link() {
     with_rig("link", async |rig| {
         let url = rig.request("POST /api/v1/link", "").await.json()["url"].as_str().expect("a link").to_owned();
-        let path = url.strip_prefix("http://127.0.0.1:2766").expect("a link to the host of the request");
-        let entered = rig.raw(&format!("GET {path}"), "").await;
-        assert_eq!((entered.status, entered.headers["location"].to_str().expect("a text")), (303, "/"));
-        let cookie = entered.headers["set-cookie"].to_str().expect("a text");
-        for part in ["HttpOnly", "SameSite=Strict", "Path=/"] {
-            assert!(cookie.contains(part), "{cookie}");
+        let code = url.strip_prefix("http://127.0.0.1:2766/enter#").expect("a link to the host of the request");
+        let body = format!(r#"{{"code": "{code}"}}"#);
+        for line in ["HEAD /enter", "GET /enter"] {
+            assert_eq!(rig.raw(line, "").await.status, 200, "opening the page does not use the code up");
         }
-        let session = cookie.split(';').next().expect("a pair");
-        assert_eq!(rig.raw(&format!("GET {path}"), "").await.problem().0, 401, "a link is valid once");
+        let signed_in = rig.post_openly("/api/v1/session", &body).await;
+        assert!(!signed_in.headers.contains_key("set-cookie"), "a cookie would be sent to every port of the host");
+        let session = signed_in.json()["session"].as_str().expect("a session").to_owned();
+        assert_eq!(rig.post_openly("/api/v1/session", &body).await.problem().0, 401, "a link is valid once");
 
-        let by_cookie =
-            async |line: &str, more: &str| rig.raw(line, &format!("Cookie: a=b; {session}\n{more}")).await.status;
-        assert_eq!(by_cookie("GET /api/v1/jobs", "").await, 200);
-        assert_eq!(by_cookie("GET /api/v1/jobs", "Sec-Fetch-Site: same-origin").await, 200);
-        assert_eq!(by_cookie("GET /api/v1/jobs", "Sec-Fetch-Site: same-site").await, 403, "another port");
-        assert_eq!(by_cookie("POST /api/v1/pause", "").await, 403);
-        assert_eq!(by_cookie("POST /api/v1/pause", "Sec-Fetch-Site: cross-site").await, 403);
-        assert_eq!(by_cookie("POST /api/v1/pause", "Sec-Fetch-Site: same-origin").await, 204);
-        assert_eq!(by_cookie("POST /api/v1/resume", "Origin: http://127.0.0.1:2766").await, 204);
+        let by_session = async |line: &str| rig.raw(line, &format!("Authorization: Bearer {session}")).await.status;
+        assert_eq!(by_session("GET /api/v1/jobs").await, 200);
+        assert_eq!(by_session("POST /api/v1/pause").await, 204);
+        assert_eq!(by_session("POST /api/v1/resume").await, 204);
+        for line in ["POST /api/v1/link", "POST /api/v1/token"] {
+            assert_eq!(by_session(line).await, 403, "{line}");
+        }
+        let by_cookie = rig.raw("GET /api/v1/jobs", &format!("Cookie: cronhold_session={session}")).await;
+        assert_eq!(by_cookie.status, 401);
 
         let renewed = rig.request("POST /api/v1/token", "").await.json()["token"].as_str().expect("a token").to_owned();
-        assert_eq!(by_cookie("GET /api/v1/jobs", "").await, 401);
+        assert_eq!(by_session("GET /api/v1/jobs").await, 401);
         assert_eq!(rig.request("GET /api/v1/jobs", "").await.status, 401, "the old token is invalid");
         assert_eq!(rig.raw("GET /api/v1/jobs", &format!("Authorization: Bearer {renewed}")).await.status, 200);
     });
+}
+
+/// A local connection needs no token, and keeps its streams when the token is renewed.
+#[test]
+fn renewed_token_ends_open_streams() {
+    with_rig("renewed", async |rig| {
+        let mut by_token = rig.open("GET /api/v1/feed", &format!("Authorization: Bearer {}", rig.token), None).await;
+        let mut local = rig.open("GET /api/v1/feed", "", Some(Arc::new(ClientConnection::local()))).await;
+        for stream in [&mut by_token, &mut local] {
+            assert!(next_part(stream).await.is_some_and(|part| part.is_ok()));
+        }
+        assert_eq!(rig.request("POST /api/v1/token", "").await.status, 200);
+        assert!(next_part(&mut by_token).await.is_some_and(|part| part.is_err()), "not a regular end");
+        assert!(next_part(&mut by_token).await.is_none());
+        let waiting = tokio::time::timeout(std::time::Duration::from_millis(20), next_part(&mut local)).await;
+        assert!(waiting.is_err(), "the local stream goes on");
+    });
+}
+
+async fn next_part(body: &mut axum::body::Body) -> Option<Result<(), axum::Error>> {
+    let frame = std::future::poll_fn(|context| std::pin::Pin::new(&mut *body).poll_frame(context)).await;
+    frame.map(|frame| frame.map(|_| ()))
 }
 
 #[test]

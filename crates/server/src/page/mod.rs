@@ -62,12 +62,12 @@ const ASSETS: &[PageAsset] = assets![
     SCRIPT "dom.js",
     SCRIPT "time.js",
     SCRIPT "notice.js",
-    SCRIPT "ask.js",
-    SCRIPT "act.js",
-    SCRIPT "show.js",
+    SCRIPT "dialog.js",
+    SCRIPT "actions.js",
+    SCRIPT "elements.js",
     SCRIPT "ansi.js",
     SCRIPT "output.js",
-    SCRIPT "enter.js",
+    SCRIPT "sign_in.js",
     SCRIPT "jobs.js",
     SCRIPT "job.js",
     SCRIPT "runs.js",
@@ -88,7 +88,7 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
 
 /// The routes of the page.
 pub(crate) fn router() -> Router<Arc<AppState>> {
-    Router::new().route("/", get(document)).route("/page/{version}/{name}", get(asset))
+    Router::new().route("/", get(document)).route("/enter", get(document)).route("/page/{version}/{name}", get(asset))
 }
 
 /// The HTML document. Browsers revalidate it each time; the response is 304 if it has not changed.

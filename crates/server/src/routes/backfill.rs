@@ -18,7 +18,7 @@ use super::next::{compile, enabled};
 use super::runs::read;
 use crate::AppState;
 use crate::extract::{JobIdPath, QueryParams};
-use crate::known::{self, RunSelection};
+use crate::job_history::{self, RunSelection};
 use crate::problem::ApiError;
 
 /// Maximum number of occurrences in a response.
@@ -58,7 +58,7 @@ pub(crate) async fn backfill(
     if from > to {
         return Err(ApiError::new(ProblemCode::BadRequest, "`from` must not be after `to`"));
     }
-    let known = known::load_there(&*app.store, &job, RunSelection::All).await?.known;
+    let known = job_history::load_there(&*app.store, &job, RunSelection::All).await?.known;
     let world = (app.world)();
     let mut items = Vec::new();
     let just_before = from.minus(Span::from_micros(1));

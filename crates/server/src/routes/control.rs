@@ -6,19 +6,20 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use cronhold_api::{ControlEvent, Problem, ProblemCode};
+use cronhold_api::{ControlEvent, CreatedRun, Problem, ProblemCode};
 use cronhold_core::command::{Command, Precondition};
 use cronhold_core::decision::Rejection;
 use cronhold_core::record::{Actor, JobSource};
 use cronhold_core::{Job, JobId};
 use cronhold_cronken::definition::{self, Dialect, ReadOptions};
 use cronhold_cronken::event::{CronkenEvent, resume_all};
-use cronhold_engine::RequestError;
 use cronhold_jobfile::foreign::ForeignForm;
 
 use super::job_put::new_uid;
 use super::jobs::find;
+use super::runs::create_run;
 use crate::AppState;
 use crate::caller::RequestIdentity;
 use crate::describe::JobFileMistakes;
@@ -32,39 +33,40 @@ pub(crate) fn router() -> Router<Arc<AppState>> {
 
 /// Apply a control event of Cronken
 #[utoipa::path(post, path = "/api/v1/control", tag = "control", request_body = ControlEvent,
-    responses((status = 204), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+    responses(
+        (status = 201, description = "The run that a `trigger` created", body = CreatedRun),
+        (status = 204, description = "Applied"),
+        (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn control(
     State(app): State<Arc<AppState>>,
     RequestIdentity(actor): RequestIdentity,
     JsonBody(event): JsonBody<ControlEvent>,
-) -> Result<StatusCode, ApiError> {
+) -> Result<Response, ApiError> {
     let read = CronkenEvent::from_action(&event.action, &event.args);
     let event = read.map_err(|error| ApiError::unreadable(ProblemCode::Invalid, error))?;
-    if let Some(command) = event.command(app.node.random_run_id()) {
-        send_command(&app, actor, command).await?;
-        return Ok(StatusCode::NO_CONTENT);
+    match event.command(app.node.random_run_id()) {
+        Some(Command::Run { job, args, id, at }) => {
+            let command = Command::Run { job: job.clone(), args, id, at };
+            return create_run(&app, actor, job, id, command).await;
+        }
+        Some(command) => {
+            app.ensure(actor, command).await?;
+            return Ok(StatusCode::NO_CONTENT.into_response());
+        }
+        None => {}
     }
     match event {
         CronkenEvent::Add(id, form) => {
             let job = Arc::new(read_job(&app, &form)?);
             let (uid, provided) = (new_uid(&app), Precondition::New);
-            send_command(&app, actor, Command::PutJob { id, job, source: JobSource::Api, uid, provided }).await?;
+            app.ensure(actor, Command::PutJob { id, job, source: JobSource::Api, uid, provided }).await?;
         }
         CronkenEvent::Resume(None) => resume_all(&app.node, &*app.store, &actor).await?,
         CronkenEvent::Validate(names) => validate(&app, &names).await?,
         CronkenEvent::Drain(names) => drain(&app, actor, &names).await?,
         _ => drop(app.files.reload().await),
     }
-    Ok(StatusCode::NO_CONTENT)
-}
-
-/// Sends a command to the node. Succeeds also if the requested state is already the current one.
-async fn send_command(app: &AppState, actor: Actor, command: Command) -> Result<(), ApiError> {
-    match app.request(actor, command).await {
-        Ok(_) => Ok(()),
-        Err(RequestError::Rejected(rejection)) if rejection.is_so_already() => Ok(()),
-        Err(refused) => Err(refused.into()),
-    }
+    Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 /// Drains the nodes with these names. If one of them does not exist, none is drained.
@@ -74,7 +76,7 @@ async fn drain(app: &AppState, actor: Actor, names: &[String]) -> Result<(), Api
         nodes.push(find_node(&*app.store, name).await?.id);
     }
     for node in nodes {
-        send_command(app, actor.clone(), Command::Drain { node, on: true }).await?;
+        app.ensure(actor.clone(), Command::Drain { node, on: true }).await?;
     }
     Ok(())
 }

@@ -143,7 +143,7 @@ impl FeedSender {
                 event(id, "pause", &PauseChange { job: job.map(|job| job.to_string()), pause })
             }
             FeedEntry::Node(message) => event(id, "node", &NodeChange { message }),
-            FeedEntry::Store(trouble) => event(id, "store", &StoreChange { away: trouble.is_some(), trouble }),
+            FeedEntry::Store(trouble) => event(id, "store", &StoreChange { failing: trouble.is_some(), trouble }),
         });
     }
 }

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::get;
 use axum::{Json, Router};
-use cronhold_api::HealthReport;
+use cronhold_api::{HealthProblem, HealthProblemCode, HealthReport};
 
 use crate::AppState;
 
@@ -34,14 +34,34 @@ async fn report(app: &AppState) -> HealthReport {
     // The reason may contain paths, so it is only in the log.
     let is_well = app.store.health().await.trouble.is_none();
     let unreadable_records = app.feed.unreadable_records();
-    let trouble = match (is_well, unreadable_records) {
-        (false, _) => Some("the store fails; see the log for details".to_owned()),
-        // A restart would not help, so this does not make the daemon unhealthy.
-        (true, 1..) => Some(format!("{unreadable_records} stored records cannot be read; see the log for their keys")),
-        (true, 0) => None,
-    };
-    let (ready, version) = (app.is_ready(), app.version.to_owned());
-    HealthReport { ok: is_well, ready, trouble, unreadable_records, version }
+    let mut problems = Vec::new();
+    let mut add = |code, message: String| problems.push(HealthProblem { code, message });
+    if !is_well {
+        add(HealthProblemCode::StoreFails, "the store fails; see the log for details".to_owned());
+    }
+    // The node goes on: it finishes what runs, and starts runs again when its keeper works. Other nodes take its share.
+    let can_start_programs = app.feed.keeper_problem().is_none();
+    if !can_start_programs {
+        let message = "the keeper fails, so no program can be started; see the log for details";
+        add(HealthProblemCode::KeeperFails, message.to_owned());
+    }
+    // A restart would not help against damage of a part, so that does not make the daemon unhealthy.
+    if app.feed.is_store_damaged() {
+        add(HealthProblemCode::StoreDamaged, "a part of the store is damaged; see the log for details".to_owned());
+    }
+    if unreadable_records > 0 {
+        let message = format!(
+            "stored records that cannot be read: {unreadable_records}; jobs that need them do not run; \
+             `cronhold list` and the log name them"
+        );
+        add(HealthProblemCode::RecordsUnreadable, message);
+    }
+    let trouble = problems.first().map(|problem| problem.message.clone());
+    let (ready, version) = (app.is_ready() && can_start_programs, app.version.to_owned());
+    let zone_data = (app.world)().zones_version.to_string();
+    let other_zone_data = app.feed.other_zones().into_iter().map(|(node, zones)| format!("{node}: {zones}")).collect();
+    let ok = is_well && can_start_programs;
+    HealthReport { ok, ready, trouble, problems, unreadable_records, version, zone_data, other_zone_data }
 }
 
 fn status(is_well: bool) -> StatusCode {

@@ -12,14 +12,15 @@ use cronhold_core::holes::{self, Hole};
 use cronhold_core::record::RecordKey;
 use cronhold_core::why::Tone;
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::Query;
+use cronhold_store::{Fault, Query, UnreadableRecord};
 use serde::Deserialize;
 
 use super::runs::read;
 use super::why::{line, tone};
 use crate::AppState;
+use crate::describe::unreadable_items;
 use crate::extract::QueryParams;
-use crate::known::{self, JobHistoryRecords, RunSelection};
+use crate::job_history::{self, JobHistoryRecords, RunSelection};
 use crate::problem::ApiError;
 
 /// Default length of the period.
@@ -68,9 +69,9 @@ pub(crate) async fn find_holes(
     if from > to {
         return Err(ApiError::new(ProblemCode::BadRequest, "`from` must not be after `to` or in the future"));
     }
-    let mut holes = HolesReport { from, to, jobs: 0, found: 0, lines: Vec::new(), next: None };
+    let mut holes = HolesReport { from, to, jobs: 0, found: 0, lines: Vec::new(), unreadable: Vec::new(), next: None };
     if let Some(job) = read("job", period.job.as_deref(), JobId::parse)? {
-        let loaded = known::load_there(&*app.store, &job, RunSelection::All).await?;
+        let loaded = job_history::load_there(&*app.store, &job, RunSelection::All).await?;
         check(&app, &loaded, &mut holes);
         return Ok(Json(holes));
     }
@@ -85,11 +86,18 @@ async fn check_all(app: &AppState, mut after: Option<JobId>, holes: &mut HolesRe
     loop {
         let page = app.store.page(&Query::Jobs { after }, PAGE).await?;
         let next = page.next(PAGE);
+        add_unreadable(app, &page.unreadable, holes);
         for stored in page.records {
             let RecordKey::Job(job) = stored.record.key() else { continue };
-            let loaded = known::load(&*app.store, &job, RunSelection::All).await?;
-            runs += loaded.runs();
-            check(app, &loaded, holes);
+            match job_history::load(&*app.store, &job, RunSelection::All).await {
+                Ok(loaded) => {
+                    runs += loaded.runs();
+                    check(app, &loaded, holes);
+                }
+                // The other jobs can still be checked.
+                Err(Fault::Unreadable(record)) => add_unreadable(app, &[*record], holes),
+                Err(fault) => return Err(fault.into()),
+            }
             // Let other requests proceed.
             tokio::task::yield_now().await;
             if runs >= RUNS_MAX || holes.jobs >= JOBS_MAX as u64 {
@@ -102,9 +110,16 @@ async fn check_all(app: &AppState, mut after: Option<JobId>, holes: &mut HolesRe
     }
 }
 
+/// Names records that cannot be read, so that the occurrences of their jobs are not known.
+fn add_unreadable(app: &AppState, records: &[UnreadableRecord], holes: &mut HolesReport) {
+    let left = LINES_MAX.saturating_sub(holes.unreadable.len());
+    holes.unreadable.extend(unreadable_items(app, records).into_iter().take(left));
+}
+
 /// Checks a job.
 fn check(app: &AppState, loaded: &JobHistoryRecords, holes: &mut HolesReport) {
-    let JobHistoryRecords { known, cut } = loaded;
+    let JobHistoryRecords { known, cut, unreadable } = loaded;
+    add_unreadable(app, unreadable, holes);
     let world = (app.world)();
     holes.jobs += 1;
     // Runs before the first loaded one are unknown, and their occurrences would be reported as holes.
@@ -117,6 +132,7 @@ fn check(app: &AppState, loaded: &JobHistoryRecords, holes: &mut HolesReport) {
     }
     let found = holes::holes(known, &world, from, holes.to.max(from));
     holes.found += found.found.iter().map(|Hole { stretch, .. }| u64::from(stretch.count)).sum::<u64>();
+    holes.found += found.overdue.len() as u64;
     let left = LINES_MAX.saturating_sub(holes.lines.len());
     holes.lines.extend(found.words(known, &world).into_iter().take(left).map(line));
 }

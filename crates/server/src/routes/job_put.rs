@@ -1,6 +1,7 @@
 //! Creates or replaces a job. The body has the format of a job file, and the parser of job files reads it, so that both
 //! report the same mistakes.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use cronhold_core::decision::Rejection;
 use cronhold_core::record::{JobSource, RecordKey};
 use cronhold_core::{DecisionContext, Job, JobId, JobUid};
 use cronhold_jobfile::directory::{CheckContext, LoadedJob, check};
-use cronhold_jobfile::{Mistake, Options, read_job, render_line};
+use cronhold_jobfile::{Mistake, Options, escape_unprintable, read_job, render_line};
 use cronhold_store::{Fault, Query};
 use serde::de::IgnoredAny;
 
@@ -61,7 +62,9 @@ pub(crate) async fn put(
     }
     let text = std::str::from_utf8(&bytes)
         .map_err(|error| ApiError::new(ProblemCode::BadRequest, format!("the body is not UTF-8: {error}")))?;
-    let job = read(&app, &id, text).await?;
+    // JSON may contain characters that YAML rejects.
+    let text = if is_json { escape_unprintable(text) } else { Cow::Borrowed(text) };
+    let job = read(&app, &id, &text).await?;
     let uid = new_uid(&app);
     let command = Command::PutJob { id: id.clone(), job, source: JobSource::Api, uid, provided };
     app.request(actor, command).await?;

@@ -8,9 +8,9 @@ use cronhold_api::Problem;
 use cronhold_core::JobId;
 use cronhold_core::command::{Command, Precondition};
 use cronhold_core::record::JobSource;
+use cronhold_store::{Fault, find_job};
 
 use super::job_put::seen;
-use super::jobs::find;
 use crate::AppState;
 use crate::caller::RequestIdentity;
 use crate::extract::JobIdPath;
@@ -43,7 +43,12 @@ pub(crate) async fn remove(
 /// The source that removes a job. If the job belongs to a directory that is no longer read, or that no longer has its
 /// file, the request acts for that directory. Otherwise such a job could never be removed.
 async fn source(app: &AppState, id: &JobId) -> Result<JobSource, ApiError> {
-    match find(app, id).await? {
+    let found = match find_job(&*app.store, id).await {
+        // A job that cannot be read can be removed.
+        Err(Fault::Unreadable(_)) => None,
+        found => found?,
+    };
+    match found {
         Some(job) if matches!(job.source, JobSource::Directory(_)) && !app.files.may_have_file(id) => {
             Ok(job.source.clone())
         }

@@ -1,6 +1,5 @@
 //! The list of jobs, and one job in detail.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -12,11 +11,11 @@ use cronhold_api::{JobDetail, JobList, Problem};
 use cronhold_core::JobId;
 use cronhold_core::decision::Rejection;
 use cronhold_core::record::{JobRecord, Record, RecordKey};
-use cronhold_store::{Fault, Query, find_job};
+use cronhold_store::{Fault, Query, UnreadableRecord, find_job, load_readable};
 use serde::Deserialize;
 
 use super::{job_put, job_remove};
-use crate::describe::{self, JobFileMistakes, JobSurroundings};
+use crate::describe::{self, JobFileMistakes, JobSurroundings, unreadable_items};
 use crate::extract::{JobIdPath, QueryParams, limit};
 use crate::problem::ApiError;
 use crate::{AppState, glob};
@@ -63,9 +62,10 @@ pub(crate) async fn list(
     let SelectedJobs { records, read_until, mut unreadable } = gather(&app, &which, limit).await?;
     let around = JobSurroundings::load(&app, &records).await?;
     unreadable.extend(around.unreadable.iter().cloned());
+    let unreadable = unreadable_items(&app, &unreadable);
     let mut jobs = Vec::with_capacity(records.len());
     for record in &records {
-        jobs.push(describe::job(&app, record, &around, &mistakes).await?);
+        jobs.push(describe::job(record, &around, &mistakes));
     }
     for id in only_files(&app, &which, read_until.as_deref(), &mistakes).await? {
         jobs.push(describe::job_of_file(&id, &around, &mistakes));
@@ -83,7 +83,7 @@ struct SelectedJobs {
     records: Vec<Arc<JobRecord>>,
     /// The last id that was read; `None` if no more jobs follow.
     read_until: Option<String>,
-    unreadable: Vec<String>,
+    unreadable: Vec<UnreadableRecord>,
 }
 
 /// Reads stored jobs until enough of them match.
@@ -105,6 +105,8 @@ async fn gather(app: &AppState, which: &JobsQuery, limit: usize) -> Result<Selec
             if record.id.as_str() > begins && which.matches(record) {
                 found.records.push(Arc::clone(record));
                 if found.records.len() == limit {
+                    // The next page names the others.
+                    found.unreadable.retain(|unreadable| unreadable.key.as_ref() <= Some(&stored.record.key()));
                     return Ok(SelectedJobs { read_until: Some(record.id.to_string()), ..found });
                 }
             }
@@ -136,9 +138,9 @@ async fn only_files(
         .keys()
         .filter(|id| id.as_str() > after && until.is_none_or(|until| id.as_str() <= until) && which.matches_id(id));
     let keys: Vec<RecordKey> = ids.cloned().map(RecordKey::Job).collect();
-    let stored: BTreeSet<RecordKey> =
-        app.store.load(&keys).await?.into_iter().flatten().map(|stored| stored.record.key()).collect();
-    let open = keys.into_iter().filter(|key| !stored.contains(key));
+    // The list names unreadable jobs apart.
+    let loaded = load_readable(&*app.store, &keys).await?.records;
+    let open = loaded.into_iter().filter(|(_, stored)| stored.is_none()).map(|(key, _)| key);
     Ok(open.filter_map(|key| if let RecordKey::Job(id) = key { Some(id) } else { None }).collect())
 }
 

@@ -1,7 +1,7 @@
 //! Metrics in the text format of Prometheus.
 
 use std::fmt::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use axum::extract::State;
 use axum::http::header;
@@ -11,10 +11,10 @@ use axum::{Extension, Router};
 use cronhold_api::Problem;
 use cronhold_core::record::{Record, RecordKey};
 use cronhold_schedule::Span;
-use cronhold_store::{Fault, Query};
+use cronhold_store::lock_mutex;
+use cronhold_store::{Fault, Query, ReadableRecords, load_readable};
 
 use crate::AppState;
-use crate::load_readable::load_readable;
 use crate::problem::ApiError;
 
 const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -79,6 +79,14 @@ pub(crate) async fn metrics(
     add("store_up", "gauge", "Whether the store works.", store.trouble.is_none().into());
     add("store_commits_total", "counter", "Commits of the store.", store.commits);
     add("store_units_total", "counter", "Units committed to the store.", store.units);
+    let can_start = app.feed.keeper_problem().is_none();
+    add("keeper_up", "gauge", "Whether the keeper can start programs.", can_start.into());
+    add(
+        "keeper_failures_total",
+        "counter",
+        "Times the keeper became unable to start programs.",
+        app.feed.keeper_failures(),
+    );
     let version = app.version.replace(['\\', '"', '\n'], "_");
     writeln!(
         text,
@@ -92,12 +100,12 @@ pub(crate) async fn metrics(
 impl JobCountCache {
     async fn now(&self, app: &AppState) -> Result<JobCounts, Fault> {
         let uptime = app.clock.uptime();
-        let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = *lock_mutex(&self.0);
         if let Some((_, counts)) = last.filter(|(at, _)| uptime.minus(*at) < COUNT_LASTS) {
             return Ok(counts);
         }
         let counts = JobCounts::count(app).await?;
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((uptime, counts));
+        *lock_mutex(&self.0) = Some((uptime, counts));
         Ok(counts)
     }
 }
@@ -114,10 +122,11 @@ impl JobCounts {
             });
             let states: Vec<RecordKey> = ids.collect();
             counts.jobs += states.len() as u64;
-            let (states, unreadable) = load_readable(&*app.store, &states).await?;
+            let ReadableRecords { records: states, unreadable } = load_readable(&*app.store, &states).await?;
+            counts.jobs += page.unreadable.len() as u64;
             counts.unreadable += (page.unreadable.len() + unreadable.len()) as u64;
-            let paused = states.iter().filter(|stored| match &stored.record {
-                Record::JobState(state) => state.pauses.is_paused(),
+            let paused = states.iter().filter(|(_, stored)| match stored.as_ref().map(|stored| &stored.record) {
+                Some(Record::JobState(state)) => state.pauses.is_paused(),
                 _ => false,
             });
             counts.paused += paused.count() as u64;

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use super::runs::read;
 use crate::AppState;
 use crate::extract::{JobIdPath, QueryParams};
-use crate::known::{self, RunSelection};
+use crate::job_history::{self, RunSelection};
 use crate::problem::ApiError;
 
 /// Default number of occurrences.
@@ -51,7 +51,7 @@ pub(crate) async fn next(
         return Err(ApiError::new(ProblemCode::BadRequest, format!("`count` must be from 1 to {LIMIT_MAX}")));
     }
     let from = read("from", which.from.as_deref(), Instant::parse)?.unwrap_or(app.clock.now());
-    let known = known::load_there(&*app.store, &job, RunSelection::Present).await?.known;
+    let known = job_history::load_there(&*app.store, &job, RunSelection::Present).await?.known;
     let world = (app.world)();
     let mut coming = Vec::new();
     for (job, id, schedule) in enabled(&known) {

@@ -95,6 +95,9 @@ async fn summary(node: &record::NodeRecord, now: Instant, app: &AppState) -> Res
         // This node is alive even if its heartbeats have not reached the store for a while.
         gone: !node.is_there(now) && !is_this,
         skew_ms: node.skew.map(|micros| micros / 1_000),
+        zone_data: node.zones.clone(),
+        // A node that is alone does not store it.
+        keeper_problem: if is_this { app.feed.keeper_problem() } else { node.keeper_problem.clone() },
         runs: runs as u64,
         is_this,
     })

@@ -18,7 +18,7 @@ use tokio::time::sleep;
 use crate::AppState;
 use crate::extract::{PathSegment, QueryParams};
 use crate::feed::FeedReader;
-use crate::find_run::{find_listed_run, load_run};
+use crate::find_run::{JobRunChoice, find_listed_run, load_run};
 use crate::problem::ApiError;
 use crate::stream::{self, ReaderGone, StreamWriter};
 
@@ -50,7 +50,7 @@ pub(crate) struct OutputQuery {
 #[utoipa::path(get, path = "/api/v1/runs/{run}/output", tag = "runs",
     params(
         ("run" = String, Path,
-            description = "Run id, `job#number`, or a job id for its latest run that is not only scheduled"),
+            description = "Run id, `job#number`, or a job id for its running run, else the last one that started"),
         ("from" = Option<u64>, Query, format = "uint64",
             description = "Offset of the first byte; default: 0; the response is empty if the output is shorter"),
         ("follow" = Option<bool>, Query,
@@ -72,7 +72,7 @@ pub(crate) async fn output(
     QueryParams(which): QueryParams<OutputQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let run = find_listed_run(&*app.store, &name).await?.to_run();
+    let run = find_listed_run(&*app.store, &name, JobRunChoice::Current).await?.to_run();
     if which.follow {
         return Ok(follow(&app, &run, which.from.unwrap_or(0)));
     }

@@ -9,6 +9,7 @@ use axum::routing::post;
 use cronhold_api::{PauseBody, Problem, ProblemCode};
 use cronhold_core::JobId;
 use cronhold_core::command::Command;
+use cronhold_core::record::Actor;
 use serde::Deserialize;
 
 use crate::AppState;
@@ -38,7 +39,8 @@ pub(crate) struct EmptyBody {}
 #[utoipa::path(post, path = "/api/v1/jobs/{id}/pause", tag = "jobs",
     params(("id" = String, Path, description = "Job id")),
     request_body = PauseBody,
-    responses((status = 204), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+    responses((status = 200, description = "Nothing to do: it was so already"), (status = 204),
+        (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn pause(
     State(app): State<Arc<AppState>>,
     caller: RequestIdentity,
@@ -51,22 +53,23 @@ pub(crate) async fn pause(
 /// Resume a job
 #[utoipa::path(post, path = "/api/v1/jobs/{id}/resume", tag = "jobs",
     params(("id" = String, Path, description = "Job id")),
-    responses((status = 204), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+    responses((status = 200, description = "Nothing to do: it was so already"), (status = 204),
+        (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn resume(
     State(app): State<Arc<AppState>>,
     RequestIdentity(actor): RequestIdentity,
     JobIdPath(id): JobIdPath,
     JsonBody(EmptyBody {}): JsonBody<EmptyBody>,
 ) -> Result<StatusCode, ApiError> {
-    app.request(actor, Command::Resume { job: Some(id) }).await?;
-    Ok(StatusCode::NO_CONTENT)
+    send(&app, actor, Command::Resume { job: Some(id) }).await
 }
 
 /// Pause all jobs
 ///
 /// Cronhold starts no runs automatically until everything is resumed.
 #[utoipa::path(post, path = "/api/v1/pause", tag = "jobs", request_body = PauseBody,
-    responses((status = 204), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+    responses((status = 200, description = "Nothing to do: it was so already"), (status = 204),
+        (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn pause_all(
     State(app): State<Arc<AppState>>,
     caller: RequestIdentity,
@@ -79,14 +82,14 @@ pub(crate) async fn pause_all(
 ///
 /// Jobs that are paused individually stay paused.
 #[utoipa::path(post, path = "/api/v1/resume", tag = "jobs",
-    responses((status = 204), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+    responses((status = 200, description = "Nothing to do: it was so already"), (status = 204),
+        (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn resume_all(
     State(app): State<Arc<AppState>>,
     RequestIdentity(actor): RequestIdentity,
     JsonBody(EmptyBody {}): JsonBody<EmptyBody>,
 ) -> Result<StatusCode, ApiError> {
-    app.request(actor, Command::Resume { job: None }).await?;
-    Ok(StatusCode::NO_CONTENT)
+    send(&app, actor, Command::Resume { job: None }).await
 }
 
 async fn send_pause(
@@ -98,6 +101,10 @@ async fn send_pause(
     if why.len() > WHY_MAX {
         return Err(ApiError::new(ProblemCode::Invalid, format!("`why` can have at most {WHY_MAX} bytes")));
     }
-    app.request(actor, Command::Pause { job, why }).await?;
-    Ok(StatusCode::NO_CONTENT)
+    send(app, actor, Command::Pause { job, why }).await
+}
+
+/// Sends a command. The status of the response shows whether something has changed.
+async fn send(app: &AppState, actor: Actor, command: Command) -> Result<StatusCode, ApiError> {
+    Ok(if app.ensure(actor, command).await? { StatusCode::NO_CONTENT } else { StatusCode::OK })
 }

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::post;
-use axum::{Extension, Json, Router};
+use axum::{Json, Router};
 use cronhold_api::{CreatedRun, MarkBody, Problem, ProblemCode, RerunBody, RunSummary, SignalBody, SkipBody};
 use cronhold_core::RunId;
 use cronhold_core::command::Command;
@@ -19,8 +19,8 @@ use super::runs::{create_run, key};
 use crate::AppState;
 use crate::caller::RequestIdentity;
 use crate::extract::{JsonBody, PathSegment};
-use crate::find_run::{ListedRun, find_run, load_run};
-use crate::keys::{IdempotencyKeys, KeyedRequest};
+use crate::find_run::{JobRunChoice, ListedRun, find_run, load_run};
+use crate::keys::KeyedRequest;
 use crate::node_names;
 use crate::problem::ApiError;
 
@@ -40,10 +40,16 @@ async fn operate(
     app: &AppState,
     actor: Actor,
     name: &str,
+    choice: JobRunChoice,
     command: impl FnOnce(RunId) -> Command,
 ) -> Result<Json<RunSummary>, ApiError> {
-    let id = find_run(&*app.store, name).await?.id;
+    let id = find_run(&*app.store, name, choice).await?.id;
     app.request(actor, command(id)).await?;
+    summary(app, id).await
+}
+
+/// The response with a run.
+async fn summary(app: &AppState, id: RunId) -> Result<Json<RunSummary>, ApiError> {
     let run = load_run(&*app.store, id).await?.ok_or(Rejection::NoRun(id))?;
     Ok(Json(node_names::summary(&*app.store, &ListedRun::Run(run)).await?))
 }
@@ -53,20 +59,20 @@ async fn operate(
 /// A scheduled run no longer waits for its time. A waiting run no longer waits for its conditions.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/start", tag = "runs",
     params(("run" = String, Path,
-        description = "Run id, `job#number`, or a job id for its latest run that is not only scheduled")),
+        description = "Run id, `job#number`, or a job id for its first run that has not started")),
     responses((status = 200, body = RunSummary), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn start(
     State(app): State<Arc<AppState>>,
     RequestIdentity(actor): RequestIdentity,
     PathSegment(name): PathSegment,
 ) -> Result<Json<RunSummary>, ApiError> {
-    operate(&app, actor, &name, |run| Command::Start { run }).await
+    operate(&app, actor, &name, JobRunChoice::Unstarted, |run| Command::Start { run }).await
 }
 
 /// Skip a run that has not started
 #[utoipa::path(post, path = "/api/v1/runs/{run}/skip", tag = "runs", request_body = SkipBody,
     params(("run" = String, Path,
-        description = "Run id, `job#number`, or a job id for its latest run that is not only scheduled")),
+        description = "Run id, `job#number`, or a job id for its first run that has not started")),
     responses((status = 200, body = RunSummary), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn skip(
     State(app): State<Arc<AppState>>,
@@ -74,7 +80,7 @@ pub(crate) async fn skip(
     PathSegment(name): PathSegment,
     JsonBody(SkipBody { why }): JsonBody<SkipBody>,
 ) -> Result<Json<RunSummary>, ApiError> {
-    operate(&app, actor, &name, |run| Command::Skip { run, why }).await
+    operate(&app, actor, &name, JobRunChoice::Unstarted, |run| Command::Skip { run, why }).await
 }
 
 /// Stop a run
@@ -82,14 +88,14 @@ pub(crate) async fn skip(
 /// Sends the stop signal of the job to the program, and SIGKILL if the program has not ended after the grace period.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/stop", tag = "runs",
     params(("run" = String, Path,
-        description = "Run id, `job#number`, or a job id for its latest run that is not only scheduled")),
+        description = "Run id, `job#number`, or a job id for its only running run, else the last one that started")),
     responses((status = 200, body = RunSummary), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn stop(
     State(app): State<Arc<AppState>>,
     RequestIdentity(actor): RequestIdentity,
     PathSegment(name): PathSegment,
 ) -> Result<Json<RunSummary>, ApiError> {
-    operate(&app, actor, &name, |run| Command::Stop { run }).await
+    operate(&app, actor, &name, JobRunChoice::OnlyRunning, |run| Command::Stop { run }).await
 }
 
 /// Kill a run
@@ -97,20 +103,20 @@ pub(crate) async fn stop(
 /// Sends SIGKILL to the program.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/kill", tag = "runs",
     params(("run" = String, Path,
-        description = "Run id, `job#number`, or a job id for its latest run that is not only scheduled")),
+        description = "Run id, `job#number`, or a job id for its only running run, else the last one that started")),
     responses((status = 200, body = RunSummary), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn kill(
     State(app): State<Arc<AppState>>,
     RequestIdentity(actor): RequestIdentity,
     PathSegment(name): PathSegment,
 ) -> Result<Json<RunSummary>, ApiError> {
-    operate(&app, actor, &name, |run| Command::Signal { run, signal: Signal::KILL }).await
+    operate(&app, actor, &name, JobRunChoice::OnlyRunning, |run| Command::Signal { run, signal: Signal::KILL }).await
 }
 
 /// Send a signal to the program of a run
 #[utoipa::path(post, path = "/api/v1/runs/{run}/signal", tag = "runs", request_body = SignalBody,
     params(("run" = String, Path,
-        description = "Run id, `job#number`, or a job id for its latest run that is not only scheduled")),
+        description = "Run id, `job#number`, or a job id for its only running run, else the last one that started")),
     responses((status = 200, body = RunSummary), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn signal(
     State(app): State<Arc<AppState>>,
@@ -119,13 +125,13 @@ pub(crate) async fn signal(
     JsonBody(SignalBody { signal }): JsonBody<SignalBody>,
 ) -> Result<Json<RunSummary>, ApiError> {
     let signal = Signal::parse(&signal).map_err(|error| ApiError::unreadable(ProblemCode::Invalid, error))?;
-    operate(&app, actor, &name, |run| Command::Signal { run, signal }).await
+    operate(&app, actor, &name, JobRunChoice::OnlyRunning, |run| Command::Signal { run, signal }).await
 }
 
 /// Mark a finished run with another finished state
 #[utoipa::path(post, path = "/api/v1/runs/{run}/mark", tag = "runs", request_body = MarkBody,
     params(("run" = String, Path,
-        description = "Run id, `job#number`, or a job id for its latest run that is not only scheduled")),
+        description = "Run id, `job#number`, or a job id for its running run, else the last one that started")),
     responses((status = 200, body = RunSummary), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn mark(
     State(app): State<Arc<AppState>>,
@@ -133,15 +139,17 @@ pub(crate) async fn mark(
     PathSegment(name): PathSegment,
     JsonBody(MarkBody { state, why }): JsonBody<MarkBody>,
 ) -> Result<Json<RunSummary>, ApiError> {
-    operate(&app, actor, &name, |run| Command::Mark { run, state, why }).await
+    let id = find_run(&*app.store, &name, JobRunChoice::Current).await?.id;
+    app.ensure(actor, Command::Mark { run: id, state, why }).await?;
+    summary(&app, id).await
 }
 
 /// Rerun a finished run
 #[utoipa::path(post, path = "/api/v1/runs/{run}/rerun", tag = "runs", request_body = RerunBody,
     params(
         ("run" = String, Path,
-            description = "Run id, `job#number`, or a job id for its latest run that is not only scheduled"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Requests with the same key create only one run"),
+            description = "Run id, `job#number`, or a job id for its running run, else the last one that started"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Requests with the same key within 24 hours create only one run"),
     ),
     responses(
         (status = 200, description = "A run with this key already existed", body = CreatedRun),
@@ -149,21 +157,18 @@ pub(crate) async fn mark(
         (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn rerun(
     State(app): State<Arc<AppState>>,
-    Extension(keys): Extension<Arc<IdempotencyKeys>>,
     RequestIdentity(actor): RequestIdentity,
     PathSegment(name): PathSegment,
     headers: HeaderMap,
-    JsonBody(RerunBody { anew }): JsonBody<RerunBody>,
+    JsonBody(RerunBody { current }): JsonBody<RerunBody>,
 ) -> Result<Response, ApiError> {
-    let old = find_run(&*app.store, &name).await?;
-    let id = match key(&headers)? {
-        None => app.node.random_run_id(),
-        Some(key) => {
-            // The key refers to the name in the request: the latest run of a job changes between two requests.
-            let keyed = KeyedRequest { job: &old.job, what: &name, key };
-            keys.id(&keyed, app.clock.now(), &*app.store).await?
-        }
+    let old = find_run(&*app.store, &name, JobRunChoice::Current).await?;
+    let id = app.node.random_run_id();
+    let command = Command::Rerun { run: old.id, id, current };
+    let command = match key(&headers)? {
+        None => command,
+        // The key refers to the name in the request: the latest run of a job changes between two requests.
+        Some(key) => KeyedRequest { job: &old.job, what: &name, key, at: None }.once(command),
     };
-    let command = Command::Rerun { run: old.id, id, anew };
     create_run(&app, actor, old.job.clone(), id, command).await
 }

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Extension, Json, Router};
+use axum::{Json, Router};
 use cronhold_api::{CreatedRun, Problem, ProblemCode, RunBody, RunDetail, RunList, RunStep};
 use cronhold_core::command::Command;
 use cronhold_core::decision::{CommandReply, Rejection};
@@ -18,9 +18,10 @@ use serde::Deserialize;
 
 use crate::AppState;
 use crate::caller::RequestIdentity;
+use crate::describe::unreadable_items;
 use crate::extract::{JobIdPath, JsonBody, PathSegment, QueryParams, limit};
-use crate::find_run::{ListedRun, find_listed_run, is_job, load_run};
-use crate::keys::{IdempotencyKeys, KeyedRequest};
+use crate::find_run::{JobRunChoice, ListedRun, find_listed_run, is_job, load_run};
+use crate::keys::KeyedRequest;
 use crate::node_names::{self, NodeNames};
 use crate::problem::ApiError;
 
@@ -35,7 +36,6 @@ pub(crate) fn router() -> Router<Arc<AppState>> {
         .route("/api/v1/runs/{run}", get(show))
         .route("/api/v1/jobs/{id}/runs", post(create))
         .merge(super::run_operations::router())
-        .layer(Extension(Arc::new(IdempotencyKeys::default())))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -53,7 +53,7 @@ pub(crate) struct RunsQuery {
     params(
         ("job" = Option<String>, Query, description = "Job id"),
         ("state" = Option<String>, Query, description = "States of the runs, separated by commas"),
-        ("since" = Option<String>, Query, description = "Earliest nominal time"),
+        ("since" = Option<String>, Query, description = "Only runs that had not ended before this time, whatever their nominal time"),
         ("before" = Option<String>, Query,
             description = "Only runs with an id before this one: `next` of the previous page"),
         ("limit" = Option<usize>, Query, minimum = 1, maximum = 1000,
@@ -72,9 +72,10 @@ pub(crate) async fn list(
     if let Some(job) = job.filter(|_| runs.is_empty()) {
         check_known(&app, job).await?;
     }
+    let unreadable = unreadable_items(&app, &page.unreadable);
     let names = NodeNames::of(&*app.store, &runs).await?;
     let runs = runs.iter().map(|run| names.summary(run)).collect();
-    Ok(Json(RunList { runs, next, unreadable: page.unreadable }))
+    Ok(Json(RunList { runs, next, unreadable }))
 }
 
 impl RunsQuery {
@@ -117,13 +118,13 @@ async fn check_known(app: &AppState, job: JobId) -> Result<(), ApiError> {
 /// Get a run, with its log of state changes
 #[utoipa::path(get, path = "/api/v1/runs/{run}", tag = "runs",
     params(("run" = String, Path,
-        description = "Run id, `job#number`, or a job id for its latest run that is not only scheduled")),
+        description = "Run id, `job#number`, or a job id for its running run, else the last one that started")),
     responses((status = 200, body = RunDetail), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn show(
     State(app): State<Arc<AppState>>,
     PathSegment(name): PathSegment,
 ) -> Result<Json<RunDetail>, ApiError> {
-    let listed = find_listed_run(&*app.store, &name).await?;
+    let listed = find_listed_run(&*app.store, &name, JobRunChoice::Current).await?;
     let summary = node_names::summary(&*app.store, &listed).await?;
     let run = listed.to_run();
     let log = run.log.iter().map(|entry| RunStep {
@@ -158,7 +159,7 @@ fn command(work: &ResolvedProgram) -> String {
 #[utoipa::path(post, path = "/api/v1/jobs/{id}/runs", tag = "runs",
     params(
         ("id" = String, Path, description = "Job id"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Requests with the same key create only one run"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Requests with the same key within 24 hours create only one run"),
     ),
     request_body = RunBody,
     responses(
@@ -167,21 +168,22 @@ fn command(work: &ResolvedProgram) -> String {
         (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn create(
     State(app): State<Arc<AppState>>,
-    Extension(keys): Extension<Arc<IdempotencyKeys>>,
     RequestIdentity(actor): RequestIdentity,
     JobIdPath(job): JobIdPath,
     headers: HeaderMap,
     JsonBody(RunBody { args, at }): JsonBody<RunBody>,
 ) -> Result<Response, ApiError> {
-    let id = match (key(&headers)?, at) {
-        (None, None) => app.node.random_run_id(),
+    let keyed = key(&headers)?.map(|key| KeyedRequest { job: &job, what: "run", key, at });
+    let id = match (&keyed, at) {
+        (_, None) => app.node.random_run_id(),
         (None, Some(at)) => with_time(at, app.node.random_run_id()),
-        (Some(key), Some(at)) => KeyedRequest { job: &job, what: "run", key }.id(at),
-        (Some(key), None) => {
-            keys.id(&KeyedRequest { job: &job, what: "run", key }, app.clock.now(), &*app.store).await?
-        }
+        (Some(keyed), Some(at)) => keyed.id(at),
     };
     let command = Command::Run { job: job.clone(), args, id, at };
+    let command = match keyed {
+        Some(keyed) => keyed.once(command),
+        None => command,
+    };
     create_run(&app, actor, job, id, command).await
 }
 
@@ -211,12 +213,13 @@ pub(super) async fn create_run(
 ) -> Result<Response, ApiError> {
     let existed = load_run(&*app.store, id).await?.is_some();
     let reply = app.request(actor, command).await?;
-    let CommandReply::Run { id, number } = reply else {
+    let CommandReply::Run { id: created, number } = reply else {
         return Err(ApiError::new(ProblemCode::Internal, "unexpected reply of the node to the creation of a run"));
     };
-    let status = if existed { StatusCode::OK } else { StatusCode::CREATED };
-    let location = [(header::LOCATION, format!("{}/runs/{id}", cronhold_api::BASE))];
-    let created = CreatedRun { id: id.to_string(), job: job.to_string(), number: number.0 };
+    // The run of an earlier request with the same key has another id.
+    let status = if existed || created != id { StatusCode::OK } else { StatusCode::CREATED };
+    let location = [(header::LOCATION, format!("{}/runs/{created}", cronhold_api::BASE))];
+    let created = CreatedRun { id: created.to_string(), job: job.to_string(), number: number.0 };
     Ok((status, location, Json(created)).into_response())
 }
 

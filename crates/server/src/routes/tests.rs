@@ -6,6 +6,7 @@ use cronhold_core::NodeId;
 use cronhold_core::record::{NodeRecord, RecordKey};
 use cronhold_engine::{EngineEvent, EngineObserver};
 use cronhold_schedule::{Instant, Span};
+use cronhold_store::UnreadableRecord;
 use serde_json::json;
 
 use crate::testing::with_rig;
@@ -18,17 +19,24 @@ fn nodes_reload_and_health_are_reported() {
         assert_eq!(nodes[0]["is_this"], true);
         let reloaded = rig.request("POST /api/v1/reload", "").await.json();
         assert_eq!(reloaded, json!({"summary": "no job, 1 mistake", "mistakes": 1}));
-        let well = json!({"ok": true, "ready": true, "trouble": null, "unreadable_records": 0, "version": "1.2.3"});
+        let well = json!({"ok": true, "ready": true, "trouble": null, "problems": [], "unreadable_records": 0,
+            "version": "1.2.3", "zone_data": "test", "other_zone_data": []});
         for path in ["GET /health", "GET /ready"] {
             assert_eq!(rig.raw(path, "").await.json(), well);
         }
-        // The node reports a record each time it cannot read it.
+        // The node may report the same record again.
         for _ in 0..2 {
-            rig.app.feed.on_event(&EngineEvent::RecordUnreadable { key: Some(&RecordKey::Pause), reason: "not JSON" });
+            let reason = "not JSON".to_owned();
+            let record = UnreadableRecord { key: Some(RecordKey::Pause), version: None, reason };
+            rig.app.feed.on_event(&EngineEvent::RecordUnreadable(&record));
         }
         let health = rig.raw("GET /health", "").await.json();
         assert_eq!((&health["ok"], &health["unreadable_records"]), (&json!(true), &json!(1)));
+        assert_eq!(health["problems"][0]["code"], "records_unreadable");
         assert!(rig.request("GET /metrics", "").await.text.contains("\ncronhold_unreadable_records 1\n"));
+        // A commit that writes the record makes it readable.
+        assert_eq!(rig.send("POST /api/v1/pause", "{}").await.status, 204);
+        assert_eq!(rig.raw("GET /health", "").await.json()["problems"], json!([]));
         rig.app.is_ready.store(false, std::sync::atomic::Ordering::Release);
         assert_eq!((rig.raw("GET /health", "").await.status, rig.raw("GET /ready", "").await.status), (200, 503));
         assert_eq!(rig.request("GET /api/v1/jobs", "").await.problem(), (503, "unavailable".to_owned()));
@@ -127,7 +135,8 @@ fn control_events_of_cronken_are_applied() {
         assert_eq!(show().await["pause"]["everything"], true);
         assert_eq!(send(json!({"action": "resume", "args": "all"})).await.status, 204);
 
-        assert_eq!(send(json!({"action": "trigger", "args": "backup"})).await.status, 204);
+        let triggered = send(json!({"action": "trigger", "args": "backup"})).await;
+        assert_eq!((triggered.status, &triggered.json()["number"]), (201, &json!(1)));
         let run = show().await["last"].clone();
         assert_eq!((&run["number"], &run["state"]), (&json!(1), &json!("starting")));
         assert_eq!(rig.hands.requests(), ["launch"]);

@@ -1,13 +1,13 @@
-// Terminal colours as classes. Programs write escape sequences; what sets a colour or a weight is shown, everything
-// else is left out. Fed with pieces that may end in the middle of a sequence.
+// Converts ANSI escape sequences to CSS classes. Sequences for colour and weight become classes; others are dropped.
+// The input arrives in pieces, which may end inside a sequence.
 
-/** An escape sequence that is longer than this is none. */
+/** Longest escape sequence, in characters. An ESC without a complete sequence within this length is dropped. */
 const SEQUENCE_MAX = 256;
 
 const ESC = "\x1b";
-// CSI … letter | OSC … BEL or ST | a charset choice | two characters.
+// CSI … letter | OSC … BEL or ST | charset selection | two characters.
 const SEQUENCE = /^\x1b(?:\[([0-?]*)[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()*+][\s\S]|[^[\]()*+])/;
-// Control characters other than tab and newline, and those that turn the direction of text.
+// Control characters other than tab and newline, and characters that change the text direction.
 const CONTROL = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
 
 const PLAIN = { fg: null, bg: null, bold: false, dim: false, italic: false, underline: false };
@@ -16,11 +16,11 @@ export class Ansi {
     #style = { ...PLAIN };
     #rest = "";
 
-    /** Pieces `{ text, classes }` of what was fed, in order. */
+    /** Parses the next piece of input and returns its parts `{ text, classes }` in order. */
     feed(text) {
         let left = this.#rest + text;
         this.#rest = "";
-        // A carriage return alone is how progress bars begin anew; a line each is readable and keeps everything.
+        // Progress bars overwrite their line with a single carriage return. Here, each update becomes a line.
         if (left.endsWith("\r")) {
             this.#rest = "\r";
             left = left.slice(0, -1);
@@ -76,7 +76,7 @@ export class Ansi {
             else if (code >= 90 && code <= 97) style.fg = code - 82;
             else if (code >= 100 && code <= 107) style.bg = code - 92;
             else if (code === 38 || code === 48) {
-                // One of 256 colours, of which the first 16 have classes, or a mixture, which has none.
+                // Of the 256 indexed colours, the first 16 have classes. RGB colours have none.
                 const isIndexed = codes[at + 1] === 5;
                 const colour = isIndexed && codes[at + 2] < 16 ? codes[at + 2] : null;
                 if (code === 38) style.fg = colour;

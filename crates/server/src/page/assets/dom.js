@@ -1,7 +1,7 @@
-// Elements without markup. Names, outputs and messages come from strangers: they only ever become text nodes and
-// attributes here, and the content policy forbids anything else.
+// Creates and updates elements without parsing markup. Names, outputs and messages are untrusted: they become text
+// nodes and attributes only, and the content security policy forbids anything else.
 
-/** An element with attributes (`on…` are listeners; null, undefined and false are left out) and children. */
+/** An element with attributes (`on…` are listeners; null, undefined and false are omitted) and children. */
 export function h(tag, attributes, ...children) {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes ?? {})) {
@@ -13,23 +13,23 @@ export function h(tag, attributes, ...children) {
     return element;
 }
 
-/** Puts these children in place of whatever is there. */
+/** Replaces the children of an element, and keeps the focus inside it. */
 export function fill(element, ...children) {
-    const held = heldIn(element);
+    const focusKey = focusKeyIn(element);
     element.replaceChildren(...flat(children));
-    if (held) hold(element, held);
+    if (focusKey) restoreFocus(element, focusKey);
     return element;
 }
 
-/** A sentence in which `words like this` are code. */
+/** Converts text between backticks to `code` elements. */
 export function prose(text) {
     const parts = text.split("`");
-    // An odd one at the end opens what is never closed; it stays as it is.
+    // The last backtick has no partner; it stays as text.
     const last = parts.length % 2 === 0 ? ["`" + parts.pop()] : [];
     return [...parts.map((part, at) => (at % 2 === 1 ? h("code", {}, part) : part)), ...last];
 }
 
-/** Sets a text only when it differs, so that a selection in it survives. */
+/** Sets the text only if it differs, so that a selection in it is kept. */
 export function setText(element, text) {
     if (element.textContent !== text) element.textContent = text;
 }
@@ -39,14 +39,14 @@ function flat(children) {
 }
 
 /**
- * Children of `parent` that follow a list: one element per item, found again by its key. An element is made anew only
- * when its item has changed, so that focus, hover and scrolling stay where they are.
+ * Keeps the children of `parent` in step with a list: one element per item, identified by its key. An element is
+ * replaced only if its item has changed, so focus, hover and scroll position are kept.
  */
 export class Rows {
     #parent;
     #key;
     #make;
-    #known = new Map();
+    #entries = new Map();
 
     constructor(parent, key, make) {
         this.#parent = parent;
@@ -55,16 +55,16 @@ export class Rows {
     }
 
     show(items) {
-        const before = this.#known;
-        let held = null;
-        this.#known = new Map();
+        const before = this.#entries;
+        let refocus = null;
+        this.#entries = new Map();
         const elements = items.map((item) => {
             const key = this.#key(item);
             const text = JSON.stringify(item);
             const old = before.get(key);
             const kept = old?.text === text ? old.element : this.#make(item);
-            if (old && kept !== old.element) held ??= moved(heldIn(old.element), kept);
-            this.#known.set(key, { text, element: kept });
+            if (old && kept !== old.element) refocus ??= refocusFor(focusKeyIn(old.element), kept);
+            this.#entries.set(key, { text, element: kept });
             return kept;
         });
         elements.forEach((element, at) => {
@@ -72,27 +72,28 @@ export class Rows {
             if (there !== element) this.#parent.insertBefore(element, there ?? null);
         });
         while (this.#parent.children.length > elements.length) this.#parent.lastElementChild.remove();
-        if (held) hold(held.element, held.word);
+        if (refocus) restoreFocus(refocus.element, refocus.focusKey);
     }
 }
 
-function moved(word, element) {
-    return word === null ? null : { word, element };
+function refocusFor(focusKey, element) {
+    return focusKey === null ? null : { focusKey, element };
 }
 
-/** What someone is on inside of an element, as a word that finds it again when the element is made anew. */
-function heldIn(element) {
-    const held = document.activeElement;
-    return element.contains(held) ? (held.dataset.act ?? "link") : null;
+/** A key for the focused element inside `element`, which finds its replacement; null if the focus is elsewhere. */
+function focusKeyIn(element) {
+    const focused = document.activeElement;
+    return element.contains(focused) ? (focused.dataset.action ?? "link") : null;
 }
 
-function hold(element, word) {
-    const twin = [...element.querySelectorAll("[data-act]")].find((button) => button.dataset.act === word);
+function restoreFocus(element, focusKey) {
+    const buttons = [...element.querySelectorAll("[data-action]")];
+    const twin = buttons.find((button) => button.dataset.action === focusKey);
     (twin ?? element.querySelector("a, button"))?.focus({ preventScroll: true });
 }
 
-/** Calls `work` soon, never twice at once, and at most once per `pause` milliseconds however often it is asked. */
-export function paced(pause, work) {
+/** Returns a function that schedules `work`: at most once per `pause` milliseconds, and never concurrently. */
+export function throttled(pause, work) {
     let timer = null;
     let busy = false;
     let again = false;
@@ -108,14 +109,14 @@ export function paced(pause, work) {
             if (again && !stopped) timer = setTimeout(go, pause);
         }
     }
-    function ask() {
+    function request() {
         if (stopped || timer !== null) return;
         if (busy) again = true;
         else timer = setTimeout(go, pause);
     }
-    ask.stop = () => {
+    request.stop = () => {
         stopped = true;
         clearTimeout(timer);
     };
-    return ask;
+    return request;
 }

@@ -1,12 +1,12 @@
-// One job: what it is for, when it is due, why it runs or does not, and what became of its runs.
+// The view of a job: description, schedules, next times, why it runs or not, and its runs.
 
 import { get, segment } from "./api.js";
-import { button, pause, resume, run } from "./act.js";
-import { fill, h, paced, prose } from "./dom.js";
+import { button, pause, resume, run } from "./actions.js";
+import { fill, h, prose, throttled } from "./dom.js";
 import { failed, sentence } from "./notice.js";
 import { peerTable } from "./peers.js";
 import { runTable } from "./runs.js";
-import { mistakes, pauseWords } from "./show.js";
+import { errorItems, pauseText } from "./elements.js";
 import { onClock, untilDue } from "./time.js";
 
 const NEXT_SHOWN = 8;
@@ -36,10 +36,10 @@ export function open(root, { id, query, signal }) {
     async function load() {
         const path = `/jobs/${segment(id)}`;
         const detail = await get(path, null, signal);
-        const isThere = detail.source !== "";
-        const ask = (what, query) => (isThere ? get(path + what, query, signal).catch((error) => error) : null);
-        const [times, reasons] = await Promise.all([ask("/next", { count: NEXT_SHOWN }), ask("/why")]);
-        // Only what has changed is drawn, so that nobody's selection or focus is lost.
+        const isDefined = detail.source !== "";
+        const fetchPart = (what, query) => (isDefined ? get(path + what, query, signal).catch((error) => error) : null);
+        const [times, reasons] = await Promise.all([fetchPart("/next", { count: NEXT_SHOWN }), fetchPart("/why")]);
+        // Redrawing would lose the selection, so it happens only after a change.
         const text = JSON.stringify([detail, times, reasons?.lines ?? null]);
         if (text === shown) return;
         shown = text;
@@ -48,11 +48,11 @@ export function open(root, { id, query, signal }) {
         fill(next, nextList(times));
         fill(why, whyLines(reasons));
         definition.textContent = detail.yaml;
-        rest.hidden = !isThere;
+        rest.hidden = !isDefined;
     }
 
-    const show = () => load().catch((error) => failed("The job cannot be shown", error));
-    const refresh = paced(REFRESH_MS, show);
+    const show = () => load().catch((error) => failed("Cannot load the job", error));
+    const refresh = throttled(REFRESH_MS, show);
     const table = runTable(runs, { signal, job: id, before: query.get("before"), here: `#/job/${segment(id)}` });
     if (!query.has("before")) peerTable(peers, { signal, job: id });
     signal.addEventListener("abort", () => refresh.stop());
@@ -61,7 +61,7 @@ export function open(root, { id, query, signal }) {
         refresh();
         table.refresh();
     };
-    return { told: (kind, value) => (concerns(kind, value, id) ? both() : null), refresh: both };
+    return { onEvent: (kind, value) => (concerns(kind, value, id) ? both() : null), refresh: both };
 }
 
 /** Whether an event may change what this view shows. */
@@ -72,41 +72,42 @@ function concerns(kind, value, id) {
 }
 
 function heading(detail, refresh) {
-    const again = (work) => () => work(detail.id).then(refresh);
-    const acts = detail.source !== "" && h("div", { class: "buttons" },
-        button("Run", "It was not run", again(run), { class: "main" }),
+    const refreshAfter = (work) => () => work(detail.id).then(refresh);
+    const actions = detail.source !== "" && h("div", { class: "buttons" },
+        button("Run", "Cannot run the job", refreshAfter(run), { class: "main" }),
         detail.paused && !detail.pause?.everything
-            ? button("Resume", "It was not resumed", again(resume))
-            : button("Pause", "It was not paused", again(pause)));
+            ? button("Resume", "Cannot resume the job", refreshAfter(resume))
+            : button("Pause", "Cannot pause the job", refreshAfter(pause)));
     return [
-        h("div", { class: "heading" }, h("h1", { class: "name" }, detail.id), acts),
+        h("div", { class: "heading" }, h("h1", { class: "name" }, detail.id), actions),
         h("p", { class: "marks" }, detail.labels.map((label) => h("span", { class: "mark label" }, label)),
             h("span", { class: "quiet" }, origin(detail))),
-        detail.pause ? h("p", { class: "held" }, pauseWords(detail.pause)) : null,
-        detail.errors.length > 0 && h("div", { class: "held wrong" },
-            h("p", {}, "Its file has mistakes", detail.source === "" ? ":" : "; the last good one holds:"),
-            h("ul", { class: "mistakes" }, mistakes(detail.errors))),
+        detail.pause ? h("p", { class: "callout" }, pauseText(detail.pause)) : null,
+        detail.errors.length > 0 && h("div", { class: "callout wrong" },
+            h("p", {}, "The job file is invalid", detail.source === "" ? ":" : "; the last valid version is active:"),
+            h("ul", { class: "errors" }, errorItems(detail.errors))),
         detail.text ? h("p", { class: "description" }, detail.text) : null,
     ];
 }
 
 function origin(detail) {
-    const from = { api: "put by command or API", foreign: "from a foreign table", "": "" }[detail.source];
+    const from = { api: "added by command or API", foreign: "from a foreign table", "": "" }[detail.source];
     return [from ?? "from a job file", detail.revision > 1 ? `, revision ${detail.revision}` : null];
 }
 
 function scheduleList(schedules) {
-    if (schedules.length === 0) return h("p", { class: "quiet" }, "None: it runs when someone asks for it.");
+    const none = "No schedules. The job runs only when it is started explicitly.";
+    if (schedules.length === 0) return h("p", { class: "quiet" }, none);
     return h("ul", { class: "schedules" }, schedules.map((schedule) =>
         h("li", { class: schedule.enabled ? null : "off" },
             h("div", {}, schedule.words || schedule.text),
-            h("div", { class: "quiet" }, h("code", {}, schedule.text), schedule.enabled ? null : " · switched off",
+            h("div", { class: "quiet" }, h("code", {}, schedule.text), schedule.enabled ? null : " · disabled",
                 schedule.error ? h("span", { class: "trouble" }, ` · ${schedule.error}`) : null))));
 }
 
 function nextList(times) {
     if (times instanceof Error) return h("p", { class: "quiet" }, sentence("", times));
-    if (!times || times.length === 0) return h("p", { class: "quiet" }, "Never by itself.");
+    if (!times || times.length === 0) return h("p", { class: "quiet" }, "No scheduled times.");
     return h("ol", { class: "next-times" }, times.map(({ at }) =>
         h("li", {}, onClock(at), " ", h("span", { class: "quiet" }, untilDue(at)))));
 }
@@ -116,7 +117,7 @@ function whyLines(reasons) {
     return (reasons?.lines ?? []).map((line) => h("p", { class: `line ${toneOf(line.tone)}` }, prose(line.text)));
 }
 
-/** Tones come over the wire; only those that are known become a class. */
+/** The class for the tone of a line. An unknown tone, of a newer daemon, counts as `detail`. */
 function toneOf(tone) {
     return ["answer", "detail", "advice"].includes(tone) ? tone : "detail";
 }

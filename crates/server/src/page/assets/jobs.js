@@ -1,31 +1,31 @@
-// The first view: all jobs, a page at a time, with the latest runs beside them.
+// The first view: all jobs in pages, and the latest runs beside them.
 
 import { get } from "./api.js";
-import { button, pause, resume, run } from "./act.js";
-import { Rows, fill, h, paced } from "./dom.js";
+import { button, pause, resume, run } from "./actions.js";
+import { Rows, fill, h, throttled } from "./dom.js";
 import { failed, sentence } from "./notice.js";
-import { jobLink, mistakes, pauseWords, runItem, runLink, stateMark } from "./show.js";
+import { errorItems, jobLink, pauseText, runItem, runLink, stateMark } from "./elements.js";
 import { untilDue } from "./time.js";
 
-/** Jobs on one page: as many as a browser lays out at once without a thought. */
+/** Jobs on one page; few enough for a fast layout. */
 const JOBS_PER_PAGE = 100;
 const RUNS_SHOWN = 15;
-/** Schedules of a job in the list; its own view has all of them. */
+/** Schedules of a job in the list; the view of the job shows all of them. */
 const SCHEDULES_SHOWN = 2;
-/** However much happens, lists are asked for at most this often. */
+/** Shortest time between two requests for the lists, however many events arrive. */
 const REFRESH_MS = 700;
-/** How long typing in the filter rests before it counts. */
+/** How long the filter waits after the last key before it applies. */
 const TYPING_MS = 200;
 
 export const title = () => "Jobs";
 
-export function open(root, { query, signal, go }) {
+export function open(root, { query, signal, replaceUrl }) {
     const filter = h("input", {
         type: "search", placeholder: "Filter jobs", "aria-label": "Filter jobs by name", value: query.get("find") ?? "",
-        autocomplete: "off", spellcheck: "false", title: "A part of the name, or a pattern such as reports/*",
+        autocomplete: "off", spellcheck: "false", title: "Part of a name, or a pattern such as reports/*",
     });
     const pauseAll = () => pause(null).then(() => refresh());
-    const everything = button("Pause all", "It was not paused", pauseAll, { class: "plain", hidden: true });
+    const everything = button("Pause all", "Cannot pause all jobs", pauseAll, { class: "plain", hidden: true });
     const banner = h("div", {});
     const body = h("tbody", {});
     const table = h("table", { class: "jobs" }, h("thead", {}, h("tr", {},
@@ -54,14 +54,14 @@ export function open(root, { query, signal, go }) {
         noRuns.hidden = recent.length > 0;
         table.hidden = list.jobs.length === 0;
         none.hidden = list.jobs.length > 0;
-        if (list.jobs.length === 0) fill(none, nothing(find));
+        if (list.jobs.length === 0) fill(none, emptyText(find));
         fill(pager, pages(query, list.next));
         everything.hidden = list.pause !== null;
         fill(banner, list.pause && pausedBanner(list.pause, refresh),
-            list.errors.length > 0 && h("ul", { class: "held wrong mistakes" }, mistakes(list.errors)));
+            list.errors.length > 0 && h("ul", { class: "callout wrong errors" }, errorItems(list.errors)));
     }
 
-    const refresh = paced(REFRESH_MS, () => load().catch((error) => failed("The jobs cannot be shown", error)));
+    const refresh = throttled(REFRESH_MS, () => load().catch((error) => failed("Cannot load the jobs", error)));
     signal.addEventListener("abort", () => refresh.stop());
 
     let typing = null;
@@ -69,16 +69,16 @@ export function open(root, { query, signal, go }) {
         clearTimeout(typing);
         typing = setTimeout(() => {
             query = new URLSearchParams(filter.value.trim() === "" ? {} : { find: filter.value.trim() });
-            go("#/" + (query.size > 0 ? `?${query}` : ""));
-            load().catch((error) => failed("The jobs cannot be shown", error));
+            replaceUrl("#/" + (query.size > 0 ? `?${query}` : ""));
+            load().catch((error) => failed("Cannot load the jobs", error));
         }, TYPING_MS);
     });
 
-    load().catch((error) => fill(none, sentence("The jobs cannot be shown", error)).hidden = error.isSignedOut);
-    return { told: refresh, refresh };
+    load().catch((error) => fill(none, sentence("Cannot load the jobs", error)).hidden = error.isSignedOut);
+    return { onEvent: refresh, refresh };
 }
 
-/** What someone types is a part of a name, unless it is a pattern already. */
+/** The filter as a pattern. Text without a wildcard matches any part of the name. */
 function pattern(find) {
     if (find === "") return null;
     return /[*?]/.test(find) ? find : `*${find}*`;
@@ -87,31 +87,31 @@ function pattern(find) {
 function jobRow(job, refresh) {
     const marks = [
         job.paused && h("span", { class: "mark paused", title: job.pause?.why ?? "" }, "paused"),
-        job.errors.length > 0 && h("span", { class: "mark wrong" }, "mistake"),
+        job.errors.length > 0 && h("span", { class: "mark wrong" }, "invalid"),
         job.labels.map((label) => h("span", { class: "mark label" }, label)),
     ];
-    const again = (work) => () => work(job.id).then(refresh);
-    const isThere = job.source !== "";
+    const refreshAfter = (work) => () => work(job.id).then(refresh);
+    const isDefined = job.source !== "";
     return h(
         "tr",
         { "data-job": job.id },
         h("td", { class: "wraps" }, jobLink(job.id), " ", marks,
             job.description ? h("div", { class: "quiet" }, job.description) : null,
-            job.errors.length > 0 ? h("ul", { class: "mistakes" }, mistakes(job.errors)) : null),
+            job.errors.length > 0 ? h("ul", { class: "errors" }, errorItems(job.errors)) : null),
         h("td", { class: "schedule", title: job.schedule || null }, schedulesOf(job)),
         h("td", { class: "next" }, job.next ? untilDue(job.next) : quiet("–")),
         h("td", { class: "last" }, lastOf(job)),
-        h("td", { class: "acts" },
-            isThere && button("Run", `${job.id} was not run`, again(run)),
-            isThere && (job.paused && !job.pause?.everything
-                ? button("Resume", `${job.id} was not resumed`, again(resume))
-                : button("Pause", `${job.id} was not paused`, again(pause)))),
+        h("td", { class: "actions" },
+            isDefined && button("Run", `Cannot run ${job.id}`, refreshAfter(run)),
+            isDefined && (job.paused && !job.pause?.everything
+                ? button("Resume", `Cannot resume ${job.id}`, refreshAfter(resume))
+                : button("Pause", `Cannot pause ${job.id}`, refreshAfter(pause)))),
     );
 }
 
-/** The schedules as they are written, one line each; a zone is what one looks for last. */
+/** The schedules as they are written, one line each, with the time zone last. */
 function schedulesOf(job) {
-    if (job.schedule === "") return quiet(job.source === "" ? "–" : "by hand");
+    if (job.schedule === "") return quiet(job.source === "" ? "–" : "manual");
     const all = job.schedule.split("; ");
     const lines = all.slice(0, SCHEDULES_SHOWN).map((text) => {
         const [, zone, rest] = /^CRON_TZ=(\S+) (.*)$/.exec(text) ?? [null, "", text];
@@ -133,14 +133,14 @@ function quiet(text) {
     return h("span", { class: "quiet" }, text);
 }
 
-function pausedBanner(held, refresh) {
-    return h("div", { class: "paused-all" }, h("p", {}, pauseWords(held)),
-        button("Resume", "It was not resumed", () => resume(null).then(refresh)));
+function pausedBanner(details, refresh) {
+    return h("div", { class: "paused-all" }, h("p", {}, pauseText(details)),
+        button("Resume", "Cannot resume all jobs", () => resume(null).then(refresh)));
 }
 
-function nothing(find) {
-    if (find !== "") return h("p", {}, "No job is called like that.");
-    return [h("p", {}, "There are no jobs yet. Put a file into the jobs directory, or type"),
+function emptyText(find) {
+    if (find !== "") return h("p", {}, "No jobs match.");
+    return [h("p", {}, "No jobs yet. Add a file to the jobs directory, or run"),
         h("pre", {}, 'cronhold add hello "* * * * *" -- echo hi')];
 }
 

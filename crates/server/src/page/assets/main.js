@@ -1,8 +1,8 @@
-// Where the page begins: it finds the view that the address asks for, keeps it up to date by the feed, and shows the
-// door when there is no session.
+// Entry point of the page. It opens the view that the URL names, refreshes it on events from the feed, and shows the
+// sign-in form if there is no session.
 
-import { get, onSignedOut } from "./api.js";
-import { showDoor } from "./enter.js";
+import { get, onSignedOut, signInWithCode } from "./api.js";
+import { showSignInForm } from "./sign_in.js";
 import { listen } from "./feed.js";
 import { fill, h } from "./dom.js";
 import * as notice from "./notice.js";
@@ -11,37 +11,37 @@ import * as jobs from "./jobs.js";
 import * as run from "./run.js";
 import * as runs from "./runs.js";
 
-/** How long the feed may be gone before the page says so. */
-const AWAY_MS = 1500;
-/** How long a tab may be hidden before it stops listening. */
+/** How long the feed may be disconnected before the page shows a warning. */
+const UNREACHABLE_AFTER_MS = 1500;
+/** How long a tab may be hidden before it closes the feed. */
 const HIDDEN_MS = 10_000;
-/** How often a view is brought up to date when nothing has happened. */
-const LOOK_MS = 15_000;
+/** How often a view is refreshed without an event. */
+const REFRESH_MS = 15_000;
 
 const root = document.getElementById("view");
-const away = document.getElementById("away");
+const statusBanner = document.getElementById("status-banner");
 const linkState = document.getElementById("link-state");
 
 let view = null;
 let feed = null;
-let isInside = false;
-let leave = new AbortController();
-let awayTimer = null;
+let isSignedIn = false;
+let viewAbort = new AbortController();
+let unreachableTimer = null;
 let hiddenTimer = null;
 
-/** The view that an address asks for. */
-function routed(hash) {
+/** Returns the view that the fragment of a URL names. */
+function routeOf(hash) {
     const [path, search = ""] = hash.replace(/^#/, "").split("?", 2);
     const query = new URLSearchParams(search);
-    const [, word, rest] = /^\/?([^/]*)\/?(.*)$/.exec(path);
-    const id = decoded(rest);
-    if (word === "job" && id) return { module: job, name: "jobs", id, query };
-    if (word === "run" && id) return { module: run, name: "runs", id, query };
-    if (word === "runs") return { module: runs, name: "runs", query };
+    const [, viewName, rest] = /^\/?([^/]*)\/?(.*)$/.exec(path);
+    const id = decodeSegment(rest);
+    if (viewName === "job" && id) return { module: job, name: "jobs", id, query };
+    if (viewName === "run" && id) return { module: run, name: "runs", id, query };
+    if (viewName === "runs") return { module: runs, name: "runs", query };
     return { module: jobs, name: "jobs", query };
 }
 
-function decoded(text) {
+function decodeSegment(text) {
     try {
         return decodeURIComponent(text);
     } catch {
@@ -50,85 +50,87 @@ function decoded(text) {
 }
 
 function show() {
-    leave.abort();
-    leave = new AbortController();
+    viewAbort.abort();
+    viewAbort = new AbortController();
     notice.clear();
-    const route = routed(location.hash);
+    const route = routeOf(location.hash);
     for (const link of document.querySelectorAll("nav [data-view]")) {
         if (link.dataset.view === route.name) link.setAttribute("aria-current", "page");
         else link.removeAttribute("aria-current");
     }
     document.title = `${route.module.title(route)} · Cronhold`;
-    // A filter that someone types into belongs into the address, and must not take the field away from them.
-    const go = (hash) => history.replaceState(null, "", hash);
-    view = route.module.open(root, { ...route, signal: leave.signal, go });
+    // Replaces the URL without a `hashchange` event, which would reopen the view and take the focus from its filter.
+    const replaceUrl = (hash) => history.replaceState(null, "", hash);
+    view = route.module.open(root, { ...route, signal: viewAbort.signal, replaceUrl });
     scrollTo(0, 0);
 }
 
-function door() {
-    leave.abort();
+/** Shows the sign-in form, and why a link was refused. */
+function showSignIn(problem = null) {
+    viewAbort.abort();
     feed?.stop();
     feed = null;
     view = null;
-    isInside = false;
-    document.body.classList.add("outside");
-    isAway(false);
+    isSignedIn = false;
+    document.body.classList.add("signed-out");
+    setUnreachable(false);
     notice.clear();
-    showDoor(root, begin);
+    showSignInForm(root, showViews, problem);
 }
 
-function begin() {
-    document.body.classList.remove("outside");
-    isInside = true;
+function showViews() {
+    document.body.classList.remove("signed-out");
+    isSignedIn = true;
     show();
-    follow();
+    connectFeed();
 }
 
-/** Listens to what happens, as long as someone looks. */
-function follow() {
+function connectFeed() {
     feed?.stop();
     feed = listen({
-        told(kind, value) {
-            if (kind === "store") storeIs(value);
+        onEvent(kind, value) {
+            if (kind === "store") showStoreState(value);
             if (kind === "reset") view?.refresh();
-            else view?.told(kind, value);
+            else view?.onEvent(kind, value);
         },
-        up(isFirst) {
-            isAway(false);
+        onConnect(isFirst) {
+            setUnreachable(false);
             if (!isFirst) view?.refresh();
         },
-        down: () => isAway(true),
-        signedOut: door,
+        onDisconnect: () => setUnreachable(true),
+        onSignedOut: () => showSignIn(),
     });
 }
 
-/** A feed that comes back at once is nothing to speak of. */
-function isAway(gone) {
-    if (!gone) {
-        clearTimeout(awayTimer);
-        awayTimer = null;
-        away.hidden = true;
+/** Shows or hides the warning that the daemon is unreachable. It appears with a delay, so short gaps stay silent. */
+function setUnreachable(isUnreachable) {
+    if (!isUnreachable) {
+        clearTimeout(unreachableTimer);
+        unreachableTimer = null;
+        statusBanner.hidden = true;
         fill(linkState, feed ? h("span", { class: "live" }, "live") : null);
         return;
     }
-    awayTimer ??= setTimeout(() => {
+    unreachableTimer ??= setTimeout(() => {
         fill(linkState);
-        fill(away, "The daemon does not answer. What is shown may be old; the page goes on when it is back.");
-        away.hidden = false;
-    }, AWAY_MS);
+        const text = "The daemon is unreachable. The data shown may be out of date; the page reconnects by itself.";
+        fill(statusBanner, text);
+        statusBanner.hidden = false;
+    }, UNREACHABLE_AFTER_MS);
 }
 
-/** While the store is away nothing starts, which someone who waits for a run should know. */
-function storeIs(change) {
-    fill(away, `The store is away, and nothing starts until it is back: ${change?.trouble ?? "nobody knows why"}`);
-    away.hidden = !change?.away;
+/** Warns while the store fails, because no run starts then. */
+function showStoreState(change) {
+    const reason = change?.trouble ?? "unknown reason";
+    fill(statusBanner, `The store is unavailable. No runs start until it recovers: ${reason}`);
+    statusBanner.hidden = !change?.failing;
 }
 
 addEventListener("hashchange", () => {
-    if (isInside) show();
+    if (isSignedIn) show();
 });
 
-// A browser has few connections to one host, which all its tabs share: a tab that nobody sees gives its own back.
+// Browsers limit the connections to a host, and all tabs share them. So a hidden tab closes its feed.
 document.addEventListener("visibilitychange", () => {
     clearTimeout(hiddenTimer);
     if (document.hidden) {
@@ -136,16 +138,16 @@ document.addEventListener("visibilitychange", () => {
             feed?.stop();
             feed = null;
         }, HIDDEN_MS);
-    } else if (isInside && feed === null) {
-        follow();
+    } else if (isSignedIn && feed === null) {
+        connectFeed();
         view?.refresh();
     }
 });
 
-// Mistakes in files are no events, and times of the next run move on: now and then everything is looked at anew.
+// The feed reports neither errors in job files nor the passing of time, which changes the next due times.
 setInterval(() => {
-    if (isInside && !document.hidden) view?.refresh();
-}, LOOK_MS);
+    if (isSignedIn && !document.hidden) view?.refresh();
+}, REFRESH_MS);
 
 document.querySelector(".skip").addEventListener("click", (event) => {
     event.preventDefault();
@@ -153,17 +155,26 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 });
 
 onSignedOut(() => {
-    if (isInside) door();
+    if (isSignedIn) showSignIn();
 });
 
-/** Asks once whether there is a session before anything is drawn. */
+/** Signs in with the code of a link, or checks for a session, before anything is drawn. */
 async function start() {
+    if (location.pathname === "/enter") {
+        const code = location.hash.slice(1);
+        history.replaceState(null, "", "/");
+        try {
+            await signInWithCode(code);
+        } catch (error) {
+            return showSignIn(error);
+        }
+    }
     try {
         await get("/jobs", { limit: 1 });
     } catch (error) {
-        if (error.isSignedOut) return door();
+        if (error.isSignedOut) return showSignIn();
     }
-    begin();
+    showViews();
 }
 
 start();

@@ -1,27 +1,27 @@
-// What the page has to say beside what it shows: something was done, or was not. It never stops anybody's work.
+// Notices about the results of actions, and errors. They never block the page.
 
 import { Problem } from "./api.js";
 import { h, prose } from "./dom.js";
 
-/** Notices at once; older ones make room. */
+/** Most notices that are shown at once; the oldest is removed first. */
 const NOTICES_MAX = 3;
-/** How long good news stays. */
+/** How long a notice of success stays. */
 const DONE_MS = 8000;
 
-/** Says that something was done. `parts` are texts and elements. */
+/** Shows that an action succeeded. `parts` are texts and elements. */
 export function done(...parts) {
     const notice = add("done", parts);
     setTimeout(() => notice.remove(), DONE_MS);
 }
 
-/** Says what went wrong, and what to do about it. It stays until someone closes it. */
+/** Shows an error and its hint. The notice stays until the user closes it. */
 export function failed(what, error) {
     if (error.name === "AbortError" || (error instanceof Problem && error.isSignedOut)) return;
     if (!(error instanceof Problem)) console.error(error);
     add("failed", sentence(what, error));
 }
 
-/** A problem as elements, for places that have nothing else to show. */
+/** An error as elements: `what` failed, the reason, and the hint. */
 export function sentence(what, error) {
     return [
         h("strong", {}, what ? `${what}: ` : "", prose(error.message)),
@@ -29,9 +29,9 @@ export function sentence(what, error) {
     ];
 }
 
-/** Takes all notices away. */
+/** Removes all notices. */
 export function clear() {
-    place().replaceChildren();
+    container().replaceChildren();
 }
 
 function add(kind, parts) {
@@ -39,11 +39,11 @@ function add(kind, parts) {
     const role = kind === "failed" ? "alert" : "status";
     const notice = h("div", { class: `notice ${kind}`, role }, h("p", {}, ...parts), close);
     close.addEventListener("click", () => notice.remove());
-    place().append(notice);
-    while (place().children.length > NOTICES_MAX) place().firstElementChild.remove();
+    container().append(notice);
+    while (container().children.length > NOTICES_MAX) container().firstElementChild.remove();
     return notice;
 }
 
-function place() {
+function container() {
     return document.getElementById("notices");
 }

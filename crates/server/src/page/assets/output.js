@@ -1,22 +1,22 @@
-// The output of a run, while it grows. It is read as a stream, drawn in batches, and the page keeps only the end of
-// it: a program that writes for days must not fill somebody's browser.
+// Shows the output of a run and follows it. The output is read as a stream and drawn in batches. The page keeps only
+// the end of it, so that a program that writes for days does not fill the browser's memory.
 
-import { Problem, open, outputPath, segment } from "./api.js";
+import { Problem, open, segment } from "./api.js";
 import { Ansi } from "./ansi.js";
-import { h } from "./dom.js";
+import { fill, h } from "./dom.js";
 import { sentence } from "./notice.js";
 
-/** Characters that the page keeps. */
+/** Most characters that the page keeps. */
 const KEPT_MAX = 2 << 20;
-/** Characters in one piece of the page; whole pieces are dropped. */
+/** Characters in one element of the page; whole elements are dropped. */
 const PIECE_MAX = 64 << 10;
-/** Bytes that are read of what is there already: what lies before them would be dropped anyway. */
+/** Most bytes that are read of the existing output; the page would drop earlier ones. */
 const READ_MAX = 2 << 20;
-/** How long pieces are gathered before they are drawn. */
+/** How long output is buffered before it is drawn. */
 const DRAW_MS = 60;
-/** How near to the end counts as at the end, in pixels. */
+/** Largest distance from the end at which the view still follows the output, in pixels. */
 const NEAR_END = 24;
-/** How often a stream that broke is taken up again, and how long is waited before. */
+/** Most reconnects after a broken stream, and the delay before each. */
 const RESUME_MAX = 100;
 const RESUME_MS = 1500;
 
@@ -24,23 +24,35 @@ const RESUME_MS = 1500;
 export function showOutput(root, run, signal) {
     const pre = h("pre", { class: "output", tabindex: "0", role: "log", "aria-label": "Output", "aria-live": "off" });
     const note = h("p", { class: "quiet" });
-    const toEnd = h("button", { type: "button", class: "to-end", hidden: true }, "↓ To the end");
+    const toEnd = h("button", { type: "button", class: "to-end", hidden: true }, "↓ Jump to end");
     const file = `${run.job.replaceAll("/", "-")}-${run.number}.log`;
-    const raw = h("a", { href: outputPath(run.id), download: file }, "Raw bytes");
+    const raw = h("button", { type: "button", onclick: () => download(run, file, note) }, "Download");
     const heading = h("div", { class: "heading" }, h("h2", {}, "Output"), raw);
     root.append(heading, note, h("div", { class: "output-frame" }, pre, toEnd));
     const screen = new Screen(pre, note, toEnd);
     follow(run, screen, signal).catch((error) => {
-        if (error.name !== "AbortError") screen.say(sentence("The output cannot be shown", error));
+        if (error.name !== "AbortError") screen.showNote(sentence("Cannot load the output", error));
     });
+}
+
+/** Saves the stored output as a file. A plain link cannot do that, because it would not carry the session. */
+async function download(run, file, note) {
+    try {
+        const response = await open(`/runs/${segment(run.id)}/output`);
+        const url = URL.createObjectURL(await response.blob());
+        h("a", { href: url, download: file }).click();
+        URL.revokeObjectURL(url);
+    } catch (error) {
+        fill(note, sentence("Cannot download the output", error));
+    }
 }
 
 async function follow(run, screen, signal) {
     const path = `/runs/${segment(run.id)}/output`;
-    const { headers } = await open(path, {}, signal, "HEAD");
-    if (headers.get("x-cronhold-output") === "gone") return screen.end("The output is not kept any longer.");
+    const { headers } = await open(path, {}, signal, { method: "HEAD" });
+    if (headers.get("x-cronhold-output") === "gone") return screen.end("The output is no longer stored.");
     let from = Math.max(0, Number(headers.get("content-length") ?? 0) - READ_MAX);
-    if (from > 0) screen.leftOut();
+    if (from > 0) screen.markTruncated();
     for (let tries = 0; tries < RESUME_MAX; tries += 1) {
         try {
             const response = await open(path, { from, follow: true }, signal);
@@ -52,16 +64,16 @@ async function follow(run, screen, signal) {
                 screen.write(value);
             }
         } catch (error) {
-            // A refusal stands; a connection that broke is taken up where it was.
+            // An error response is final. A broken connection resumes at the same offset.
             if (signal.aborted || (error instanceof Problem && error.status !== 0)) throw error;
-            screen.say(["The connection broke; it is taken up again."]);
-            await pause(RESUME_MS, signal);
-            screen.say([]);
+            screen.showNote(["Connection lost. Reconnecting…"]);
+            await sleep(RESUME_MS, signal);
+            screen.showNote([]);
         }
     }
 }
 
-function pause(ms, signal) {
+function sleep(ms, signal) {
     return new Promise((go, stop) => {
         const timer = setTimeout(go, ms);
         signal.addEventListener("abort", () => {
@@ -71,28 +83,28 @@ function pause(ms, signal) {
     });
 }
 
-/** The end of an output on the page. */
+/** The displayed end of an output. */
 class Screen {
     #pre;
     #note;
     #toEnd;
     #ansi = new Ansi();
     #decoder = new TextDecoder();
-    #waiting = "";
+    #pending = "";
     #timer = null;
     #pieces = [];
     #kept = 0;
-    #sticks = true;
-    #isCut = false;
+    #followsEnd = true;
+    #isTruncated = false;
 
     constructor(pre, note, toEnd) {
         this.#pre = pre;
         this.#note = note;
         this.#toEnd = toEnd;
-        this.say([]);
+        this.showNote([]);
         pre.addEventListener("scroll", () => {
-            this.#sticks = pre.scrollHeight - pre.scrollTop - pre.clientHeight < NEAR_END;
-            toEnd.hidden = this.#sticks;
+            this.#followsEnd = pre.scrollHeight - pre.scrollTop - pre.clientHeight < NEAR_END;
+            toEnd.hidden = this.#followsEnd;
         });
         toEnd.addEventListener("click", () => {
             pre.scrollTop = pre.scrollHeight;
@@ -101,54 +113,54 @@ class Screen {
     }
 
     write(bytes) {
-        this.#waiting += this.#decoder.decode(bytes, { stream: true });
-        // A hidden page draws rarely; what would be dropped at once need not be kept until then.
-        if (this.#waiting.length > 2 * KEPT_MAX) {
-            this.#waiting = this.#waiting.slice(-KEPT_MAX);
-            this.leftOut();
+        this.#pending += this.#decoder.decode(bytes, { stream: true });
+        // A hidden page draws rarely. Text that drawing would drop is dropped here already.
+        if (this.#pending.length > 2 * KEPT_MAX) {
+            this.#pending = this.#pending.slice(-KEPT_MAX);
+            this.markTruncated();
         }
         this.#timer ??= setTimeout(() => this.#draw(), DRAW_MS);
     }
 
-    end(nothing = "Nothing was written.") {
-        this.#waiting += this.#decoder.decode();
+    end(emptyText = "No output.") {
+        this.#pending += this.#decoder.decode();
         this.#draw();
         this.#pre.dataset.ended = "";
-        if (this.#kept === 0) this.#pre.append(h("span", { class: "nothing" }, nothing));
+        if (this.#kept === 0) this.#pre.append(h("span", { class: "empty" }, emptyText));
     }
 
-    /** The beginning is not on the page. */
-    leftOut() {
-        if (this.#isCut) return;
-        this.#isCut = true;
-        this.say([]);
+    /** Notes that the beginning of the output is not shown. */
+    markTruncated() {
+        if (this.#isTruncated) return;
+        this.#isTruncated = true;
+        this.showNote([]);
     }
 
-    say(parts) {
-        const cut = this.#isCut ? "Only the end is shown here; the raw bytes have everything that was kept. " : "";
-        this.#note.replaceChildren(cut, ...parts.filter((part) => part !== null));
+    showNote(parts) {
+        const hint = this.#isTruncated ? "Only the end is shown. Download the output to see all of it. " : "";
+        this.#note.replaceChildren(hint, ...parts.filter((part) => part !== null));
         this.#note.hidden = this.#note.textContent === "";
     }
 
     #draw() {
         clearTimeout(this.#timer);
         this.#timer = null;
-        const text = this.#waiting;
-        this.#waiting = "";
+        const text = this.#pending;
+        this.#pending = "";
         for (let at = 0; at < text.length; at += PIECE_MAX) this.#append(text.slice(at, at + PIECE_MAX));
         while (this.#kept > KEPT_MAX && this.#pieces.length > 1) {
             const { element, length } = this.#pieces.shift();
             element.remove();
             this.#kept -= length;
-            this.leftOut();
+            this.markTruncated();
         }
-        if (this.#sticks) this.#pre.scrollTop = this.#pre.scrollHeight;
+        if (this.#followsEnd) this.#pre.scrollTop = this.#pre.scrollHeight;
     }
 
     #append(text) {
         const shown = this.#ansi.feed(text);
         if (shown.length === 0) return;
-        // Small writes join the last piece, so that a program that writes letters does not make a piece of each.
+        // Small writes are added to the last piece, so that single characters do not become elements.
         let last = this.#pieces.at(-1);
         if (!last || last.length > PIECE_MAX) {
             last = { element: h("span", { class: "piece" }), length: 0 };

@@ -1,15 +1,15 @@
-// What nodes of Cronken have run that share the store. They tell nobody here when something changes, so that it is asked
-// for now and then, and nothing can be asked of them. Where there are none, nothing is shown.
+// Runs of Cronken nodes that share the store. These nodes send no events, so the page polls, and it cannot control
+// their runs. Without such runs, the section is hidden.
 
 import { get } from "./api.js";
 import { Rows, fill, h } from "./dom.js";
-import { jobLink, stateMark } from "./show.js";
+import { jobLink, stateMark } from "./elements.js";
 import { onClock, since, span } from "./time.js";
 
 const SHOWN_MAX = 50;
-const EVERY_MS = 5000;
+const POLL_MS = 5000;
 
-/** Their runs in `place`, of one job or of all. */
+/** Shows the runs of Cronken nodes in `place`, of one job or of all jobs. */
 export function peerTable(place, { signal, job = null }) {
     const body = h("tbody", {});
     const names = [job === null ? "Job" : "Run", "State", "When", "Took", "Where"];
@@ -25,9 +25,9 @@ export function peerTable(place, { signal, job = null }) {
         section.hidden = runs.length === 0;
     }
 
-    // Whoever shows our own runs beside them says what is wrong; what is known stays.
+    // On an error the table stays as it is: the table of our own runs on the same page reports the error.
     const show = () => (document.hidden ? null : load().catch(() => null));
-    const timer = setInterval(show, EVERY_MS);
+    const timer = setInterval(show, POLL_MS);
     signal.addEventListener("abort", () => clearInterval(timer));
     show();
 }
@@ -50,7 +50,7 @@ function endOf(run) {
     return run.signal ?? (run.exit_code ? `exit code ${run.exit_code}` : null);
 }
 
-/** The last lines of its output, which is all that is kept of it. */
+/** The last lines of the output; Cronken stores no more than these. */
 function tail(run) {
     if (run.tail.length === 0) return null;
     return h("details", {}, h("summary", {}, "Last lines"), h("pre", { class: "definition" }, run.tail.join("\n")));

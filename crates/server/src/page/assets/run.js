@@ -1,11 +1,11 @@
-// One run: where it stands, how it came there, what it writes, and what can be done to it.
+// The view of a run: state, history, output and actions.
 
 import { get, segment } from "./api.js";
-import { runButtons } from "./act.js";
-import { fill, h, paced } from "./dom.js";
+import { runButtons } from "./actions.js";
+import { fill, h, throttled } from "./dom.js";
 import { failed, sentence } from "./notice.js";
 import { showOutput } from "./output.js";
-import { countOf, isEnded, jobLink, stateMark, tookOf } from "./show.js";
+import { countOf, isEnded, jobLink, stateMark, tookOf } from "./elements.js";
 import { onClock, toTheMillisecond } from "./time.js";
 
 const REFRESH_MS = 300;
@@ -19,7 +19,7 @@ export function open(root, { id, signal }) {
     const steps = h("tbody", {});
     const log = h("section", {}, h("h2", {}, "Steps"),
         h("table", { class: "steps" }, h("thead", {}, h("tr", {},
-            ["When", "State", "By", "Why"].map((name) => h("th", { scope: "col" }, name)))), steps));
+            ["Time", "State", "By", "Reason"].map((name) => h("th", { scope: "col" }, name)))), steps));
     fill(root, head, facts, output, log);
     log.hidden = true;
 
@@ -41,13 +41,13 @@ export function open(root, { id, signal }) {
         }
     }
 
-    const refresh = paced(REFRESH_MS, () => load().catch((error) => failed("The run cannot be shown", error)));
+    const refresh = throttled(REFRESH_MS, () => load().catch((error) => failed("Cannot load the run", error)));
     signal.addEventListener("abort", () => refresh.stop());
     load().catch((error) => error.isSignedOut || fill(head, h("div", { class: "none" }, sentence("", error))));
-    return { told: (kind, value) => (kind === "run" && value?.id && value.id !== id ? null : refresh()), refresh };
+    return { onEvent: (kind, value) => (kind === "run" && value?.id && value.id !== id ? null : refresh()), refresh };
 }
 
-/** A run that has not been launched has none, and following it would wait for ever. */
+/** Before the program has been started there is no output, and a request to follow it would not return. */
 function mayHaveOutput(run) {
     return Boolean(run.times.starting);
 }
@@ -64,23 +64,24 @@ function heading(run, refresh) {
 
 function factsOf(run) {
     const args = Object.entries(run.args).map(([name, value]) => `${name}=${value}`).join(" ");
-    const toRun = (id) => h("a", { href: `#/run/${segment(id)}` }, "that run");
+    const toRun = (id) => h("a", { href: `#/run/${segment(id)}` }, "earlier run");
     return [
-        ["For", onClock(run.nominal_time)],
-        run.count > 1 && ["Stands for", [`${run.count} occurrences, `, onClock(run.from), " to ", onClock(run.to)]],
+        ["Scheduled for", onClock(run.nominal_time)],
+        run.count > 1 && ["Covers", [`${run.count} occurrences, `, onClock(run.from), " to ", onClock(run.to)]],
         run.times.running && ["Started", onClock(run.times.running)],
         run.times.finished && ["Ended", onClock(run.times.finished)],
-        tookOf(run) && [isEnded(run) ? "Took" : "Runs for", tookOf(run)],
+        tookOf(run) && [isEnded(run) ? "Took" : "Running for", tookOf(run)],
         run.exit_code !== null && ["Exit code", String(run.exit_code)],
         run.signal && ["Signal", run.signal],
         run.attempt > 1 && ["Attempt", String(run.attempt)],
-        run.retry_of && ["Tries again", toRun(run.retry_of)],
-        run.rerun_of && ["Repeats", toRun(run.rerun_of)],
+        run.retry_of && ["Retry of", toRun(run.retry_of)],
+        run.retried_by && ["Retried by", toRun(run.retried_by)],
+        run.rerun_of && ["Rerun of", toRun(run.rerun_of)],
         args !== "" && ["Args", h("code", {}, args)],
         run.command && ["Program", h("code", {}, run.command)],
         run.lock && ["Lock", h("code", {}, run.lock)],
         run.node && ["Node", h("code", {}, run.node)],
-        ["Id", h("code", {}, run.id)],
+        ["ID", h("code", {}, run.id)],
     ].filter(Boolean).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)));
 }
 

@@ -1,15 +1,15 @@
-// All runs, the latest first, a page at a time. The same table stands in a job's view.
+// The view of all runs, latest first, in pages. The view of a job uses the same table.
 
 import { get } from "./api.js";
-import { Rows, fill, h, paced } from "./dom.js";
+import { Rows, fill, h, throttled } from "./dom.js";
 import { failed } from "./notice.js";
 import { peerTable } from "./peers.js";
-import { runRow } from "./show.js";
+import { runRow } from "./elements.js";
 
 const RUNS_PER_PAGE = 50;
 const REFRESH_MS = 700;
 
-/** Choices of the filter: what it is called, and the states that it means. */
+/** Choices of the filter: label and states. */
 const STATES = [
     ["All", ""],
     ["Active", "scheduled,waiting,starting,running,stopping"],
@@ -34,16 +34,16 @@ export function open(root, { query, signal }) {
     return runTable(place, { signal, state, before: query.get("before"), here: "#/runs" });
 }
 
-/** A table of runs in `place` that keeps itself up to date. `here` is the view that pages lead to. */
+/** Shows a table of runs in `place` and refreshes it. `here` is the URL of the view, for links to other pages. */
 export function runTable(place, { signal, job = null, state = "", before = null, here }) {
     const body = h("tbody", {});
-    const names = ["Run", "State", "When", "Took", "Why"];
+    const names = ["Run", "State", "When", "Took", "Reason"];
     const table = h("table", { class: "runs", hidden: true },
         h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col" }, name)))), body);
     const none = h("p", { class: "quiet", hidden: true }, "No runs.");
-    const wrong = h("ul", { class: "mistakes" });
+    const errors = h("ul", { class: "errors" });
     const pager = h("nav", { class: "pager", "aria-label": "Pages" });
-    fill(place, wrong, table, none, pager);
+    fill(place, errors, table, none, pager);
     const rows = new Rows(body, (run) => run.id, (run) => runRow(run, { withJob: job === null }));
 
     async function load() {
@@ -51,15 +51,15 @@ export function runTable(place, { signal, job = null, state = "", before = null,
         rows.show(list.runs);
         table.hidden = list.runs.length === 0;
         none.hidden = list.runs.length > 0;
-        fill(wrong, (list.unreadable ?? []).map((text) => h("li", {}, text)));
+        fill(errors, (list.unreadable ?? []).map(({ record, reason }) => h("li", {}, `cannot read ${record ?? "a record"}: ${reason}`)));
         fill(pager, pages(here, state, before, list.next));
     }
 
-    const show = () => load().catch((error) => failed("The runs cannot be shown", error));
-    const refresh = paced(REFRESH_MS, show);
+    const show = () => load().catch((error) => failed("Cannot load the runs", error));
+    const refresh = throttled(REFRESH_MS, show);
     signal.addEventListener("abort", () => refresh.stop());
     show();
-    return { told: refresh, refresh };
+    return { onEvent: refresh, refresh };
 }
 
 function pages(here, state, before, next) {

@@ -1,4 +1,4 @@
-// Instants for people: how far away they are, with the exact time in the browser's zone and in UTC under the pointer.
+// Times and durations as text. The tooltip has the exact time in the browser's time zone and in UTC.
 
 import { h, setText } from "./dom.js";
 
@@ -12,28 +12,28 @@ const day = new Intl.DateTimeFormat("en-GB", { weekday: "short", day: "numeric",
 const dayAndYear = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "local time";
 
-/** How far away an instant is, such as `in 5 min`; it goes on by itself. */
+/** A time relative to now, such as `in 5 min`, which updates itself. */
 export function fromNow(text) {
     return element(text, "from-now", relative(Date.parse(text) - Date.now()));
 }
 
-/** The same for what is to come: what is overdue is due now. */
+/** A due time relative to now. An overdue time is shown as `now`. */
 export function untilDue(text) {
     return element(text, "until-due", relative(Math.max(0, Date.parse(text) - Date.now())));
 }
 
-/** The time on the clock, with the day when it is not today. */
+/** The time of day, with the date if it is not today. */
 export function onClock(text) {
     return element(text, "on-clock", absolute(new Date(text)));
 }
 
-/** The same for what happens in quick succession. */
+/** The time of day with milliseconds, for events in quick succession. */
 export function toTheMillisecond(text) {
     const date = new Date(text);
     return element(text, "on-clock", `${absolute(date)}.${String(date.getMilliseconds()).padStart(3, "0")}`);
 }
 
-/** How long something takes that began then and goes on; it goes on by itself. */
+/** The duration since a time, which updates itself. */
 export function since(text) {
     return element(text, "since", span(Date.now() - Date.parse(text)));
 }
@@ -42,7 +42,7 @@ function element(text, kind, shown) {
     return h("time", { datetime: text, "data-shows": kind, title: exact(text) }, shown);
 }
 
-/** A length of time in at most two units. */
+/** A duration in at most two units. */
 export function span(ms) {
     if (ms < 0) return "0 s";
     if (ms < SECOND) return `${Math.round(ms)} ms`;
@@ -81,7 +81,7 @@ function exact(text) {
     return `${here}\n${date.toISOString().replace(".000Z", "Z")} (UTC)`;
 }
 
-/** Brings every relative time on the page up to date. */
+/** Updates every relative time on the page. */
 function tick() {
     const now = Date.now();
     for (const time of document.querySelectorAll("time[data-shows]")) {

@@ -161,9 +161,12 @@ fn pauses_are_shown_with_author_and_reason() {
             (&json!(true), &json!("anna"), &json!("tea"))
         );
         assert_eq!(shown_job["pause"]["everything"], false);
-        assert_eq!(rig.request("POST /api/v1/jobs/j/pause", "").await.problem(), (409, "conflict".to_owned()));
+        assert_eq!(shown_job["next"], Value::Null, "nothing is due during a pause");
+        // Nothing to do: the first pause and its reason stay.
+        assert_eq!(rig.request("POST /api/v1/jobs/j/pause", "").await.status, 200);
+        assert_eq!(show().await["pause"]["why"], "tea");
         assert_eq!(rig.request("POST /api/v1/jobs/j/resume", "").await.status, 204);
-        assert_eq!(rig.request("POST /api/v1/jobs/j/resume", "").await.problem().0, 409);
+        assert_eq!(rig.request("POST /api/v1/jobs/j/resume", "").await.status, 200);
         assert_eq!(show().await["paused"], false);
 
         assert_eq!(rig.send("POST /api/v1/pause", "{\"why\": \"moving\"}").await.status, 204);

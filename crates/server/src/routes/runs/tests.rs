@@ -12,7 +12,7 @@ use cronhold_schedule::{Instant, Span};
 use cronhold_store::Unit;
 use serde_json::{Value, json};
 
-use crate::testing::{ServerFixture, with_rig};
+use crate::testing::{START, ServerFixture, with_rig};
 
 const JOB: &str = r#"{"program": "echo hi", "overlap": "allow"}"#;
 
@@ -68,7 +68,8 @@ fn runs_are_listed_latest_first() {
         assert_eq!(numbers(rig, "?job=b/c").await, [1]);
         assert_eq!(numbers(rig, "?job=a&state=success,failure").await, [2, 1]);
         assert_eq!(numbers(rig, "?state=scheduled").await, [1]);
-        assert_eq!(numbers(rig, "?since=2029-01-01T00:00:00Z").await, [1]);
+        // Those that have not ended.
+        assert_eq!(numbers(rig, "?since=2029-01-01T00:00:00Z").await, [1, 3]);
         let page = rig.request("GET /api/v1/runs?job=a&limit=2", "").await.json();
         assert_eq!(page["next"], page["runs"][1]["id"]);
         let next = page["next"].as_str().expect("there is more");
@@ -179,14 +180,9 @@ fn same_idempotency_key_creates_one_run() {
         let (status, then) = request("a", "k", r#"{"at": "2026-01-01T00:00:00Z"}"#).await;
         assert_eq!((status, then == first), (201, false));
         assert_eq!(request("a", "k", r#"{"at": "2026-01-01T00:00:00Z"}"#).await, (200, then));
-        // Concurrent requests create one run too, and the key is found without the cache.
+        // Concurrent requests create one run too.
         let (one, two) = tokio::join!(request("a", "m", "{}"), request("a", "m", "{}"));
         assert_eq!(one.1, two.1);
-        let job = JobId::parse("a").expect("an id");
-        let keyed = crate::keys::KeyedRequest { job: &job, what: "run", key: "m" };
-        let empty_cache = crate::keys::IdempotencyKeys::default();
-        let found = empty_cache.id(&keyed, rig.app.clock.now(), &*rig.app.store).await.expect("the store works");
-        assert_eq!(found.to_string(), one.1);
         let long = format!("Idempotency-Key: {}\n", "x".repeat(256));
         assert_eq!(rig.request("POST /api/v1/jobs/a/runs", &long).await.problem().0, 400);
     });
@@ -245,7 +241,7 @@ fn operations_change_the_state_of_runs() {
         assert_eq!(post(&format!("{id}/stop"), "").await.0, 409);
         assert_eq!(post(&format!("{id}/mark"), r#"{"state": "success", "why": "ok"}"#).await, (200, "success".into()));
         assert_eq!(post("none/start", "").await.0, 404);
-        let again = rig.send(&format!("POST /api/v1/runs/{id}/rerun"), r#"{"anew": true}"#).await;
+        let again = rig.send(&format!("POST /api/v1/runs/{id}/rerun"), r#"{"current": true}"#).await;
         assert_eq!(again.status, 201, "{again:?}");
         let run =
             rig.request(&format!("GET /api/v1/runs/{}", again.json()["id"].as_str().expect("an id")), "").await.json();
@@ -297,10 +293,152 @@ fn span_of_skips_is_listed_and_shown_and_cannot_be_operated() {
             assert_eq!((&run["to"], &run["reason"]), (&json!("2023-11-14T22:15:20Z"), &json!("missed")));
             assert_eq!((&run["schedule"], &run["times"]["finished"]), (&json!("s"), &run["to"]));
             assert_eq!(rig.request(&format!("GET /api/v1/runs/{name}/output"), "").await.status, 200);
-            for (operation, body) in [("start", ""), ("skip", "{}"), ("stop", ""), ("rerun", r#"{"anew": true}"#)] {
+            for (operation, body) in [("start", ""), ("skip", "{}"), ("stop", ""), ("rerun", r#"{"current": true}"#)] {
                 let got = rig.send(&format!("POST /api/v1/runs/{name}/{operation}"), body).await;
                 assert_eq!(got.problem(), (409, "conflict".to_owned()), "{operation} {name}");
             }
+        }
+    });
+}
+
+/// The number of the run that a job id means, and of the last run of the job in lists.
+async fn meant(rig: &ServerFixture, job: &str) -> (u64, Option<u64>) {
+    let run = rig.request(&format!("GET /api/v1/runs/{job}"), "").await.json();
+    let listed = rig.request("GET /api/v1/jobs", "").await.json();
+    let listed = listed["jobs"].as_array().expect("a list").iter().find(|listed| listed["id"] == job).expect("the job");
+    let shown = rig.request(&format!("GET /api/v1/jobs/{job}"), "").await.json();
+    assert_eq!(listed["last"], shown["last"]);
+    (run["number"].as_u64().expect("a number"), listed["last"]["number"].as_u64())
+}
+
+/// Waits until a run is in a state, and returns its id.
+async fn wait_for(rig: &ServerFixture, name: &str, state: &str) -> String {
+    loop {
+        let run = rig.request(&format!("GET /api/v1/runs/{name}"), "").await;
+        let run: Value = serde_json::from_str(&run.text).expect("JSON");
+        if run["state"] == state {
+            return run["id"].as_str().expect("an id").to_owned();
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Whatever the hash of the occurrence, its attempts are in their order.
+#[test]
+fn attempts_are_listed_in_their_order() {
+    with_rig("runs-attempts", async |rig| {
+        for round in 0..10 {
+            let job = format!("j{round}");
+            put(rig, &job, r#"{"program": "x", "retry": {"attempts": 4, "backoff": "0s"}}"#).await;
+            create_run(rig, &job, "{}").await;
+            for number in 1..=4 {
+                let id = wait_for(rig, &format!("{job}%23{number}"), "starting").await;
+                assert_eq!(meant(rig, &job).await, (number, Some(number)));
+                end(rig, &id, number == 4).await;
+            }
+            assert_eq!(numbers(rig, &format!("?job={job}")).await, [4, 3, 2, 1]);
+            assert_eq!(meant(rig, &job).await, (4, Some(4)));
+            let detail = |number: u64| format!("GET /api/v1/runs/{job}%23{number}");
+            let (first, second) = (rig.request(&detail(1), "").await.json(), rig.request(&detail(2), "").await.json());
+            assert_eq!((&first["retried_by"], &second["retry_of"]), (&second["id"], &first["id"]));
+        }
+    });
+}
+
+/// A retry that waits for its time has not started, and says when it will.
+#[test]
+fn pending_retry_is_not_the_last_run() {
+    with_rig("runs-pending-retry", async |rig| {
+        put(rig, "a", r#"{"program": "x", "retry": {"attempts": 2, "backoff": "5m"}}"#).await;
+        let id = create_run(rig, "a", "{}").await;
+        end(rig, &id, false).await;
+        assert_eq!(numbers(rig, "?job=a").await, [2, 1]);
+        assert_eq!(meant(rig, "a").await, (1, Some(1)));
+        let retry = rig.request("GET /api/v1/runs/a%232", "").await.json();
+        assert_eq!((&retry["state"], retry["due"].is_string()), (&json!("scheduled"), true), "{retry}");
+        // `start` and `skip` are about runs that have not started.
+        assert_eq!(rig.send("POST /api/v1/runs/a/start", "").await.json()["number"], 2);
+        assert_eq!(meant(rig, "a").await, (2, Some(2)));
+        assert_eq!(rig.request("GET /api/v1/runs/a%232", "").await.json()["due"], Value::Null);
+    });
+}
+
+#[test]
+fn job_means_its_running_run_or_the_last_that_started() {
+    with_rig("runs-meant", async |rig| {
+        put(rig, "a", r#"{"program": "x"}"#).await;
+        let running = create_run(rig, "a", "{}").await;
+        for number in 2..4 {
+            // Skipped, because the first one is running.
+            create_run(rig, "a", "{}").await;
+            wait_for(rig, &format!("a%23{number}"), "skipped").await;
+        }
+        create_run(rig, "a", r#"{"at": "2040-01-01T00:00:00Z"}"#).await;
+        assert_eq!(meant(rig, "a").await, (1, Some(1)));
+        assert_eq!(rig.send("POST /api/v1/runs/a/stop", "").await.json()["number"], 1);
+        end(rig, &running, true).await;
+        assert_eq!(meant(rig, "a").await, (1, Some(1)));
+        assert_eq!(rig.send("POST /api/v1/runs/a/mark", r#"{"state": "failure"}"#).await.json()["number"], 1);
+        // An old occurrence that runs now is the last one that started.
+        let old = create_run(rig, "a", r#"{"at": "2020-01-01T00:00:00Z"}"#).await;
+        assert_eq!(meant(rig, "a").await, (5, Some(5)));
+        end(rig, &old, false).await;
+        assert_eq!(meant(rig, "a").await, (5, Some(5)));
+        assert_eq!(numbers(rig, "?job=a&state=success,failure").await, [1, 5], "lists are in the order of time");
+        let again = rig.send("POST /api/v1/runs/a/rerun", "{}").await.json();
+        let again = rig.request(&format!("GET /api/v1/runs/{}", again["id"].as_str().expect("an id")), "").await;
+        assert_eq!(again.json()["rerun_of"], old);
+    });
+}
+
+/// A job whose runs were all skipped has no last run, and neither has one with a run in the future.
+#[test]
+fn skipped_and_scheduled_runs_are_not_the_last_run() {
+    with_rig("runs-no-last", async |rig| {
+        put(rig, "a", r#"{"program": "x"}"#).await;
+        create_run(rig, "a", r#"{"at": "2040-01-01T00:00:00Z"}"#).await;
+        create_run(rig, "a", r#"{"at": "2040-01-02T00:00:00Z"}"#).await;
+        assert_eq!(meant(rig, "a").await, (2, None));
+        assert_eq!(rig.send("POST /api/v1/runs/a/skip", "{}").await.json()["number"], 1, "the first one");
+        assert_eq!(meant(rig, "a").await, (1, None));
+        store_span(rig).await;
+        assert_eq!(meant(rig, "a").await, (1, None));
+    });
+}
+
+#[test]
+fn stop_of_several_running_runs_must_name_one() {
+    with_rig("runs-several", async |rig| {
+        put(rig, "a", JOB).await;
+        for _ in 0..2 {
+            create_run(rig, "a", "{}").await;
+        }
+        let (one, _) = meant(rig, "a").await;
+        for operation in ["stop", "kill", "signal"] {
+            let got = rig.send(&format!("POST /api/v1/runs/a/{operation}"), r#"{"signal": "HUP"}"#).await;
+            assert_eq!(got.problem(), (409, "ambiguous".to_owned()), "{operation}");
+            let problem = got.json();
+            let detail = problem["detail"].as_str().expect("a text");
+            assert!(detail.contains("a#1") && detail.contains("a#2"), "{detail}");
+        }
+        let stopped = rig.send(&format!("POST /api/v1/runs/a%23{one}/stop"), "").await.json();
+        end(rig, stopped["id"].as_str().expect("an id"), false).await;
+        assert_eq!(rig.send("POST /api/v1/runs/a/stop", "").await.status, 200, "one is left");
+    });
+}
+
+/// An occurrence of last year that ran just now has run since an hour ago.
+#[test]
+fn since_is_about_when_runs_ran() {
+    with_rig("runs-since", async |rig| {
+        put(rig, "a", JOB).await;
+        let old = create_run(rig, "a", r#"{"at": "2020-01-01T00:00:00Z"}"#).await;
+        end(rig, &old, false).await;
+        let after = rig.app.clock.now().plus(Span::from_secs(3_600));
+        for job in ["", "&job=a"] {
+            let before = START.minus(Span::from_secs(3_600));
+            assert_eq!(numbers(rig, &format!("?since={before}&state=failure{job}")).await, [1]);
+            assert_eq!(numbers(rig, &format!("?since={after}{job}")).await, [0_u64; 0]);
         }
     });
 }

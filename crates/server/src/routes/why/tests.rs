@@ -47,6 +47,19 @@ fn why_explains_pauses_and_waiting_runs() {
     });
 }
 
+/// A job that only an invalid file defines is explained by its mistakes.
+#[test]
+fn why_shows_mistakes_in_the_file() {
+    with_rig("why-mistakes", async |rig| {
+        let expected = "answer: The file of `broken` is invalid: its current content does not apply.\n\
+                        detail: broken.yaml:3:1: unknown key `progam`\nadvice: did you mean `program`?\n";
+        assert_eq!(text(&get(rig, "jobs/broken/why").await), expected);
+        put(rig, "broken", r#"{"program": "true", "schedule": "0 3 * * *"}"#).await;
+        let stored = text(&get(rig, "jobs/broken/why").await);
+        assert!(stored.starts_with(expected) && stored.contains("03:00"), "{stored}");
+    });
+}
+
 #[test]
 fn next_merges_all_enabled_schedules() {
     with_rig("next", async |rig| {

@@ -1,26 +1,26 @@
-// Questions before something is done: why, with which args, as what. A dialog of the browser, so that Escape, focus and
-// screen readers work as everywhere.
+// Dialogs that collect input before an action. They use the browser's `dialog` element, so Escape, focus and screen
+// readers work as usual.
 
 import { h } from "./dom.js";
 
 /**
- * Asks and answers with an object of the fields' values, or null when the asker changed their mind.
+ * Opens a dialog. Resolves to an object with the values of the fields, or to null if the user cancels.
  * A field is `{ name, label, value, choices, required, note }`.
  */
-export function ask({ title, text, fields = [], yes, isGrave = false }) {
-    const submit = h("button", { class: isGrave ? "grave" : "main" }, yes);
+export function openDialog({ title, text, fields = [], submitLabel, isDestructive = false }) {
+    const submit = h("button", { class: isDestructive ? "danger" : "main" }, submitLabel);
     const cancel = h("button", { type: "button" }, "Cancel");
     const form = h(
         "form",
         { method: "dialog" },
         h("h2", {}, title),
         text ? h("p", {}, text) : null,
-        fields.map(row),
+        fields.map(fieldRow),
         h("div", { class: "buttons" }, cancel, submit),
     );
     const dialog = h("dialog", { "aria-label": title }, form);
     document.body.append(dialog);
-    return new Promise((answer) => {
+    return new Promise((resolve) => {
         let given = null;
         form.addEventListener("submit", () => {
             given = Object.fromEntries(new FormData(form));
@@ -28,14 +28,14 @@ export function ask({ title, text, fields = [], yes, isGrave = false }) {
         cancel.addEventListener("click", () => dialog.close());
         dialog.addEventListener("close", () => {
             dialog.remove();
-            answer(given);
+            resolve(given);
         });
         dialog.showModal();
         (form.querySelector("input, select") ?? submit).focus();
     });
 }
 
-function row(field) {
+function fieldRow(field) {
     const { name, label, value = "", choices, required = false, note } = field;
     const input = choices
         ? h("select", { name }, choices.map((choice) => h("option", { selected: choice === value }, choice)))

@@ -1,4 +1,4 @@
-// Pieces that several views share: names that lead somewhere, states, tables of runs.
+// Elements that several views share: links, states, rows of runs.
 
 import { segment } from "./api.js";
 import { h, prose } from "./dom.js";
@@ -14,7 +14,7 @@ export function runLink(run, text = `${run.job}#${run.number}`) {
     return h("a", { class: "name", href: `#/run/${segment(run.id)}` }, text);
 }
 
-/** A state as a dot and a word. */
+/** A state as a coloured dot and its name. */
 export function stateMark(state, title) {
     return h("span", { class: `state ${state}`, title }, state);
 }
@@ -23,24 +23,24 @@ export function isEnded(run) {
     return ENDED.includes(run.state);
 }
 
-/** The occurrences that a run stands for, when they are many. */
+/** The number of occurrences that a run covers, if more than one. */
 export function countOf(run) {
     return run.count > 1 ? h("span", { class: "quiet" }, ` ×${run.count}`) : null;
 }
 
-/** When a run began, or what it is for as long as it has not. */
+/** When a run started, or its nominal time if it has not. */
 export function beginOf(run) {
     return run.times.running ?? run.times.starting ?? run.times.finished ?? run.nominal_time;
 }
 
-/** How long its program took, or takes. */
+/** How long the program has run, or null if it has not started. */
 export function tookOf(run) {
     const from = run.times.running ?? run.times.starting;
     if (!from) return null;
     return run.times.finished ? span(Date.parse(run.times.finished) - Date.parse(from)) : since(from);
 }
 
-/** A run as a row: its name, state, when and how long, and why. */
+/** A run as a row: name, state, start, duration and reason. */
 export function runRow(run, { withJob = true } = {}) {
     const name = withJob ? runLink(run) : runLink(run, `#${run.number}`);
     return h(
@@ -54,7 +54,7 @@ export function runRow(run, { withJob = true } = {}) {
     );
 }
 
-/** The latest runs in a narrow column: two short lines each. */
+/** A run as an item of two short lines, for a narrow column. */
 export function runItem(run) {
     return h(
         "li",
@@ -69,8 +69,8 @@ function took(run) {
     return time === null ? null : [" · ", time];
 }
 
-/** What is wrong with job files. */
-export function mistakes(errors) {
+/** Errors in job files, one item each. */
+export function errorItems(errors) {
     return errors.map((error) =>
         h(
             "li",
@@ -83,8 +83,8 @@ export function mistakes(errors) {
     );
 }
 
-/** A pause in words. */
-export function pauseWords(pause) {
-    return [pause.everything ? "Everything is paused since " : "Paused since ", onClock(pause.since), ` by ${pause.by}`,
+/** Describes a pause. */
+export function pauseText(pause) {
+    return [pause.everything ? "All jobs paused since " : "Paused since ", onClock(pause.since), ` by ${pause.by}`,
         pause.why ? `: ${pause.why}` : null];
 }

@@ -1,21 +1,24 @@
-// The door: what someone sees who has no session. It shows nothing of what is behind it.
+// The sign-in form, for visitors without a session. It shows no data.
 
-import { enter } from "./api.js";
+import { signIn } from "./api.js";
 import { fill, h, prose } from "./dom.js";
 import { sentence } from "./notice.js";
 
-/** Shows the door in `root`; `entered` is called when a token was good. */
-export function showDoor(root, entered) {
+/**
+ * Shows the form in `root`; `onSignedIn` is called when the daemon has accepted a token. `problem` says why a link was
+ * refused, or is null.
+ */
+export function showSignInForm(root, onSignedIn, problem) {
     document.title = "Cronhold";
-    const trouble = h("p", { class: "trouble", role: "alert" });
+    const trouble = h("p", { class: "trouble", role: "alert" }, problem && sentence("", problem));
     const token = h("input", {
         id: "token", name: "token", type: "password", required: true, autocomplete: "off", spellcheck: "false",
     });
-    const submit = h("button", { class: "main" }, "Enter");
+    const submit = h("button", { class: "main" }, "Sign in");
     const form = h(
         "form",
         {},
-        h("label", { for: "token" }, prose("Or paste the token: the line in the file `token` of the data directory.")),
+        h("label", { for: "token" }, prose("Or paste the token from the file `token` in the data directory.")),
         h("div", { class: "line" }, token, submit),
         trouble,
     );
@@ -23,8 +26,8 @@ export function showDoor(root, entered) {
         event.preventDefault();
         submit.disabled = true;
         try {
-            await enter(token.value.trim());
-            entered();
+            await signIn(token.value.trim());
+            onSignedIn();
         } catch (error) {
             fill(trouble, sentence("", error));
             token.select();
@@ -36,11 +39,11 @@ export function showDoor(root, entered) {
         root,
         h(
             "section",
-            { class: "door" },
+            { class: "sign-in" },
             h("h1", {}, "You are not signed in"),
-            h("p", {}, "On the machine where Cronhold runs, type"),
+            h("p", {}, "On the machine where Cronhold runs, run"),
             h("pre", {}, "cronhold token link"),
-            h("p", {}, "and open the link that it prints. A link works once."),
+            h("p", {}, "and open the link that it prints. Each link works once."),
             form,
         ),
     );

@@ -1,5 +1,8 @@
 //! Authentication: by the admin token, or by the session of a browser that signed in with a one-time link. A session is
 //! signed with the token, so it survives a restart of the daemon and ends when the token is renewed.
+//!
+//! The page keeps its session in the storage of its origin and sends it in a header. It is not a cookie, because
+//! browsers send cookies to every port of a host, and other users of the machine can listen on other ports.
 
 mod codes;
 mod sign;
@@ -8,10 +11,13 @@ mod token;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use cronhold_api::PageSession;
 use cronhold_engine::EntropySource;
 use cronhold_schedule::{Instant, Span};
+use cronhold_store::lock_mutex;
+use tokio::sync::watch;
 
 use codes::OneTimeCodes;
 
@@ -26,6 +32,8 @@ pub struct Authenticator {
     path: Option<PathBuf>,
     entropy: Arc<dyn EntropySource>,
     keys: Mutex<SigningKeys>,
+    /// How often the token was renewed. Responses that are still being sent end when it changes.
+    renewals: watch::Sender<u64>,
 }
 
 struct SigningKeys {
@@ -38,18 +46,32 @@ impl Authenticator {
     pub fn open(folder: &Path, entropy: Arc<dyn EntropySource>) -> io::Result<Self> {
         let path = folder.join(cronhold_api::AdminToken::FILE);
         let token = token::kept_or_new(&path, &*entropy)?;
-        Ok(Self { path: Some(path), entropy, keys: Mutex::new(SigningKeys { token, codes: OneTimeCodes::default() }) })
+        Ok(Self::new(Some(path), entropy, token))
     }
 
     /// Creates a token that is only in memory, and returns it.
     pub fn private(entropy: Arc<dyn EntropySource>) -> (Self, String) {
         let token = token::make(&*entropy);
-        let keys = Mutex::new(SigningKeys { token: token.clone(), codes: OneTimeCodes::default() });
-        (Self { path: None, entropy, keys }, token)
+        (Self::new(None, entropy, token.clone()), token)
     }
 
-    /// Creates a code with which a browser can sign in once, for a short time.
-    pub fn code(&self, now: Instant) -> String {
+    fn new(path: Option<PathBuf>, entropy: Arc<dyn EntropySource>, token: String) -> Self {
+        let keys = Mutex::new(SigningKeys { token, codes: OneTimeCodes::default() });
+        Self { path, entropy, keys, renewals: watch::Sender::new(0) }
+    }
+
+    /// Changes when the token is renewed, with which all credentials become invalid.
+    pub(crate) fn renewals(&self) -> watch::Receiver<u64> {
+        self.renewals.subscribe()
+    }
+
+    /// Creates a link with which a browser can sign in once, for a short time. The code is in the fragment, which
+    /// browsers do not send, so that only the page uses it up.
+    pub fn link(&self, base: &str, now: Instant) -> String {
+        format!("{base}/enter#{}", self.code(now))
+    }
+
+    fn code(&self, now: Instant) -> String {
         let code = format!("{:032x}", self.entropy.bits());
         self.keys().codes.add(code.clone(), now);
         code
@@ -61,13 +83,14 @@ impl Authenticator {
     }
 
     /// Uses up a code and returns a session; `None` if the code is invalid.
-    pub(crate) fn enter(&self, code: &str, now: Instant) -> Option<NewSession> {
+    pub(crate) fn enter(&self, code: &str, now: Instant) -> Option<PageSession> {
         let mut keys = self.keys();
         if !keys.codes.take(code, now) {
             return None;
         }
         let until = now.plus(SESSION).secs();
-        Some(NewSession { text: format!("{until}.{}", signature(&keys.token, until)), lasts: SESSION })
+        let session = format!("{until}.{}", signature(&keys.token, until));
+        Some(PageSession { session, expires: Instant::from_secs(until) })
     }
 
     /// Whether a text is a valid session that has not expired.
@@ -86,21 +109,13 @@ impl Authenticator {
             token::write(path, &token)?;
         }
         *keys = SigningKeys { token: token.clone(), codes: OneTimeCodes::default() };
+        self.renewals.send_modify(|count| *count += 1);
         Ok(token)
     }
 
     fn keys(&self) -> MutexGuard<'_, SigningKeys> {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.keys)
     }
-}
-
-/// A new session.
-#[derive(Debug)]
-pub(crate) struct NewSession {
-    /// The value of the cookie.
-    pub(crate) text: String,
-    /// How long it is valid.
-    pub(crate) lasts: Span,
 }
 
 fn signature(token: &str, until: i64) -> String {
@@ -129,22 +144,22 @@ mod tests {
 
     #[test]
     fn session_survives_restart_and_ends_with_its_token() {
-        let scratch = ServerScratchDir::new("door");
+        let scratch = ServerScratchDir::new("auth");
         let first = open(&scratch);
         let code = first.code(NOW);
         let session = first.enter(&code, NOW).expect("a session");
         assert!(first.enter(&code, NOW).is_none(), "a code is valid once");
-        assert!(first.is_session(&session.text, NOW));
-        assert!(!first.is_session(&session.text, NOW.plus(SESSION)), "the session expires");
+        assert!(first.is_session(&session.session, NOW));
+        assert!(!first.is_session(&session.session, NOW.plus(SESSION)), "the session expires");
 
         let restarted = open(&scratch);
-        assert!(restarted.is_session(&session.text, NOW), "the session survives a restart");
+        assert!(restarted.is_session(&session.session, NOW), "the session survives a restart");
         let old = std::fs::read_to_string(scratch.path().join("token")).expect("there").trim().to_owned();
         assert!(restarted.is_token(&old));
         let code = restarted.code(NOW);
         let new = restarted.renew().expect("written");
         assert!(restarted.is_token(&new) && !restarted.is_token(&old));
-        assert!(!restarted.is_session(&session.text, NOW), "a new token ends the session");
+        assert!(!restarted.is_session(&session.session, NOW), "a new token ends the session");
         assert!(restarted.enter(&code, NOW).is_none(), "a new token ends codes");
         assert!(open(&scratch).is_token(&new), "the file has the new token");
     }
@@ -161,9 +176,9 @@ mod tests {
 
     #[test]
     fn forged_sessions_are_rejected() {
-        let scratch = ServerScratchDir::new("door-forged");
+        let scratch = ServerScratchDir::new("auth-forged");
         let authenticator = open(&scratch);
-        let session = authenticator.enter(&authenticator.code(NOW), NOW).expect("a session").text;
+        let session = authenticator.enter(&authenticator.code(NOW), NOW).expect("a session").session;
         let (until, signed) = session.split_once('.').expect("two parts");
         let later = format!("{}.{signed}", until.parse::<i64>().expect("a number") + 1);
         for forged in ["", ".", until, &later, &format!("{until}."), &format!("{until}.{}", &signed[1..]), &signed[..4]]

@@ -8,7 +8,7 @@ use cronhold_core::record::{JobRecord, LockName, Record, RecordKey, Run};
 use cronhold_core::why::KnownRecords;
 use cronhold_core::{JobId, RunId, State};
 use cronhold_schedule::Instant;
-use cronhold_store::{Fault, Query, RunQuery, Store};
+use cronhold_store::{Fault, Query, RunQuery, Store, UnreadableRecord};
 
 use crate::problem::ApiError;
 
@@ -38,6 +38,8 @@ pub(crate) struct JobHistoryRecords {
     pub(crate) known: KnownRecords,
     /// Time of the earliest loaded run if there are more runs before it; `None` if all were loaded.
     pub(crate) cut: Option<Instant>,
+    /// Runs of the job that cannot be read.
+    pub(crate) unreadable: Vec<UnreadableRecord>,
 }
 
 impl JobHistoryRecords {
@@ -57,13 +59,14 @@ pub(crate) async fn load(store: &dyn Store, job: &JobId, runs: RunSelection) -> 
     });
     records.extend(found(store, &schedules.unwrap_or_default()).await?);
     records.extend(page(store, Query::Nodes { after: None }, NODES_MAX).await?);
+    let mut unreadable = Vec::new();
     let (mut of_job, cut) = match runs {
         RunSelection::Present => (present(store, job).await?, None),
-        RunSelection::All => all(store, job).await?,
+        RunSelection::All => all(store, job, &mut unreadable).await?,
     };
     records.extend(locks(store, job, &mut of_job).await?);
     records.extend(of_job);
-    Ok(JobHistoryRecords { known: KnownRecords::from_iter(records), cut })
+    Ok(JobHistoryRecords { known: KnownRecords::from_iter(records), cut, unreadable })
 }
 
 /// Like `load`, and fails if the job does not exist.
@@ -97,13 +100,18 @@ async fn present(store: &dyn Store, job: &JobId) -> Result<Vec<Record>, Fault> {
 }
 
 /// All runs of a job, latest first, and the time of the earliest loaded one if there are too many.
-async fn all(store: &dyn Store, job: &JobId) -> Result<(Vec<Record>, Option<Instant>), Fault> {
+async fn all(
+    store: &dyn Store,
+    job: &JobId,
+    unreadable: &mut Vec<UnreadableRecord>,
+) -> Result<(Vec<Record>, Option<Instant>), Fault> {
     let mut query = RunQuery { job: Some(job.clone()), ..RunQuery::default() };
     let mut runs: Vec<Record> = Vec::new();
     loop {
         let page = store.page(&Query::Runs(query.clone()), PAGE).await?;
         let next = page.next(PAGE);
         runs.extend(page.records.into_iter().map(|stored| stored.record));
+        unreadable.extend(page.unreadable);
         let Some(last) = next.and_then(|key| key.run_list_id()) else { return Ok((runs, None)) };
         if runs.len() >= RUNS_MAX {
             // Ids are in the order of nominal times, except for reruns.
