@@ -1,17 +1,29 @@
 //! Acts on the events that Cronken's clients send to all nodes. Every node receives each event, and exactly one of them
-//! carries it out. A node that handles an event too late, because its process was stopped, leaves it to the other nodes,
-//! which have handled it long ago.
+//! carries it out, however slow the nodes are and however many events there are.
+//!
+//! An event is identified by its text and its place among all events, which is the same on every node
+//! ([`EventPlace`]). The unit that carries it out takes a lock with that identity, so no other node carries it out, and
+//! an equal event that follows has a lock of its own. Events that were rejected or changed nothing are locked too.
+//!
+//! Each node handles events one after the other in their common order, and goes on only when an event is carried out,
+//! by itself or by another node. So when a later event takes effect, all earlier ones have.
+//!
+//! The lock lasts for [`LockName::EVENT_TTL`], counted from a time at which the event had been marked. A node that comes
+//! to an event [`LATE`] after its mark ignores it, so none acts on an event whose lock has expired, also if its process
+//! was stopped for hours. If no node comes to it in that time, the event is lost and each node logs that.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use cronhold_core::command::{Command, Precondition};
 use cronhold_core::decision::{CommandReply, Rejection};
-use cronhold_core::record::{Actor, JobSource, LockName, NodeRecord};
+use cronhold_core::record::{Actor, JobSource, LockName, NodeRecord, RecordKey};
 use cronhold_core::{JobId, NodeId, RunId};
 use cronhold_engine::{MachineClock, NodeHandle, RequestError};
 use cronhold_jobfile::foreign::ForeignForm;
 use cronhold_schedule::{Instant, Span, ZoneRegistry};
-use cronhold_store::{DefinitionUpdate, Fault, Store, all_nodes, find_job, has_foreign_nodes};
+use cronhold_store::{
+    DefinitionUpdate, EventPlace, Fault, SharedEvent, Store, all_nodes, find_job, has_foreign_nodes, lock_mutex,
+};
 
 use crate::definition;
 use crate::event::{CronkenEvent, resume_all};
@@ -22,11 +34,13 @@ use crate::report::{EventOutcome, FollowerObserver, SharedJobReport, mistakes_te
 use crate::requests::ReconcileRequests;
 use crate::snapshot::{removed_holder, removed_lock};
 
-/// An event that may be older than this is left to the other nodes. They remember for [`ONCE`] that they have handled an
-/// event, and an older one could be handled again after they have forgotten it.
-const LATE: Span = Span::from_millis(300);
-/// How long an event that takes more than one command is remembered as handled. Longer than [`LATE`].
-const ONCE: Span = Span::from_millis(500);
+/// An event that was marked longer ago is ignored. Much less than [`LockName::EVENT_TTL`], so that a command that is
+/// sent in time finds the lock of a node that was faster.
+const LATE: Span = Span::from_secs(5 * 60);
+/// When to try again after the node or the store could not carry out an event.
+const RETRY_AFTER: Span = Span::from_millis(200);
+/// How long the store's time is computed from the node's uptime.
+const TIME_KEPT: Span = Span::from_secs(10);
 /// How long a job stays removed whose definition stays: practically for ever, until a `reload` event restores it.
 const REMOVED: Span = Span::from_secs(10 * 365 * 86_400);
 
@@ -39,15 +53,12 @@ pub(crate) struct EventHandler {
     pub(crate) zones: Arc<ZoneRegistry>,
     pub(crate) requests: Arc<ReconcileRequests>,
     pub(crate) observer: Arc<dyn FollowerObserver>,
+    pub(crate) store_time: StoreTimeCache,
 }
 
-/// An event and when it may have arrived.
-#[derive(Debug)]
-pub(crate) struct ReceivedEvent {
-    pub(crate) text: String,
-    /// An uptime at which the event had not arrived yet.
-    pub(crate) not_before: Span,
-}
+/// The time of the store, and the uptime of the node at that time.
+#[derive(Debug, Default)]
+pub(crate) struct StoreTimeCache(Mutex<Option<(Instant, Span)>>);
 
 /// Why an event was not carried out.
 #[derive(Debug)]
@@ -60,37 +71,92 @@ enum EventError {
 
 impl EventHandler {
     /// Acts on an event and reports the outcome.
-    pub(crate) async fn handle(&self, received: &ReceivedEvent, clock: &dyn MachineClock) {
+    pub(crate) async fn handle(&self, received: &SharedEvent, clock: &dyn MachineClock) {
         let outcome = match CronkenEvent::parse(&received.text) {
-            Ok(Some(event)) => self.outcome(received, event, clock).await,
+            Ok(Some(event)) => self.outcome(received, &event, clock).await,
             Ok(None) => return,
             Err(error) => EventOutcome::Ignored { reason: error.to_string() },
         };
         self.observer.on_report(&SharedJobReport::Event { text: received.text.clone(), outcome });
     }
 
-    async fn outcome(&self, received: &ReceivedEvent, event: CronkenEvent, clock: &dyn MachineClock) -> EventOutcome {
-        let age = clock.uptime().minus(received.not_before);
-        if age > LATE && self.has_other_nodes().await {
-            let reason = format!("it may have arrived {age} ago, and other nodes have handled it");
+    async fn outcome(&self, received: &SharedEvent, event: &CronkenEvent, clock: &dyn MachineClock) -> EventOutcome {
+        if received.place.is_none() && self.has_other_nodes().await {
+            let reason = "this node had just subscribed to events, so the other nodes handle it".to_owned();
             return EventOutcome::Ignored { reason };
         }
-        match self.carry_out(&received.text, event).await {
-            Ok(CommandReply::Unchanged) => EventOutcome::AlreadyApplied,
-            Ok(_) => EventOutcome::Applied,
-            Err(EventError::Refused(refused)) => EventOutcome::Ignored { reason: refused.to_string() },
-            Err(EventError::InvalidJob(reason)) => EventOutcome::Ignored { reason },
+        let identity = self.identity(received);
+        loop {
+            match self.age(received.place.as_ref(), clock).await {
+                Ok(age) if age > LATE => {
+                    let reason = format!("it was sent {age} ago, and events are carried out within {LATE}");
+                    return EventOutcome::Ignored { reason };
+                }
+                Ok(_) => {}
+                Err(_) => {
+                    clock.sleep(RETRY_AFTER).await;
+                    continue;
+                }
+            }
+            return match self.carry_out(&identity, event.clone()).await {
+                Ok(CommandReply::Unchanged) => EventOutcome::AlreadyApplied,
+                Ok(_) => EventOutcome::Applied,
+                Err(EventError::Refused(refused)) if is_transient(&refused) => {
+                    clock.sleep(RETRY_AFTER).await;
+                    continue;
+                }
+                Err(error) => self.rejected(&identity, error).await,
+            };
         }
     }
 
-    async fn carry_out(&self, text: &str, event: CronkenEvent) -> Result<CommandReply, EventError> {
+    /// Marks an event as handled that cannot be carried out. It may be possible after later events, and a slow node must
+    /// not carry it out then.
+    async fn rejected(&self, identity: &str, error: EventError) -> EventOutcome {
+        let is_first = self.is_first(identity).await;
+        match error {
+            EventError::Refused(RequestError::Rejected(rejection)) if rejection.is_so_already() => {
+                EventOutcome::AlreadyApplied
+            }
+            // Another node has carried it out before.
+            _ if matches!(is_first, Ok(false)) => EventOutcome::AlreadyApplied,
+            EventError::Refused(refused) => EventOutcome::Ignored { reason: refused.to_string() },
+            EventError::InvalidJob(reason) => EventOutcome::Ignored { reason },
+        }
+    }
+
+    /// What tells an event from all others. Without a place this node is the only one, and has received it once.
+    fn identity(&self, received: &SharedEvent) -> String {
+        match &received.place {
+            Some(EventPlace { mark, index, .. }) => format!("{mark}\n{index}\n{}", received.text),
+            None => self.node.random_run_id().to_string(),
+        }
+    }
+
+    /// How long ago an event was marked, by the store's clock.
+    async fn age(&self, place: Option<&EventPlace>, clock: &dyn MachineClock) -> Result<Span, Fault> {
+        let Some(place) = place else { return Ok(Span::ZERO) };
+        let uptime = clock.uptime();
+        let known = *lock_mutex(&self.store_time.0);
+        let (time, at) = match known.filter(|(_, at)| uptime.minus(*at) < TIME_KEPT) {
+            Some(known) => known,
+            None => {
+                let known = (self.store.time().await?, uptime);
+                *lock_mutex(&self.store_time.0) = Some(known);
+                known
+            }
+        };
+        Ok(time.plus(uptime.minus(at)).since(place.marked_at))
+    }
+
+    async fn carry_out(&self, identity: &str, event: CronkenEvent) -> Result<CommandReply, EventError> {
         match event {
-            CronkenEvent::Resume(None) => self.resume_all(text).await,
-            CronkenEvent::Add(id, form) => self.add(text, id, &form).await,
-            CronkenEvent::Remove(id) => self.remove(text, id).await,
-            CronkenEvent::Drain(names) => self.drain(text, &names).await,
+            CronkenEvent::Resume(None) => self.resume_all(identity).await,
+            CronkenEvent::Add(id, form) => self.add(identity, id, &form).await,
+            CronkenEvent::Remove(id) => self.remove(identity, id).await,
+            CronkenEvent::Drain(names) => self.drain(identity, &names).await,
             CronkenEvent::Reload => {
-                let is_first = self.is_first(text).await?;
+                let is_first = self.is_first(identity).await?;
                 if is_first {
                     self.requests.reload();
                 } else {
@@ -99,62 +165,48 @@ impl EventHandler {
                 Ok(answer(is_first))
             }
             CronkenEvent::Validate(names) => {
-                let is_first = self.is_first(text).await?;
+                let is_first = self.is_first(identity).await?;
                 if is_first {
                     self.requests.validate(names);
                 }
                 Ok(answer(is_first))
             }
-            // Every node carries these out. All nodes receive them in the same order, so the last one decides. They are not
-            // limited to one node, because between two equal events there may be one with the opposite effect.
-            CronkenEvent::Pause(_) | CronkenEvent::Resume(Some(_)) => {
+            CronkenEvent::Pause(_)
+            | CronkenEvent::Resume(Some(_))
+            | CronkenEvent::Signal(..)
+            | CronkenEvent::Trigger(_) => {
                 let command = event.command(self.node.random_run_id()).expect("a single command does each of these");
-                self.ensure(command).await
-            }
-            CronkenEvent::Signal(..) | CronkenEvent::Trigger(_) => {
-                let command = event.command(self.node.random_run_id()).expect("a single command does each of these");
-                self.once(text, command).await
+                self.once(identity, command).await
             }
         }
     }
 
-    /// Carries out a command, and notes in the same unit that the event is handled.
-    async fn once(&self, event: &str, command: Command) -> Result<CommandReply, EventError> {
-        let (once, holder) = (event_lock(event), self.node.random_run_id());
-        self.ensure(Command::Event { once, holder, command: Box::new(command) }).await
-    }
-
-    /// Carries out a command that may have been carried out already.
-    async fn ensure(&self, command: Command) -> Result<CommandReply, EventError> {
-        match self.request(command).await {
-            Ok(answer) => Ok(answer),
-            Err(RequestError::Rejected(rejection)) if rejection.is_so_already() => Ok(CommandReply::Unchanged),
-            Err(refused) => Err(refused.into()),
-        }
-    }
-
-    /// Sends a command to the node, which refuses it if it cannot start on it in time and there are other nodes.
-    async fn request(&self, command: Command) -> Result<CommandReply, RequestError> {
-        match self.node.request_within(Actor::ForeignEvent, command.clone(), LATE).await {
-            Err(RequestError::Late) if !self.has_other_nodes().await => {
-                self.node.request(Actor::ForeignEvent, command).await
-            }
-            answer => answer,
-        }
+    /// Carries out a command, and notes in the same unit that the event is handled. An attempt without a reply may have
+    /// succeeded, so each attempt has a holder of its own.
+    async fn once(&self, identity: &str, command: Command) -> Result<CommandReply, EventError> {
+        let (once, holder) = (event_lock(identity), self.node.random_run_id());
+        let event = Command::Event { once, holder, command: Box::new(command) };
+        Ok(self.node.request(Actor::ForeignEvent, event).await?)
     }
 
     /// Whether this node is the first to handle an event that takes more than one command. Notes that it is handled.
-    async fn is_first(&self, event: &str) -> Result<bool, EventError> {
-        let (lock, holder) = (event_lock(event), self.node.random_run_id());
-        match self.request(Command::AcquireLock { lock, holder, ttl: ONCE }).await {
+    async fn is_first(&self, identity: &str) -> Result<bool, EventError> {
+        let (lock, holder, ttl) = (event_lock(identity), self.node.random_run_id(), LockName::EVENT_TTL);
+        match self.node.request(Actor::ForeignEvent, Command::AcquireLock { lock, holder, ttl }).await {
             Ok(_) => Ok(true),
             Err(RequestError::Rejected(Rejection::Locked { .. })) => Ok(false),
             Err(refused) => Err(refused.into()),
         }
     }
 
-    async fn resume_all(&self, text: &str) -> Result<CommandReply, EventError> {
-        let is_first = self.is_first(text).await?;
+    /// Whether an event is handled already. Asked before steps that are not in the unit which takes the lock.
+    async fn is_handled(&self, identity: &str) -> Result<bool, EventError> {
+        let found = self.store.load(&[RecordKey::Lock(event_lock(identity))]).await?;
+        Ok(found.iter().any(Option::is_some))
+    }
+
+    async fn resume_all(&self, identity: &str) -> Result<CommandReply, EventError> {
+        let is_first = self.is_first(identity).await?;
         if is_first {
             resume_all(&self.node, &*self.store, &Actor::ForeignEvent).await?;
         }
@@ -163,7 +215,10 @@ impl EventHandler {
 
     /// Creates a job. Its definition is written first, exactly as it was sent, so that nothing of it is lost. If no node
     /// gets to create the job, the next reconciliation removes the definition.
-    async fn add(&self, text: &str, id: JobId, form: &ForeignForm) -> Result<CommandReply, EventError> {
+    async fn add(&self, identity: &str, id: JobId, form: &ForeignForm) -> Result<CommandReply, EventError> {
+        if self.is_handled(identity).await? {
+            return Ok(CommandReply::Unchanged);
+        }
         let options = read_options(&self.zones, has_foreign_nodes(&*self.store));
         let read = definition::read_form(form, &options);
         let job = read.job.ok_or_else(|| EventError::InvalidJob(mistakes_text(&read.mistakes)))?;
@@ -177,13 +232,16 @@ impl EventHandler {
         }
         let (uid, source) = (new_job_uid(&self.node), JobSource::Foreign);
         let put = Command::PutJob { id, job: Arc::new(job), source, uid, provided: Precondition::New };
-        self.once(text, put).await
+        self.once(identity, put).await
     }
 
     /// Removes a job while its definition stays, so that a `reload` event restores the job. The job is marked as removed
     /// first, because a reconciliation removes a definition without a job. A definition that cannot express the whole job
     /// could not restore it, so it is removed with the job.
-    async fn remove(&self, text: &str, id: JobId) -> Result<CommandReply, EventError> {
+    async fn remove(&self, identity: &str, id: JobId) -> Result<CommandReply, EventError> {
+        if self.is_handled(identity).await? {
+            return Ok(CommandReply::Unchanged);
+        }
         let Some(record) = find_job(&*self.store, &id).await? else {
             return Err(RequestError::Rejected(Rejection::NoJob(id)).into());
         };
@@ -198,20 +256,25 @@ impl EventHandler {
             let (lock, holder) = (removed_lock(&id), removed_holder());
             self.node.request(Actor::ForeignEvent, Command::AcquireLock { lock, holder, ttl: REMOVED }).await?;
         }
-        self.once(text, Command::RemoveJob { id, source, provided: Precondition::Any }).await
+        self.once(identity, Command::RemoveJob { id, source, provided: Precondition::Any }).await
     }
 
     /// Drains the nodes with these names. A name that no node of Cronhold has belongs to a node of Cronken.
-    async fn drain(&self, text: &str, names: &[String]) -> Result<CommandReply, EventError> {
+    async fn drain(&self, identity: &str, names: &[String]) -> Result<CommandReply, EventError> {
+        if self.is_handled(identity).await? {
+            return Ok(CommandReply::Unchanged);
+        }
         let (nodes, now) = (all_nodes(&*self.store).await?, self.store.time().await?);
         let mut answer = CommandReply::Unchanged;
         let is_named = |node: &&Arc<NodeRecord>| node.is_there(now) && names.contains(&node.name);
         for node in nodes.iter().filter(is_named) {
-            let event = format!("{text}\n{}", node.name);
+            let event = format!("{identity}\n{}", node.name);
             if self.once(&event, Command::Drain { node: node.id, on: true }).await? != CommandReply::Unchanged {
                 answer = CommandReply::Done;
             }
         }
+        // A node that starts later is not drained by it.
+        self.is_first(identity).await?;
         Ok(answer)
     }
 
@@ -234,9 +297,18 @@ impl From<Fault> for EventError {
     }
 }
 
-/// The lock that marks an event as handled. While it is held, the same text is the same event.
-fn event_lock(text: &str) -> LockName {
-    let digest = RunId::from_key(Instant::EPOCH, text);
+/// Whether the same request may succeed later.
+fn is_transient(refused: &RequestError) -> bool {
+    match refused {
+        RequestError::Busy | RequestError::Late | RequestError::Contended => true,
+        RequestError::Failed(fault) => fault.is_transient(),
+        RequestError::Rejected(_) | RequestError::Stopping => false,
+    }
+}
+
+/// The lock that marks an event as handled.
+fn event_lock(identity: &str) -> LockName {
+    let digest = RunId::from_key(Instant::EPOCH, identity);
     LockName::of_event(&digest.to_string()).expect("a digest is short")
 }
 

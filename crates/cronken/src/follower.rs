@@ -11,17 +11,17 @@ use cronhold_core::record::{Actor, LockName};
 use cronhold_core::{NodeId, RunId};
 use cronhold_engine::{MachineClock, NodeHandle};
 use cronhold_schedule::{Instant, Span, ZoneRegistry};
-use cronhold_store::{Fault, Store, has_foreign_nodes};
+use cronhold_store::{Fault, SharedEvent, Store, has_foreign_nodes};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::event::outgoing_event;
-use crate::event_handler::{EventHandler, ReceivedEvent};
+use crate::event_handler::{EventHandler, StoreTimeCache};
 use crate::reconciler::{AlreadyNotified, ReconcileResult, Reconciler};
 use crate::report::{FollowerObserver, SharedJobReport};
 use crate::requests::{PendingRequest, ReconcileRequests};
 use crate::snapshot::JobScope;
 
-/// How often the receiver notes the time, and how often the follower checks whether Cronken's nodes have come or gone.
+/// How often the follower checks whether Cronken's nodes have come or gone.
 const PULSE: Span = Span::from_millis(50);
 /// Events that wait to be handled. The receiver waits when there are more.
 const EVENTS_MAX: usize = 1_000;
@@ -63,13 +63,13 @@ impl CronkenFollower {
             return;
         }
         let (sender, received) = mpsc::channel(EVENTS_MAX);
-        let receiving = receive_events(&*self.store, clock, sender);
+        let receiving = receive_events(&*self.store, sender);
         let handling = self.handle_events(received, clock);
         let reconciling = self.reconcile(clock, is_ready);
         tokio::join!(receiving, handling, reconciling);
     }
 
-    async fn handle_events(&self, mut received: mpsc::Receiver<ReceivedEvent>, clock: &dyn MachineClock) {
+    async fn handle_events(&self, mut received: mpsc::Receiver<SharedEvent>, clock: &dyn MachineClock) {
         let handler = EventHandler {
             store: Arc::clone(&self.store),
             node: self.node.clone(),
@@ -77,6 +77,7 @@ impl CronkenFollower {
             zones: Arc::clone(&self.zones),
             requests: Arc::clone(&self.requests),
             observer: Arc::clone(&self.observer),
+            store_time: StoreTimeCache::default(),
         };
         while let Some(event) = received.recv().await {
             handler.handle(&event, clock).await;
@@ -214,27 +215,14 @@ impl CronkenFollower {
     }
 }
 
-/// Receives events, and notes with each how old it can be at most: a process that was stopped receives events that were
-/// sent meanwhile.
-async fn receive_events(store: &dyn Store, clock: &dyn MachineClock, sender: mpsc::Sender<ReceivedEvent>) {
+/// Receives events, also while others are handled.
+async fn receive_events(store: &dyn Store, sender: mpsc::Sender<SharedEvent>) {
     let Some(shared) = store.shared() else { return };
-    let mut events = shared.events();
-    let mut not_before = clock.uptime();
     loop {
-        let received = tokio::select! {
-            biased;
-            received = &mut events => received,
-            () = clock.sleep(PULSE) => Vec::new(),
-        };
-        let is_some = !received.is_empty();
-        for text in received {
-            if sender.send(ReceivedEvent { text, not_before }).await.is_err() {
+        for event in shared.events().await {
+            if sender.send(event).await.is_err() {
                 return;
             }
         }
-        if is_some {
-            events = shared.events();
-        }
-        not_before = clock.uptime();
     }
 }

@@ -350,6 +350,7 @@ impl Reconciler {
     fn handle_refusal(&mut self, id: &JobId, plan: &JobPlan, refused: &RequestError, result: &mut ReconcileResult) {
         match refused {
             RequestError::Rejected(Rejection::JobThere(_) | Rejection::JobChanged { .. })
+            | RequestError::Contended
             | RequestError::Busy
             | RequestError::Late => {
                 result.retry_soon = true;

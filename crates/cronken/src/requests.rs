@@ -2,12 +2,13 @@
 //! merged, so that a requester never waits and the memory is bounded.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use cronhold_core::JobId;
 use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{Actor, Record, RecordKey};
 use cronhold_engine::{EngineEvent, EngineObserver};
+use cronhold_store::lock_mutex;
 use tokio::sync::Notify;
 
 /// When more jobs than this have changed, all jobs are reconciled.
@@ -79,8 +80,7 @@ impl ReconcileRequests {
     }
 
     fn pending(&self) -> MutexGuard<'_, PendingRequest> {
-        // No code that holds this lock can panic between two writes.
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.pending)
     }
 
     fn add_change(&self, change: &RecordChange, is_known: bool) {

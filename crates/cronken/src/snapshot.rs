@@ -7,7 +7,10 @@ use std::sync::Arc;
 use cronhold_core::record::{JobRecord, LockName, Record, RecordKey};
 use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
-use cronhold_store::{DefinitionStatus, Fault, Query, SharedDefinition, SharedStore, Store};
+use cronhold_store::{
+    DefinitionStatus, Fault, Query, ReadableRecords, SharedDefinition, SharedStore, Store, UnreadableRecord,
+    load_readable,
+};
 
 /// Records that one request to the store reads.
 const PAGE: usize = 1_000;
@@ -54,7 +57,7 @@ impl ReconcileSnapshot {
                 Err(error) => snapshot.invalid_names.push((definition.name, error.to_string())),
             }
         }
-        store.load(&[RecordKey::Pause]).await?.iter().flatten().for_each(|stored| snapshot.add(&stored.record));
+        snapshot.load_keys(store, &[RecordKey::Pause]).await?;
         match scope {
             JobScope::All => snapshot.load_all(store).await?,
             JobScope::Only(ids) => snapshot.load_some(store, ids).await?,
@@ -71,6 +74,7 @@ impl ReconcileSnapshot {
         let mut after = None;
         loop {
             let page = store.page(&Query::Jobs { after }, PAGE).await?;
+            self.leave_alone(&page.unreadable);
             page.records.iter().for_each(|stored| self.add(&stored.record));
             let Some(RecordKey::Job(last)) = page.next(PAGE) else { break };
             after = Some(last);
@@ -88,9 +92,25 @@ impl ReconcileSnapshot {
         let keys: Vec<RecordKey> =
             ids.iter().flat_map(|id| [RecordKey::Job(id.clone()), RecordKey::JobState(id.clone())]).collect();
         for part in keys.chunks(PAGE) {
-            store.load(part).await?.iter().flatten().for_each(|stored| self.add(&stored.record));
+            self.load_keys(store, part).await?;
         }
         Ok(())
+    }
+
+    async fn load_keys(&mut self, store: &dyn Store, keys: &[RecordKey]) -> Result<(), Fault> {
+        let ReadableRecords { records, unreadable } = load_readable(store, keys).await?;
+        self.leave_alone(&unreadable);
+        records.iter().filter_map(|(_, stored)| stored.as_ref()).for_each(|stored| self.add(&stored.record));
+        Ok(())
+    }
+
+    /// A job that cannot be read exists, so its definition must not be taken for a new one.
+    fn leave_alone(&mut self, unreadable: &[UnreadableRecord]) {
+        for record in unreadable {
+            if let Some(RecordKey::Job(id)) = &record.key {
+                self.definitions.remove(id);
+            }
+        }
     }
 
     fn add(&mut self, record: &Record) {

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use cronhold_schedule::TextError;
 use cronhold_schedule::text::{did_you_mean, shortened};
+use cronhold_schedule::{Span, TextError};
 #[cfg(feature = "redis")]
 use cronhold_store_redis::RedisUrl;
 
@@ -74,6 +74,15 @@ impl StoreUrl {
             Self::Sqlite(_) => false,
             #[cfg(feature = "redis")]
             Self::Redis(url) => url.names_peers(),
+        }
+    }
+
+    /// The lease of runs without a lock, for jobs that set none; `None` for a store that nodes do not share.
+    pub fn lease(&self) -> Option<Span> {
+        match self {
+            Self::Sqlite(_) => None,
+            #[cfg(feature = "redis")]
+            Self::Redis(url) => Some(url.lease()),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use cronhold_core::command::{Command, Precondition};
@@ -11,14 +11,15 @@ use cronhold_core::record::{Actor, JobRecord, JobSource, Record, RecordKey, Run}
 use cronhold_core::{DecisionContext, Job, JobId, NodeId};
 use cronhold_engine::{Engine, EntropySource, MachineClock, NoPrograms, NodeHandle, NodePorts, Options};
 use cronhold_schedule::{Instant, Span, Zone, ZoneRegistry};
+use cronhold_store::lock_mutex;
 use cronhold_store::{
-    DefinitionRules, DefinitionStatus, DefinitionUpdate, Fault, MemoryStore, Pending, Query, RunQuery,
-    SharedDefinition, SharedRun, SharedStore, Store, Wrapper,
+    DefinitionRules, DefinitionStatus, DefinitionUpdate, EventPlace, Fault, MemoryStore, Pending, Query, RunQuery,
+    SharedDefinition, SharedEvent, SharedRun, SharedStore, Store, Wrapper,
 };
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
-use crate::event_handler::EventHandler;
+use crate::event_handler::{EventHandler, StoreTimeCache};
 use crate::new_job_uid;
 use crate::reconciler::Reconciler;
 use crate::report::{EventOutcome, FollowerObserver, InvalidDefinition, SharedJobReport};
@@ -44,7 +45,7 @@ struct SharedBoard {
 
 #[derive(Debug, Default)]
 struct EventInbox {
-    events: Mutex<VecDeque<String>>,
+    events: Mutex<VecDeque<SharedEvent>>,
     arrived: Notify,
 }
 
@@ -80,13 +81,13 @@ impl Wrapper for NodeStore {
 
 impl SharedStore for NodeStore {
     fn has_foreign_nodes(&self) -> bool {
-        lock(&self.board).has_foreign
+        lock_mutex(&self.board).has_foreign
     }
 
-    fn events(&self) -> Pending<'_, Vec<String>> {
+    fn events(&self) -> Pending<'_, Vec<SharedEvent>> {
         Box::pin(async {
             loop {
-                let events: Vec<String> = lock(&self.inbox.events).drain(..).collect();
+                let events: Vec<SharedEvent> = lock_mutex(&self.inbox.events).drain(..).collect();
                 if !events.is_empty() {
                     return events;
                 }
@@ -104,7 +105,7 @@ impl SharedStore for NodeStore {
 
     fn forms<'a>(&'a self, names: Option<&'a [String]>) -> Pending<'a, Result<Vec<SharedDefinition>, Fault>> {
         Box::pin(async move {
-            let board = lock(&self.board);
+            let board = lock_mutex(&self.board);
             let names = names.map_or_else(|| board.definitions.keys().cloned().collect(), <[String]>::to_vec);
             Ok(names.into_iter().map(|name| board.form(name)).collect())
         })
@@ -112,7 +113,7 @@ impl SharedStore for NodeStore {
 
     fn settle<'a>(&'a self, forms: &'a [DefinitionUpdate]) -> Pending<'a, Result<Vec<bool>, Fault>> {
         Box::pin(async move {
-            let mut board = lock(&self.board);
+            let mut board = lock_mutex(&self.board);
             Ok(forms.iter().map(|form| board.settle(form)).collect())
         })
     }
@@ -152,10 +153,12 @@ impl SharedBoard {
 }
 
 fn publish(board: &Mutex<SharedBoard>, event: &str) {
-    let mut board = lock(board);
+    let mut board = lock_mutex(board);
+    let index = board.sent.iter().filter(|sent| *sent == event).count() as u64;
     board.sent.push(event.to_owned());
+    let place = Some(EventPlace { mark: "a mark".to_owned(), index, marked_at: now() });
     for inbox in &board.inboxes {
-        lock(&inbox.events).push_back(event.to_owned());
+        lock_mutex(&inbox.events).push_back(SharedEvent { text: event.to_owned(), place: place.clone() });
         inbox.arrived.notify_one();
     }
 }
@@ -168,23 +171,23 @@ impl SharedTestStore {
 
     /// Cronken's nodes come or go.
     pub(super) fn set_foreign(&self, has_foreign: bool) {
-        lock(&self.board).has_foreign = has_foreign;
+        lock_mutex(&self.board).has_foreign = has_foreign;
     }
 
     /// Another program writes a definition, or removes it.
     pub(super) fn write(&self, name: &str, text: Option<&str>) {
-        lock(&self.board).definitions.entry(name.to_owned()).or_default().0 = text.map(str::to_owned);
+        lock_mutex(&self.board).definitions.entry(name.to_owned()).or_default().0 = text.map(str::to_owned);
     }
 
     /// The present definition of a job.
     pub(super) fn read(&self, name: &str) -> Option<serde_json::Value> {
-        let text = lock(&self.board).definitions.get(name)?.0.clone()?;
+        let text = lock_mutex(&self.board).definitions.get(name)?.0.clone()?;
         Some(serde_json::from_str(&text).expect("JSON"))
     }
 
     /// All definitions disappear at once.
     pub(super) fn lose_definitions(&self) {
-        lock(&self.board).definitions.values_mut().for_each(|(text, _)| *text = None);
+        lock_mutex(&self.board).definitions.values_mut().for_each(|(text, _)| *text = None);
     }
 
     /// Another program sends an event.
@@ -197,9 +200,15 @@ impl SharedTestStore {
         publish(&self.board, text);
     }
 
+    /// An event as nodes receive it that was sent some time ago, the first with its text.
+    pub(super) fn event_sent_before(age: Span, action: &str, args: &serde_json::Value) -> SharedEvent {
+        let place = EventPlace { mark: "a mark".to_owned(), index: 0, marked_at: now().minus(age) };
+        SharedEvent { text: serde_json::json!({"action": action, "args": args}).to_string(), place: Some(place) }
+    }
+
     /// All events that were sent.
     pub(super) fn sent(&self) -> Vec<String> {
-        lock(&self.board).sent.clone()
+        lock_mutex(&self.board).sent.clone()
     }
 
     pub(super) async fn job(&self, id: &str) -> Option<Arc<JobRecord>> {
@@ -252,7 +261,7 @@ pub(super) struct TestNode {
 impl TestNode {
     pub(super) async fn start(number: u128, shared: &SharedTestStore) -> Self {
         let inbox = Arc::<EventInbox>::default();
-        lock(&shared.board).inboxes.push(Arc::clone(&inbox));
+        lock_mutex(&shared.board).inboxes.push(Arc::clone(&inbox));
         let node_store = NodeStore { inside: shared.store.clone(), board: Arc::clone(&shared.board), inbox };
         let store: Arc<dyn Store> = Arc::new(node_store);
         let (requests, zones) = (Arc::<ReconcileRequests>::default(), Arc::new(ZoneRegistry::bundled()));
@@ -297,6 +306,7 @@ impl TestNode {
             zones: Arc::new(ZoneRegistry::bundled()),
             requests: Arc::clone(&self.requests),
             observer: Arc::clone(&self.observer) as _,
+            store_time: StoreTimeCache::default(),
         }
     }
 
@@ -329,7 +339,7 @@ impl TestNode {
 
     /// All reports so far.
     pub(super) fn reports(&self) -> Vec<SharedJobReport> {
-        lock(&self.observer.reports).clone()
+        lock_mutex(&self.observer.reports).clone()
     }
 
     /// The reasons for which events were ignored.
@@ -361,11 +371,11 @@ pub(super) struct RecordedReports {
 
 impl FollowerObserver for RecordedReports {
     fn on_report(&self, report: &SharedJobReport) {
-        lock(&self.reports).push(report.clone());
+        lock_mutex(&self.reports).push(report.clone());
     }
 
     fn set_invalid_definitions(&self, invalid: Vec<InvalidDefinition>) {
-        *lock(&self.invalid) = invalid;
+        *lock_mutex(&self.invalid) = invalid;
     }
 
     fn on_commit(&self) {}
@@ -419,8 +429,4 @@ pub(super) fn in_executor(test: impl AsyncFnOnce()) {
 
 pub(super) fn job_id(id: &str) -> JobId {
     JobId::parse(id).expect("an id")
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -57,7 +57,7 @@ fn definitions_are_read_again_and_not_rewritten_when_cronken_nodes_come_or_go() 
         for has_foreign in [true, false, true] {
             let before = [state(&shared, "weekly").await.0, state(&shared, "both").await.0];
             shared.set_foreign(has_foreign);
-            // A node that was not there when it changed knows it too.
+            // A node that starts after the change follows it too.
             if !has_foreign {
                 node = TestNode::start(2, &shared).await;
             }

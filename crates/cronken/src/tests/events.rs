@@ -5,13 +5,12 @@ use cronhold_core::command::Command;
 use cronhold_core::job::OverlapPolicy;
 use cronhold_core::record::{Actor, JobSource};
 use cronhold_core::{Job, NodeId};
-use cronhold_engine::MachineClock;
 use cronhold_schedule::Span;
+use cronhold_store::SharedEvent;
 use serde_json::{Value, json};
 
 use super::cluster::{SharedTestStore, TestNode, in_executor, job_id};
 use super::{DAILY, HOURLY, shell};
-use crate::event_handler::ReceivedEvent;
 
 fn definition(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
@@ -143,7 +142,6 @@ async fn reconcile_all(shared: &SharedTestStore, node: &TestNode, new: &str) {
     node.until(async || shared.job(new).await.is_some()).await;
 }
 
-/// With one node, because two nodes may handle these two events in different orders.
 #[test]
 fn add_of_an_existing_job_is_ignored() {
     in_executor(async || {
@@ -249,17 +247,90 @@ fn cronken_nodes_reload_when_everything_resumes() {
     });
 }
 
-/// Other nodes have handled a late event. A single node has to handle it itself.
+/// A node whose process was stopped receives events that others have handled, and what was done since stays.
 #[test]
-fn late_event_is_handled_only_by_a_single_node() {
+fn event_received_late_is_not_carried_out_again() {
+    in_executor(async || {
+        let shared = SharedTestStore::new(false);
+        let [one, two] = [TestNode::start(1, &shared).await, TestNode::start(2, &shared).await];
+        one.put("a", Job { overlap: OverlapPolicy::Allow, ..shell("true") }, JobSource::Api).await;
+        let (fast, slow) = (one.event_handler(), two.event_handler());
+        let event = |action: &str, args: &Value| SharedTestStore::event_sent_before(Span::from_secs(5), action, args);
+        let pause = event("pause", &json!("a"));
+        // It has no effect when it is sent, and would have one later.
+        let resume = event("resume", &json!("a"));
+        let (trigger, remove) = (event("trigger", &json!("a")), event("remove", &json!("a")));
+        for received in [&resume, &pause, &trigger] {
+            fast.handle(received, &one.clock).await;
+        }
+        assert!(shared.is_paused("a").await);
+        slow.handle(&resume, &two.clock).await;
+        assert!(shared.is_paused("a").await, "{:?}", two.reports());
+        one.ask(Command::Resume { job: Some(job_id("a")) }).await;
+        for received in [&pause, &trigger] {
+            slow.handle(received, &two.clock).await;
+        }
+        assert!(!shared.is_paused("a").await, "{:?}", two.reports());
+        assert_eq!(shared.runs().await.len(), 1);
+        fast.handle(&remove, &one.clock).await;
+        one.put("a", shell("true"), JobSource::Api).await;
+        slow.handle(&remove, &two.clock).await;
+        assert!(shared.job("a").await.is_some(), "{:?}", two.reports());
+    });
+}
+
+/// The lock of such an event may have expired, so nothing shows whether another node has handled it.
+#[test]
+fn event_sent_long_ago_is_ignored() {
+    in_executor(async || {
+        let shared = SharedTestStore::new(false);
+        let one = TestNode::start(1, &shared).await;
+        one.put("a", shell("true"), JobSource::Api).await;
+        for (age, is_paused) in [(Span::from_secs(6 * 60), false), (Span::from_secs(4 * 60), true)] {
+            let event = SharedTestStore::event_sent_before(age, "pause", &json!("a"));
+            one.event_handler().handle(&event, &one.clock).await;
+            assert_eq!(shared.is_paused("a").await, is_paused, "{age}: {:?}", one.reports());
+        }
+        assert_eq!(one.ignored_events().len(), 1);
+    });
+}
+
+#[test]
+fn equal_events_each_take_effect_once_on_three_nodes() {
+    in_executor(async || {
+        let shared = SharedTestStore::new(false);
+        let nodes = [1, 2, 3].map(async |number| TestNode::start(number, &shared).await);
+        let [one, two, three] = nodes;
+        let nodes = [one.await, two.await, three.await];
+        let [one, ..] = &nodes;
+        one.put("a", Job { overlap: OverlapPolicy::Allow, ..shell("true") }, JobSource::Api).await;
+        for node in &nodes {
+            node.follow().await;
+        }
+        for _ in 0..80 {
+            shared.send("trigger", &json!("a"));
+        }
+        shared.send("pause", &json!("a"));
+        one.until(async || shared.is_paused("a").await).await;
+        let outcomes = async || {
+            let reports: usize = nodes.iter().map(|node| node.reports().len()).sum();
+            reports >= 3 * 81
+        };
+        one.until(outcomes).await;
+        assert_eq!(shared.runs().await.len(), 80);
+    });
+}
+
+/// A node that has just subscribed cannot tell which event it is. Other nodes can; a single node has to handle it.
+#[test]
+fn unidentified_event_is_handled_only_by_a_single_node() {
     in_executor(async || {
         let shared = SharedTestStore::new(false);
         let [one, two] = [TestNode::start(1, &shared).await, TestNode::start(2, &shared).await];
         one.put("a", shell("true"), JobSource::Api).await;
         let handler = one.event_handler();
-        let a_second_ago = one.clock.uptime().minus(Span::from_secs(1));
-        let late = |text: Value| ReceivedEvent { text: text.to_string(), not_before: a_second_ago };
-        handler.handle(&late(json!({"action": "pause", "args": "a"})), &one.clock).await;
+        let pause = SharedEvent { text: json!({"action": "pause", "args": "a"}).to_string(), place: None };
+        handler.handle(&pause, &one.clock).await;
         assert!(!shared.is_paused("a").await);
         two.crash();
         let gone = async || {
@@ -268,7 +339,7 @@ fn late_event_is_handled_only_by_a_single_node() {
             nodes.iter().all(|node| node.id == one.node_id() || node.gone < now)
         };
         one.until(gone).await;
-        handler.handle(&late(json!({"action": "pause", "args": "a"})), &one.clock).await;
+        handler.handle(&pause, &one.clock).await;
         assert!(shared.is_paused("a").await, "{:?}", one.reports());
     });
 }
