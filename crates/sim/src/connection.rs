@@ -179,11 +179,15 @@ impl Store for StoreConnection {
         }))
     }
 
+    fn expire_locks(&self, before: Instant) -> Pending<'_, Result<(), Fault>> {
+        Box::pin(self.call(CallKind::Write("expiring locks"), move |store| store.expire_locks(before)))
+    }
+
     fn beat<'a>(
         &'a self,
         node: &'a NodeRecord,
         locks: &'a [(LockName, RunId)],
-    ) -> Pending<'a, Result<Vec<LockName>, Fault>> {
+    ) -> Pending<'a, Result<Vec<(LockName, RunId)>, Fault>> {
         let (node, locks) = (node.clone(), locks.to_vec());
         Box::pin(
             self.call(CallKind::Write("beat"), move |store| Box::pin(async move { store.beat(&node, &locks).await })),

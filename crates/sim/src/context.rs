@@ -1,10 +1,11 @@
 //! State that all parts of a simulation share. Every event passes through here to the trace and to the checkers.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use cronhold_core::record::{LockName, NodeRecord};
 use cronhold_core::{DecisionContext, NodeId, RunId};
 use cronhold_schedule::{Instant, Span};
+use cronhold_store::lock_mutex;
 use cronhold_store::{Unit, UnitReceipt};
 
 use crate::check::{CheckerContext, CheckerSet, DaemonChange, ObservedLaunch, Violation};
@@ -18,7 +19,6 @@ use crate::trace::{self, EventTrace};
 #[derive(Debug, Clone)]
 pub(crate) struct SimContext {
     pub(crate) time: SimTime,
-    /// Tasks.
     pub(crate) executor: SimExecutor,
     /// Time zones and calendars.
     pub(crate) world: DecisionContext,
@@ -40,11 +40,11 @@ struct SimRecord {
 /// Counters of a simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SimTally {
-    /// Committed units.
+    /// Number of committed units.
     pub units: u64,
     /// Created runs, including those that stand for a span of skips.
     pub runs: u64,
-    /// Launched programs.
+    /// Number of launched programs.
     pub launches: u64,
 }
 
@@ -172,6 +172,11 @@ impl SimContext {
         self.notify(&mut self.record(), |checkers, context| checkers.at_rest(context));
     }
 
+    /// Reports that everything has been at rest for so long that what can expire has expired.
+    pub(crate) fn aged(&self) {
+        self.notify(&mut self.record(), |checkers, context| checkers.aged(context));
+    }
+
     /// Reads the store model.
     pub(crate) fn query<T>(&self, read: impl FnOnce(&StoreModel) -> T) -> T {
         read(&self.record().model)
@@ -210,7 +215,7 @@ impl SimContext {
     }
 
     fn record(&self) -> MutexGuard<'_, SimRecord> {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.record)
     }
 }
 

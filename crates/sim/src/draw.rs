@@ -57,7 +57,7 @@ impl Scenario {
             shortest: if settings.scale { SCALE_SHORTEST } else { shortest },
             usual: if settings.scale { 20_000 } else { *rng.pick(&[500, 2_000, 20_000, 80_000]) },
             is_shared,
-            keeps_all: is_clock_set || is_store_clock_set,
+            has_clock_steps: is_clock_set || is_store_clock_set,
             has_locks: !is_store_clock_set,
             machines: (0..nodes).map(|number| build(seed, number)).collect(),
             events: Vec::new(),
@@ -72,6 +72,7 @@ impl Scenario {
             scenario.draw_store_clock();
         }
         scenario.draw_operators();
+        scenario.draw_keeper_failures();
         scenario
     }
 
@@ -163,7 +164,7 @@ impl Scenario {
         let rng = SimRandom::of(self.seed, "store clock", 0);
         for _ in 0..rng.between(1, 2) {
             let at = self.moment(&rng);
-            self.add(at, ScenarioAction::SetStoreClock { ahead: either_way(&rng, 60_000_000) });
+            self.add(at, ScenarioAction::SetStoreClock { ahead: either_way(&rng, 200_000_000) });
         }
     }
 
@@ -180,6 +181,18 @@ impl Scenario {
             self.add(at, ScenarioAction::Drain { machine, on: true });
             let later = at.plus(rng.span(Span::from_secs(1), Span::from_secs(600)));
             self.add(later, ScenarioAction::Drain { machine, on: false });
+        }
+    }
+
+    /// Keepers that hang or are missing for a while.
+    fn draw_keeper_failures(&mut self) {
+        let rng = SimRandom::of(self.seed, "keeper failures", 0);
+        for _ in 0..*rng.pick(&[0, 0, 0, 1, 3]) {
+            let (at, machine, is_hung) = (self.moment(&rng), self.machine(&rng), rng.one_in(2));
+            let lasts = rng.span(Span::from_millis(500), Span::from_secs(400));
+            if self.machines[machine].has_keeper {
+                self.add(at, ScenarioAction::KeeperFailure { machine, is_hung, lasts });
+            }
         }
     }
 
@@ -200,7 +213,10 @@ fn build(seed: u64, number: usize) -> MachineSpec {
     let rng = SimRandom::of(seed, "machine", number as u64);
     let has = |label: &&&str| rng.one_in(2) || (number == 0 && **label == LABELS[0]);
     let labels: BTreeSet<String> = LABELS.iter().filter(has).map(|label| (*label).to_owned()).collect();
-    MachineSpec { labels, has_keeper: rng.one_in(2), ahead: either_way(&rng, 200_000) }
+    let (has_keeper, ahead) = (rng.one_in(2), either_way(&rng, 200_000));
+    let is_mixed = SimRandom::of(seed, "zones", 0).one_in(4);
+    let has_newer_zones = is_mixed && SimRandom::of(seed, "zones of a machine", number as u64).one_in(2);
+    MachineSpec { labels, has_keeper, has_newer_zones, ahead }
 }
 
 /// Draws the number of steps until a fate applies. A daemon is idle most of the time, so that a moment alone would
@@ -250,7 +266,7 @@ mod tests {
     fn every_kind_of_event_is_drawn() {
         let kinds: BTreeSet<&str> =
             (0..200).flat_map(|seed| scenario(seed).events).map(|event| event.what.kind()).collect();
-        assert_eq!(kinds.len(), 13, "{kinds:?}");
+        assert_eq!(kinds.len(), 14, "{kinds:?}");
         let nodes: BTreeSet<usize> = (0..50).map(|seed| scenario(seed).machines.len()).collect();
         assert_eq!(nodes, (1..=5).collect());
     }

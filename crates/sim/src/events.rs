@@ -107,6 +107,9 @@ impl Simulation {
                 self.put(now.plus(lasts), TimedEvent::FaultEnds(number));
             }
             ScenarioAction::KeeperLoss { machine } => self.lose_keeper(machine, KEEPER_PATIENCE),
+            ScenarioAction::KeeperFailure { machine, is_hung, lasts } => {
+                self.machines[machine].fail_keeper(is_hung, lasts);
+            }
             ScenarioAction::OperatorCommand => {
                 if let Some(command) = self.workload.draw_command(number) {
                     self.send_command(number, command);

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::random::SimRandom;
+use cronhold_store::lock_mutex;
 
 type ExecutorTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -66,7 +67,7 @@ struct TaskWaker {
 
 impl SimExecutor {
     pub(crate) fn spawn(&self, owner: TaskOwner, work: impl Future<Output = ()> + Send + 'static) {
-        let mut tasks = lock(&self.0.tasks);
+        let mut tasks = lock_mutex(&self.0.tasks);
         let id = tasks.reserve();
         let waker = Arc::new(TaskWaker { id, is_ready: AtomicBool::new(false), ready: Arc::clone(&self.0.ready) });
         tasks.slots[id.slot] = Some(TaskSlot { owner, work: Box::pin(work), waker: Arc::clone(&waker) });
@@ -78,7 +79,7 @@ impl SimExecutor {
     pub(crate) fn step(&self, rng: &SimRandom) -> Option<TaskOwner> {
         loop {
             let id = {
-                let mut ready = lock(&self.0.ready);
+                let mut ready = lock_mutex(&self.0.ready);
                 if ready.is_empty() {
                     return None;
                 }
@@ -90,8 +91,8 @@ impl SimExecutor {
             let owner = task.owner;
             let waker = Waker::from(Arc::clone(&task.waker));
             match task.work.as_mut().poll(&mut Context::from_waker(&waker)) {
-                Poll::Pending => lock(&self.0.tasks).slots[id.slot] = Some(task),
-                Poll::Ready(()) => lock(&self.0.tasks).free.push(id.slot),
+                Poll::Pending => lock_mutex(&self.0.tasks).slots[id.slot] = Some(task),
+                Poll::Ready(()) => lock_mutex(&self.0.tasks).free.push(id.slot),
             }
             return Some(owner);
         }
@@ -99,13 +100,13 @@ impl SimExecutor {
 
     /// Pauses all tasks of the daemon of a machine.
     pub(crate) fn pause(&self, machine: usize) {
-        lock(&self.0.tasks).held.entry(machine).or_default();
+        lock_mutex(&self.0.tasks).held.entry(machine).or_default();
     }
 
     /// Resumes the tasks of the daemon of a machine.
     pub(crate) fn resume(&self, machine: usize) {
-        let held = lock(&self.0.tasks).held.remove(&machine);
-        lock(&self.0.ready).extend(held.into_iter().flatten());
+        let held = lock_mutex(&self.0.tasks).held.remove(&machine);
+        lock_mutex(&self.0.ready).extend(held.into_iter().flatten());
     }
 
     /// Drops all tasks of an owner.
@@ -120,7 +121,7 @@ impl SimExecutor {
 
     /// Takes a ready task out of its slot; `None` if it has ended or its daemon is paused.
     fn take(&self, id: TaskId) -> Option<TaskSlot> {
-        let mut tasks = lock(&self.0.tasks);
+        let mut tasks = lock_mutex(&self.0.tasks);
         let TaskSlots { slots, held, .. } = &mut *tasks;
         let slot = &mut slots[id.slot];
         let task = slot.as_ref().filter(|task| task.waker.id == id)?;
@@ -134,7 +135,7 @@ impl SimExecutor {
     }
 
     fn end_all(&self, is_meant: impl Fn(&TaskSlot) -> bool) {
-        let mut tasks = lock(&self.0.tasks);
+        let mut tasks = lock_mutex(&self.0.tasks);
         let TaskSlots { slots, free, .. } = &mut *tasks;
         let mut ended = Vec::new();
         for (slot, task) in slots.iter_mut().enumerate() {
@@ -164,20 +165,16 @@ impl TaskSlots {
 impl Wake for TaskWaker {
     fn wake(self: Arc<Self>) {
         if !self.is_ready.swap(true, Ordering::Relaxed) {
-            lock(&self.ready).push(self.id);
+            lock_mutex(&self.ready).push(self.id);
         }
     }
 }
 
 impl fmt::Debug for ExecutorState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tasks = lock(&self.tasks);
+        let tasks = lock_mutex(&self.tasks);
         write!(f, "{} tasks", tasks.slots.len() - tasks.free.len())
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -197,7 +194,7 @@ mod tests {
             executor.spawn(owner, async move {
                 // Two tasks wait for one moment, two for a later one, and the last is ended before its own.
                 time.sleep(Span::from_secs(1 + number / 2)).await;
-                lock(&seen).push(number);
+                lock_mutex(&seen).push(number);
             });
         }
         loop {
@@ -209,7 +206,7 @@ mod tests {
             }
         }
         assert_eq!(time.now(), Span::from_secs(2), "the alarm of the ended task is gone");
-        std::mem::take(&mut *lock(&seen))
+        std::mem::take(&mut *lock_mutex(&seen))
     }
 
     #[test]
@@ -233,13 +230,13 @@ mod tests {
             (TaskOwner::Program { machine: 0 }, "program"),
         ] {
             let seen = Arc::clone(&seen);
-            executor.spawn(owner, async move { lock(&seen).push(name) });
+            executor.spawn(owner, async move { lock_mutex(&seen).push(name) });
         }
         while executor.step(&rng).is_some() {}
-        lock(&seen).sort_unstable();
-        assert_eq!(*lock(&seen), ["other", "program"]);
+        lock_mutex(&seen).sort_unstable();
+        assert_eq!(*lock_mutex(&seen), ["other", "program"]);
         executor.resume(0);
         while executor.step(&rng).is_some() {}
-        assert_eq!(*lock(&seen), ["other", "program", "paused"]);
+        assert_eq!(*lock_mutex(&seen), ["other", "program", "paused"]);
     }
 }

@@ -1,10 +1,11 @@
 //! Faults of the connection to the store and of the delivery of hints and reports: delays and losses. The scenario sets
 //! their rates; `events` begins and ends periods of store faults.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use cronhold_schedule::Span;
 use cronhold_store::Fault;
+use cronhold_store::lock_mutex;
 
 use crate::random::SimRandom;
 use crate::scenario::{FaultPeriod, HintLoss};
@@ -143,7 +144,7 @@ impl FaultPlan {
     }
 
     fn lock(&self) -> MutexGuard<'_, FaultPlanState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.0)
     }
 }
 

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::task::Poll;
 
 use cronhold_schedule::Span;
+use cronhold_store::lock_mutex;
 use cronhold_store::{Hint, Store};
 
 use crate::time::{SimAlarm, SimTime};
@@ -71,7 +72,7 @@ impl HintDelivery {
     }
 
     fn lock(&self) -> MutexGuard<'_, HintsInTransit> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.0)
     }
 }
 

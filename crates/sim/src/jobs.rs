@@ -28,11 +28,12 @@ pub(crate) struct JobRecipe {
     pub(crate) end: Instant,
     /// Minimum interval between occurrences, in seconds, which limits the duration of a seed.
     pub(crate) shortest: u64,
-    /// Whether retention keeps all runs.
-    pub(crate) keeps_all: bool,
     /// Whether jobs may have locks.
     pub(crate) has_locks: bool,
 }
+
+/// The interval of a job that is due often.
+const FREQUENT: Span = Span::from_secs(3);
 
 /// Zones of schedules; two of them have clock changes.
 const PLACES: [&str; 3] = ["Europe/Berlin", "America/New_York", "Asia/Kolkata"];
@@ -61,7 +62,7 @@ impl JobRecipe {
         job.retry = self.retry();
         job.timeout = rng.one_in(3).then(|| rng.secs(1, 2 * self.shortest));
         job.stop = StopPolicy { signal: Signal::TERM, grace: rng.secs(0, 8) };
-        if rng.one_in(2) && !self.keeps_all {
+        if rng.one_in(2) {
             let few = || u32::try_from(rng.between(1, 12)).expect("small");
             job.retain = Retain { success: few(), failure: few(), error: few(), skipped: few(), ..Retain::default() };
         }
@@ -69,6 +70,19 @@ impl JobRecipe {
             job.on_lost = OnLost::Retry;
         }
         job.paused = rng.one_in(12);
+        job
+    }
+
+    /// A job that is due every few seconds and keeps few runs, so that after a clock was set back occurrences come
+    /// once more whose runs are deleted.
+    pub(crate) fn frequent_job(&self) -> Job {
+        let mut job = Job::new(Program::Noop { duration: Span::ZERO });
+        let mut spec = ScheduleSpec::new(Timing::Every { interval: FREQUENT, phase: Span::ZERO });
+        spec.end = Some(TimeBound::Instant(self.end));
+        let name = Some("s0".to_owned());
+        job.schedules = vec![JobSchedule { name, spec, args: BTreeMap::new(), enabled: true, stop: None }];
+        job.overlap = OverlapPolicy::Allow;
+        job.retain = Retain { success: 1, failure: 1, error: 1, skipped: 1, ..Retain::default() };
         job
     }
 

@@ -33,9 +33,10 @@ mod time;
 mod trace;
 mod workload;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use cronhold_core::DecisionContext;
+use cronhold_core::policy::lease::STALE_AFTER;
 use cronhold_schedule::{Zone, ZoneRegistry};
 
 pub use check::Violation;
@@ -46,5 +47,19 @@ pub use simulation::{SimResult, SimSettings, simulate, simulate_cut};
 
 /// The decision context of all simulations: bundled time zones and no calendars.
 pub fn world() -> DecisionContext {
-    DecisionContext::new(Arc::new(ZoneRegistry::bundled()), "2026a".into(), Zone::utc())
+    let world = DecisionContext::new(Arc::new(ZoneRegistry::bundled()), "2026a".into(), Zone::utc());
+    // Shorter than by default, so that nodes are lost within the time that a scenario covers.
+    DecisionContext { lease: STALE_AFTER, ..world }
+}
+
+/// The zone that has other rules in the newer release of the time zone data: no summer time.
+pub(crate) const CHANGED_ZONE: &str = "Europe/Berlin";
+/// That release.
+pub(crate) const NEWER_ZONES: &str = "2026b";
+
+/// The zones of that release.
+pub(crate) fn newer_zones() -> Arc<ZoneRegistry> {
+    static ZONES: LazyLock<Arc<ZoneRegistry>> =
+        LazyLock::new(|| Arc::new(ZoneRegistry::bundled().with_rules_of(CHANGED_ZONE, "Africa/Brazzaville")));
+    Arc::clone(&ZONES)
 }

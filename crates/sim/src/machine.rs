@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cronhold_core::decision::RecordChange;
+use cronhold_core::policy::retention::KeptSpans;
 use cronhold_core::record::Record;
 use cronhold_core::{DecisionContext, NodeId};
 use cronhold_engine::{Engine, EngineEvent, EngineObserver, EntropySource, NodeHandle, NodePorts, Options};
+use cronhold_schedule::Span;
 use cronhold_store::{MemoryStore, Store};
 
 use crate::check::DaemonChange;
@@ -22,6 +24,10 @@ use crate::random::SimRandom;
 use crate::scenario::{MachineSpec, machine_name};
 use crate::time::WallClock;
 use crate::trace;
+use crate::{NEWER_ZONES, newer_zones};
+
+/// How long expired records are kept: longer than any fault phase, so that expiry does not hide what checkers look for.
+pub(crate) const KEPT: Span = Span::from_secs(3 * 3_600);
 
 #[derive(Debug)]
 pub(crate) struct SimMachine {
@@ -81,12 +87,13 @@ impl SimMachine {
             machine: number,
             source: name.clone(),
             has_keeper: build.has_keeper,
+            hides_failures: bug == DeliberateBug::HiddenKeeperFailures,
         });
         Self {
             clock,
             is_started: false,
             number,
-            world: DecisionContext { labels: Arc::new(build.labels.clone()), ..context.world.clone() },
+            world: DecisionContext { labels: Arc::new(build.labels.clone()), ..world_of(build, &context.world) },
             context: context.clone(),
             fault_plan: fault_plan.clone(),
             bug,
@@ -141,7 +148,8 @@ impl SimMachine {
             }),
         };
         // Every claim is prepared ahead, so that faults can fall between its decision and its commit.
-        let options = Options { prepare_ahead_min: 1, ..Options::new(self.node(), &self.name) };
+        let kept = KeptSpans { outcomes: KEPT, removed_job: KEPT, node: KEPT, fence: KEPT };
+        let options = Options { prepare_ahead_min: 1, kept, ..Options::new(self.node(), &self.name) };
         let (engine, handle) = Engine::new(ports, options, self.world.clone());
         self.programs.connect(handle.clone());
         let beginning = handle.clone();
@@ -216,9 +224,16 @@ impl SimMachine {
         self.programs.lose_keeper();
     }
 
-    /// Ends the fault phase: corrects the clock, and resumes the daemon, or restarts it if it is stopping or down.
+    /// Lets its keeper hang, or removes it, for a while.
+    pub(crate) fn fail_keeper(&self, is_hung: bool, lasts: Span) {
+        self.programs.fail_keeper(is_hung, lasts);
+    }
+
+    /// Ends the fault phase: repairs the keeper, corrects the clock, and resumes the daemon, or restarts it if it is
+    /// stopping or down.
     pub(crate) fn recover(&mut self) {
         self.clock.set(0);
+        self.programs.repair_keeper();
         if self.paused.take().is_some() {
             self.context.resumed(self.number, &self.name);
         }
@@ -267,5 +282,13 @@ impl EngineObserver for TraceObserver {
         if let Some(text) = trace::describe_event(event) {
             self.context.log(&self.source, || text);
         }
+    }
+}
+
+/// The decision context of a machine, with its own time zone data.
+fn world_of(build: &MachineSpec, world: &DecisionContext) -> DecisionContext {
+    match build.has_newer_zones {
+        true => DecisionContext { zones: newer_zones(), zones_version: NEWER_ZONES.into(), ..world.clone() },
+        false => world.clone(),
     }
 }

@@ -32,14 +32,14 @@ impl ObservedStore {
 
     /// Reports a heartbeat as the store recorded it, because the store and not the heartbeat knows whether the node
     /// drains.
-    async fn report_heartbeat(&self, node: &NodeRecord, locks: &[(LockName, RunId)], lost: &[LockName]) {
+    async fn report_heartbeat(&self, node: &NodeRecord, locks: &[(LockName, RunId)], lost: &[(LockName, RunId)]) {
         self.report_time().await;
         let stored = self.store.load(&[RecordKey::Node(node.id)]).await.unwrap_or_default();
         let stored = stored.into_iter().flatten().find_map(|stored| match stored.record {
             Record::Node(node) => Some(node),
             _ => None,
         });
-        let renewed: Vec<(LockName, RunId)> = locks.iter().filter(|(lock, _)| !lost.contains(lock)).cloned().collect();
+        let renewed: Vec<(LockName, RunId)> = locks.iter().filter(|renewed| !lost.contains(renewed)).cloned().collect();
         self.context.heartbeat(&stored.unwrap_or_else(|| Arc::new(node.clone())), &renewed);
     }
 }
@@ -73,7 +73,7 @@ impl Wrapper for ObservedStore {
         &'a self,
         node: &'a NodeRecord,
         locks: &'a [(LockName, RunId)],
-    ) -> Pending<'a, Result<Vec<LockName>, Fault>> {
+    ) -> Pending<'a, Result<Vec<(LockName, RunId)>, Fault>> {
         Box::pin(async move {
             let lost = self.store.beat(node, locks).await?;
             self.report_heartbeat(node, locks, &lost).await;

@@ -4,22 +4,32 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Poll, Waker};
 
-use cronhold_core::RunId;
 use cronhold_core::command::{ExitOutcome, ProgramReport};
 use cronhold_core::record::{ProgramExit, ResolvedProgram, Run};
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
+use cronhold_core::{RunId, State};
 use cronhold_engine::{LaunchRequest, NodeHandle, ProgramRunner};
 use cronhold_schedule::Span;
+use cronhold_store::lock_mutex;
 
-use crate::check::ObservedLaunch;
+use crate::check::{DaemonChange, ObservedLaunch};
 use crate::context::{SimContext, node_id};
 use crate::executor::TaskOwner;
 use crate::faults::FaultPlan;
 use crate::random::SimRandom;
+
+/// How long a daemon takes to notice that its keeper hangs.
+const NOTICED_AFTER: Span = Span::from_secs(6);
+/// How long after `launch_by` a launch without an answer is decided.
+const ANSWER_WITHIN: Span = Span::from_secs(5);
+/// How long after its start a daemon decides about launches of an earlier one.
+const SOUGHT_WITHIN: Span = Span::from_secs(15);
+/// How often it is checked whether a keeper works again.
+const KEEPER_LOOK: Span = Span::from_millis(500);
 
 /// The programs of one machine. Clones share them.
 #[derive(Debug, Clone)]
@@ -39,6 +49,8 @@ pub(crate) struct ProgramHost {
     pub(crate) source: String,
     /// Whether programs outlive the daemon.
     pub(crate) has_keeper: bool,
+    /// A deliberate bug: the daemon does not learn that its keeper fails.
+    pub(crate) hides_failures: bool,
 }
 
 #[derive(Debug, Default)]
@@ -50,6 +62,13 @@ struct SimProgramTable {
     live: BTreeMap<RunId, SimProgram>,
     /// Programs that have ended and whose end the store does not have yet. `None` if they died with their keeper.
     ended: BTreeMap<RunId, Option<ExitOutcome>>,
+    /// When launches that a failing keeper has not taken are decided.
+    deadlines: BTreeMap<RunId, Span>,
+    /// Until when the keeper hangs or is missing. It enforces leases nevertheless: what a keeper and a daemon that fail
+    /// together do not end, only fences protect against.
+    fails_until: Span,
+    /// Whether the daemon can know that it does.
+    is_failure_known: bool,
 }
 
 #[derive(Debug)]
@@ -71,6 +90,93 @@ impl SimPrograms {
     /// Connects the daemon, which receives reports from now on.
     pub(crate) fn connect(&self, handle: NodeHandle) {
         self.lock().handle = Some(handle);
+        let programs = self.clone();
+        let owner = TaskOwner::Daemon { machine: self.host.machine };
+        self.host.context.executor.spawn(owner, async move {
+            if programs.is_failing() {
+                programs.report_keeper().await;
+            }
+        });
+    }
+
+    /// Lets the keeper hang, or removes it, for a while. Programs continue.
+    pub(crate) fn fail_keeper(&self, is_hung: bool, lasts: Span) {
+        let ProgramHost { context, machine, source, .. } = &*self.host;
+        if self.is_failing() {
+            return;
+        }
+        context.log(source, || if is_hung { "keeper hangs" } else { "keeper is missing" }.to_owned());
+        self.lock().fails_until = context.time.now().plus(lasts);
+        context.daemon_changed(*machine, DaemonChange::KeeperFails);
+        let (programs, machine) = (self.clone(), *machine);
+        context.executor.spawn(TaskOwner::Detached, async move {
+            let context = &programs.host.context;
+            context.time.sleep(if is_hung { NOTICED_AFTER } else { Span::from_millis(50) }).await;
+            if programs.is_failing() {
+                programs.lock().is_failure_known = true;
+                programs.report_keeper().await;
+            }
+            programs.keeper_works(None).await;
+            context.log(&programs.host.source, || "keeper works again".to_owned());
+            programs.lock().is_failure_known = false;
+            context.daemon_changed(machine, DaemonChange::KeeperWorks);
+            programs.report_keeper().await;
+        });
+    }
+
+    /// Ends the failure of the keeper.
+    pub(crate) fn repair_keeper(&self) {
+        self.lock().fails_until = Span::ZERO;
+    }
+
+    fn is_failing(&self) -> bool {
+        self.host.context.time.now() < self.lock().fails_until
+    }
+
+    /// Waits until the keeper works, at most until a time. Returns whether it works.
+    async fn keeper_works(&self, until: Option<Span>) -> bool {
+        let time = &self.host.context.time;
+        while self.is_failing() {
+            let now = time.now();
+            if until.is_some_and(|until| until <= now) {
+                return false;
+            }
+            let next = now.plus(KEEPER_LOOK).min(self.lock().fails_until);
+            time.sleep(until.map_or(next, |until| until.min(next)).minus(now)).await;
+        }
+        true
+    }
+
+    /// Reports to the daemon whether the keeper can start programs.
+    async fn report_keeper(&self) {
+        let (handle, is_known) = {
+            let inner = self.lock();
+            (inner.handle.clone(), inner.is_failure_known)
+        };
+        if let Some(handle) = handle.filter(|_| !self.host.hides_failures) {
+            handle.report_keeper(is_known.then(|| Arc::from("the keeper does not respond"))).await;
+        }
+    }
+
+    /// A launch that the keeper has not taken: it is carried out if the keeper works in time, and otherwise the daemon
+    /// decides that it was not.
+    fn launch_later(&self, request: LaunchRequest) {
+        let deadline = request.launch_by.plus(ANSWER_WITHIN);
+        let mut inner = self.lock();
+        inner.requested.insert(request.run.id);
+        inner.deadlines.insert(request.run.id, deadline);
+        drop(inner);
+        let programs = self.clone();
+        // A keeper drops the launches of a daemon that is gone.
+        let owner = TaskOwner::Daemon { machine: self.host.machine };
+        self.host.context.executor.spawn(owner, async move {
+            let LaunchRequest { run, fence, launch_by, kill_at } = request;
+            if programs.keeper_works(Some(deadline)).await {
+                programs.start(&run, fence, launch_by, kill_at);
+            } else {
+                programs.report(run.id, ProgramReport::NotLaunched("the keeper does not respond".to_owned())).await;
+            }
+        });
     }
 
     /// The daemon has adopted all runs that it recovered. It receives a report about every other program.
@@ -92,6 +198,7 @@ impl SimPrograms {
         let mut inner = self.lock();
         inner.handle = None;
         inner.requested.clear();
+        inner.deadlines.clear();
         if self.host.has_keeper {
             return;
         }
@@ -189,9 +296,28 @@ impl SimPrograms {
         let how = if is_killed { "is killed: its lease has expired" } else { describe_outcome(&outcome) };
         context.ended(source, run, how);
         self.lock().ended.insert(run, Some(outcome.clone()));
+        self.keeper_works(None).await;
         let wait = report_at.minus(context.time.now()).plus(rng.micros(10, 30_000));
         context.time.sleep(wait).await;
         self.report(run, ProgramReport::Ended(outcome)).await;
+    }
+
+    /// Reports, while the keeper fails, what its journal shows about a launch.
+    fn seek_later(&self, run: RunId) {
+        let programs = self.clone();
+        let owner = TaskOwner::Daemon { machine: self.host.machine };
+        self.host.context.executor.spawn(owner, async move {
+            let now = programs.host.context.time.now();
+            let until = programs.lock().deadlines.get(&run).copied().unwrap_or(now.plus(SOUGHT_WITHIN));
+            if programs.keeper_works(Some(until)).await {
+                return programs.report_known(run);
+            }
+            let was_taken = {
+                let inner = programs.lock();
+                inner.live.contains_key(&run) || inner.ended.contains_key(&run)
+            };
+            programs.report(run, if was_taken { ProgramReport::Launched } else { ProgramReport::Lost }).await;
+        });
     }
 
     /// Sends a signal to a program, which may ignore it.
@@ -237,6 +363,7 @@ impl SimPrograms {
         let (programs, wait) = (self.clone(), self.host.rng.micros(10, 10_000));
         self.host.context.executor.spawn(self.report_owner(), async move {
             programs.host.context.time.sleep(wait).await;
+            programs.keeper_works(None).await;
             for report in reports {
                 programs.report(run, report).await;
             }
@@ -276,19 +403,27 @@ impl SimPrograms {
     }
 
     fn lock(&self) -> MutexGuard<'_, SimProgramTable> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.inner)
     }
 }
 
 impl ProgramRunner for SimPrograms {
     fn launch(&self, request: LaunchRequest) {
+        if self.is_failing() {
+            return self.launch_later(request);
+        }
         let LaunchRequest { run, fence, launch_by, kill_at } = request;
         self.start(&run, fence, launch_by, kill_at);
     }
 
     fn adopt(&self, run: Arc<Run>) {
         self.lock().requested.insert(run.id);
-        self.report_known(run.id);
+        if !self.is_failing() {
+            return self.report_known(run.id);
+        }
+        if run.state == State::Starting {
+            self.seek_later(run.id);
+        }
     }
 
     /// Extends leases. A lease is never shortened.
@@ -304,11 +439,19 @@ impl ProgramRunner for SimPrograms {
     }
 
     fn stop(&self, run: &Run) {
-        self.send_signal(run.id, run.terms.signal);
+        self.signal(run.id, run.terms.signal);
     }
 
     fn signal(&self, run: RunId, signal: Signal) {
-        self.send_signal(run, signal);
+        if !self.is_failing() {
+            return self.send_signal(run, signal);
+        }
+        let programs = self.clone();
+        let owner = TaskOwner::Daemon { machine: self.host.machine };
+        self.host.context.executor.spawn(owner, async move {
+            programs.keeper_works(None).await;
+            programs.send_signal(run, signal);
+        });
     }
 }
 

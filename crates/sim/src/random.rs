@@ -1,8 +1,9 @@
 //! Reproducible random numbers. Everything that a simulation draws comes from one seed through this module.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use cronhold_schedule::Span;
+use cronhold_store::lock_mutex;
 
 /// A deterministic stream of random numbers (xoshiro256**, seeded by splitmix64). Clones share the stream.
 #[derive(Debug, Clone)]
@@ -33,7 +34,7 @@ impl SimRandom {
 
     /// The next 64 bits.
     pub(crate) fn bits(&self) -> u64 {
-        let mut words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut words = lock_mutex(&self.0);
         let result = words[1].wrapping_mul(5).rotate_left(7).wrapping_mul(9);
         let shifted = words[1] << 17;
         words[2] ^= words[0];

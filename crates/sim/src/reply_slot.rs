@@ -1,8 +1,10 @@
 //! A slot for one reply. The sender may fill it after the caller has stopped waiting.
 
 use std::future::poll_fn;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::task::{Poll, Waker};
+
+use cronhold_store::lock_mutex;
 
 #[derive(Debug)]
 pub(crate) struct ReplyBox<T>(Mutex<ReplyBoxState<T>>);
@@ -22,7 +24,7 @@ impl<T> Default for ReplyBox<T> {
 impl<T> ReplyBox<T> {
     /// Fills the slot and wakes the caller.
     pub(crate) fn put(&self, reply: T) {
-        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = lock_mutex(&self.0);
         inner.reply = Some(reply);
         let waker = inner.waker.take();
         drop(inner);
@@ -32,7 +34,7 @@ impl<T> ReplyBox<T> {
     /// Waits for the reply.
     pub(crate) async fn take(&self) -> T {
         poll_fn(|context| {
-            let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut inner = lock_mutex(&self.0);
             match inner.reply.take() {
                 Some(reply) => Poll::Ready(reply),
                 None => {

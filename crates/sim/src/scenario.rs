@@ -26,9 +26,8 @@ pub(crate) struct Scenario {
     pub(crate) usual: u64,
     /// Whether the store has its own clock and nodes share it.
     pub(crate) is_shared: bool,
-    /// Whether retention keeps all runs. After a clock is set back, an occurrence comes due a second time, and only its
-    /// run shows that it has been handled.
-    pub(crate) keeps_all: bool,
+    /// Whether the clock of a machine, or of the store, is set.
+    pub(crate) has_clock_steps: bool,
     /// Whether jobs may have locks. If the store's clock is set forward, locks expire too early, and only fences
     /// protect against that.
     pub(crate) has_locks: bool,
@@ -44,6 +43,8 @@ pub(crate) struct MachineSpec {
     pub(crate) labels: BTreeSet<String>,
     /// Whether its programs outlive its daemon.
     pub(crate) has_keeper: bool,
+    /// Whether it has a later release of the time zone data, in which one zone has other rules.
+    pub(crate) has_newer_zones: bool,
     /// How far its clock is ahead, in microseconds.
     pub(crate) ahead: i64,
 }
@@ -82,6 +83,9 @@ pub(crate) enum ScenarioAction {
     StoreFault { period: FaultPeriod, lasts: Span },
     /// Kills the keeper of a machine, and all programs with it.
     KeeperLoss { machine: usize },
+    /// The keeper of a machine hangs, or is missing and cannot be started. A daemon notices at once that a keeper is
+    /// missing, and after some seconds that it hangs.
+    KeeperFailure { machine: usize, is_hung: bool, lasts: Span },
     /// An operator sends a random command.
     OperatorCommand,
     /// An operator starts or stops draining a node.
@@ -148,6 +152,7 @@ impl ScenarioAction {
             Self::SetClock { .. } | Self::SetStoreClock { .. } => "clocks that are set",
             Self::StoreFault { .. } => "store faults",
             Self::KeeperLoss { .. } => "keepers that are lost",
+            Self::KeeperFailure { .. } => "keepers that fail",
             Self::OperatorCommand => "operator commands",
             Self::Drain { .. } => "draining",
         }
@@ -188,6 +193,10 @@ impl fmt::Display for ScenarioEvent {
             }
             ScenarioAction::StoreFault { period, lasts } => write!(f, "the store is {period} for {lasts}"),
             ScenarioAction::KeeperLoss { machine } => write!(f, "{} loses its keeper", name(machine)),
+            ScenarioAction::KeeperFailure { machine, is_hung, lasts } => {
+                let what = if *is_hung { "hangs" } else { "is missing" };
+                write!(f, "the keeper of {} {what} for {lasts}", name(machine))
+            }
             ScenarioAction::OperatorCommand => write!(f, "operator command"),
             ScenarioAction::Drain { machine, on } => {
                 write!(f, "{} {} draining", name(machine), if *on { "starts" } else { "stops" })

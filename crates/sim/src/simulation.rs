@@ -14,6 +14,7 @@ use crate::deliberate_bugs::DeliberateBug;
 use crate::events::{DaemonFate, TimedEvent};
 use crate::executor::TaskOwner;
 use crate::faults::FaultPlan;
+use crate::machine::KEPT;
 use crate::machine::SimMachine;
 use crate::random::SimRandom;
 use crate::scenario::{Scenario, ScenarioCut};
@@ -26,6 +27,10 @@ use crate::workload::OperatorWorkload;
 const REST_MAX: Span = Span::from_secs(48 * 3_600);
 /// Once quiet, the simulation must stay quiet for two passes of the watchdog.
 const QUIET: Span = Span::from_secs(130);
+/// One of this many seeds goes on until everything that can expire has expired.
+const AGED_EVERY: u64 = 10;
+/// Nodes walk through everything that can expire every ten minutes, and need two walks for a removed job.
+const AGED_WALKS: Span = Span::from_secs(3 * 660);
 /// Interval between checks for rest.
 const REST_CHECK_EVERY: Span = Span::from_secs(1);
 /// Step limits of a simulation, of a large one, and of one moment in time. More steps mean that tasks wake each other
@@ -164,6 +169,11 @@ impl Simulation {
             }
         }
         self.context.at_rest();
+        self.context.finding().map_or(Ok(()), Err)?;
+        if self.scenario.seed.is_multiple_of(AGED_EVERY) && self.steps_max == STEPS_MAX {
+            self.run_until(self.context.time.now().plus(KEPT).plus(AGED_WALKS), |_| false)?;
+            self.context.aged();
+        }
         self.context.finding().map_or(Ok(()), Err)
     }
 

@@ -9,7 +9,7 @@ use cronhold_core::record::{
     Backlog, Cursor, JobRecord, JobState, LockName, NodeRecord, PauseState, Record, RecordKey, Run, ScheduleId,
     SkipSpan,
 };
-use cronhold_core::{JobId, NodeId, RunId};
+use cronhold_core::{Args, JobId, NodeId, RunId};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::Unit;
 
@@ -37,6 +37,8 @@ pub(crate) struct StoreModel {
     pub(crate) locks: BTreeMap<LockName, ModelLock>,
     /// All nodes that ever sent a heartbeat.
     pub(crate) nodes: BTreeMap<NodeId, Arc<NodeRecord>>,
+    /// Jobs and args with stored outcomes.
+    pub(crate) identities: BTreeSet<(JobId, Args)>,
     /// Cursors with a next occurrence.
     ahead: BTreeSet<(JobId, ScheduleId)>,
 }
@@ -153,7 +155,8 @@ impl StoreModel {
             }
             Record::Run(run) => self.put_run(run),
             Record::SkipSpan(span) => drop(self.spans.insert(span.id, Arc::clone(span))),
-            Record::Identity(_) | Record::Lock(_) | Record::Foreign(_) => {}
+            Record::Identity(identity) => drop(self.identities.insert((identity.job.clone(), identity.args.clone()))),
+            Record::Lock(_) | Record::Foreign(_) => {}
         }
     }
 
@@ -181,7 +184,8 @@ impl StoreModel {
             RecordKey::Run(run) | RecordKey::SkipSpan(run) => drop(self.gone.insert(*run)),
             RecordKey::Pause => self.pauses = Arc::default(),
             RecordKey::Node(node) => drop(self.nodes.remove(node)),
-            RecordKey::Identity(..) | RecordKey::Lock(_) | RecordKey::Foreign(_) => {}
+            RecordKey::Identity(job, args) => drop(self.identities.remove(&(job.clone(), args.clone()))),
+            RecordKey::Lock(_) | RecordKey::Foreign(_) => {}
         }
     }
 

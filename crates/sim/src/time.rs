@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Poll, Waker};
 
 use cronhold_engine::MachineClock;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::Pending;
+use cronhold_store::lock_mutex;
 
 /// The time of a simulation. Clones share it.
 #[derive(Debug, Clone)]
@@ -89,7 +90,7 @@ impl SimTime {
     }
 
     fn lock(&self) -> MutexGuard<'_, SimTimeState> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.inner)
     }
 }
 

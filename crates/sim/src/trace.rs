@@ -63,12 +63,18 @@ pub(crate) fn describe_event(event: &EngineEvent<'_>) -> Option<String> {
         }
         EngineEvent::Skew { is_off: false, .. } => Some("its clock is correct".to_owned()),
         EngineEvent::Repaired { key, late } => Some(format!("repairs {} ({late} late)", describe_key(key))),
+        EngineEvent::WatchdogDelayed { took, checked } => Some(format!("checked {checked} records in {took}")),
         EngineEvent::OlderZones { ours, theirs, .. } => Some(format!("zone data {ours} is older than {theirs}")),
+        EngineEvent::ZonesDiffer { others, .. } => Some(format!("{} nodes have other zone data", others.len())),
         EngineEvent::NodeJoined(name) => Some(format!("sees {name}")),
         EngineEvent::NodeGone(name) => Some(format!("lost {name}")),
         EngineEvent::Draining(on) => Some(if *on { "drains" } else { "stops draining" }.to_owned()),
+        EngineEvent::Keeper { problem } => {
+            Some(problem.map_or_else(|| "has a keeper".to_owned(), |problem| format!("claims nothing: {problem}")))
+        }
         EngineEvent::Replaced => Some("was replaced".to_owned()),
-        EngineEvent::RecordUnreadable { key, reason } => Some(format!("cannot read {key:?}: {reason}")),
+        EngineEvent::RecordUnreadable(record) => Some(record.to_string()),
+        EngineEvent::StoreDamaged(fault) => Some(fault.to_string()),
         EngineEvent::CommandDropped { command, reason } => Some(format!("dropped {command:?}: {reason}")),
     }
 }

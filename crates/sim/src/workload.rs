@@ -21,6 +21,8 @@ pub(crate) struct OperatorWorkload {
     context: SimContext,
     seed: u64,
     recipe: JobRecipe,
+    /// Whether clocks are set, so that one job has to be due often enough for that to matter.
+    has_clock_steps: bool,
     names: Vec<JobId>,
     /// The last definition of each job, so that a command can change one property.
     wanted: BTreeMap<JobId, Job>,
@@ -36,13 +38,13 @@ impl OperatorWorkload {
             start: scenario.start,
             end: scenario.start.plus(scenario.until),
             shortest: scenario.shortest,
-            keeps_all: scenario.keeps_all,
             has_locks: scenario.has_locks,
         };
         Self {
             context,
             seed: scenario.seed,
             recipe,
+            has_clock_steps: scenario.has_clock_steps,
             names: (1..=scenario.jobs).map(name).collect(),
             wanted: BTreeMap::new(),
         }
@@ -51,7 +53,12 @@ impl OperatorWorkload {
     /// Draws the command that creates a job.
     pub(crate) fn create_job(&mut self, job: usize) -> Command {
         let rng = SimRandom::of(self.seed, "job", job as u64);
-        self.put(self.names[job].clone(), &rng)
+        let id = self.names[job].clone();
+        if self.has_clock_steps && job == 0 {
+            let job = self.recipe.frequent_job();
+            return self.put_definition(id, job, &rng);
+        }
+        self.put(id, &rng)
     }
 
     /// Draws a command for a scenario event; `None` if nothing exists that it could apply to.
@@ -75,7 +82,7 @@ impl OperatorWorkload {
             }
             10 => {
                 let run = self.a_run(rng, after_program)?;
-                Command::Rerun { run, id: self.run_id(rng), anew: rng.one_in(2) }
+                Command::Rerun { run, id: self.run_id(rng), current: rng.one_in(2) }
             }
             11 | 12 => Command::Pause { job: Some(job), why },
             13 | 14 => Command::Resume { job: Some(job) },
@@ -121,6 +128,10 @@ impl OperatorWorkload {
             Some(job) if !rng.one_in(3) => recipe.change(job),
             _ => recipe.job(),
         };
+        self.put_definition(id, job, rng)
+    }
+
+    fn put_definition(&mut self, id: JobId, job: Job, rng: &SimRandom) -> Command {
         self.wanted.insert(id.clone(), job.clone());
         let uid = JobUid::from_bits(u128::from(rng.bits()));
         Command::PutJob { id, job: Arc::new(job), source: JobSource::Api, uid, provided: Precondition::Any }

@@ -65,7 +65,11 @@ bugs! {
     detects_unrecorded_skips: UnrecordedSkips on 3 within 5;
     detects_programs_started_twice: RepeatedLaunches on 3 within 20;
     detects_programs_started_too_late: LateLaunches on 1 within 5;
+    detects_nodes_that_claim_without_keeper: HiddenKeeperFailures on 3 within 60;
+    detects_launches_without_outcome: UnansweredLaunches on 1 within 5;
     detects_nodes_that_expect_no_other_node: OthersDrain on 3 within 10;
+    detects_records_that_never_expire: NothingExpires on 3 within 30;
+    detects_forgotten_claims: ForgottenClaims on 1 within 100;
 }
 
 /// These are not bugs, so that nothing may be reported.

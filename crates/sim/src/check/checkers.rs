@@ -8,8 +8,8 @@ use cronhold_schedule::Span;
 use cronhold_store::{Unit, UnitReceipt};
 
 use super::{
-    CheckResult, CheckerContext, InvariantChecker, catch_up, drain, each, early, fence, first_start, launch, lease,
-    lock, numbers, obligation, outcome, overlap, pause, place, reason, sets, table,
+    CheckResult, CheckerContext, InvariantChecker, catch_up, drain, each, early, fence, first_start, growth, keeper,
+    launch, lease, lock, numbers, obligation, outcome, overlap, pause, place, reason, sets, table,
 };
 
 /// A violated invariant.
@@ -49,6 +49,10 @@ pub(crate) enum DaemonChange {
     Down,
     /// A store call failed, a reply was lost, or a clock was set.
     Disturbed,
+    /// Its keeper begins to fail.
+    KeeperFails,
+    /// Its keeper works again.
+    KeeperWorks,
     /// A period of store faults begins for it.
     StoreFaultBegins,
     /// A period of store faults ends for it.
@@ -71,6 +75,7 @@ impl Default for CheckerSet {
             Box::<place::PlacementChecker>::default(),
             Box::<each::EachNodeChecker>::default(),
             Box::<drain::DrainChecker>::default(),
+            Box::<keeper::KeeperChecker>::default(),
             Box::<early::EarlyStartChecker>::default(),
             Box::<launch::LaunchChecker>::default(),
             Box::<lease::LeaseChecker>::default(),
@@ -82,6 +87,7 @@ impl Default for CheckerSet {
             Box::<catch_up::CatchUpRateChecker>::default(),
             Box::<obligation::ObligationChecker>::default(),
             Box::<outcome::OutcomeChecker>::default(),
+            Box::<growth::GrowthChecker>::default(),
         ];
         Self { checkers, finding: None }
     }
@@ -132,6 +138,10 @@ impl CheckerSet {
 
     pub(crate) fn at_rest(&mut self, context: CheckerContext<'_>) {
         self.run_each(|checker| checker.at_rest(context));
+    }
+
+    pub(crate) fn aged(&mut self, context: CheckerContext<'_>) {
+        self.run_each(|checker| checker.aged(context));
     }
 
     pub(crate) fn finding(&self) -> Option<Violation> {

@@ -35,7 +35,7 @@ impl InvariantChecker for EachNodeChecker {
         }
         for ((job, _, nominal), nodes) in claimed {
             let Some(job) = context.model.jobs.get(job) else { continue };
-            let may = context.model.nodes.values().filter(|node| !node.draining && job.job.nodes.allow(&node.labels));
+            let may = context.model.nodes.values().filter(|node| node.may_start() && job.job.nodes.allow(&node.labels));
             if let Some(node) =
                 may.filter(|node| !nodes.contains(&node.id)).find(|node| self.is_known(context, node.id))
             {

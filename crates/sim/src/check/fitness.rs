@@ -28,6 +28,7 @@ struct NodeFaults {
     since: Span,
     beat: Option<Span>,
     periods: FaultCount,
+    keeper: FaultCount,
 }
 
 /// Number of active periods of store faults, and when the last one ended.
@@ -53,6 +54,9 @@ impl FaultWindows {
             (DaemonChange::StoreFaultEnds, None) => self.all.end(at),
             (DaemonChange::StoreFaultBegins, Some(fit)) => fit.periods.count += 1,
             (DaemonChange::StoreFaultEnds, Some(fit)) => fit.periods.end(at),
+            (DaemonChange::KeeperFails, Some(fit)) => fit.keeper.count = 1,
+            (DaemonChange::KeeperWorks, Some(fit)) => fit.keeper.end(at),
+            (DaemonChange::KeeperFails | DaemonChange::KeeperWorks, None) => {}
             (DaemonChange::Up, Some(fit)) => (fit.is_up, fit.since, fit.beat) = (true, at, None),
             (DaemonChange::Down, Some(fit)) => fit.is_up = false,
             (DaemonChange::Disturbed, Some(fit)) => fit.since = fit.since.max(at.plus(HOLD)),
@@ -76,6 +80,13 @@ impl FaultWindows {
     /// Since when a node has been able to work; `None` if it is not. With a local store, heartbeats are too rare to
     /// count.
     pub(super) fn since(&self, node: NodeId, at: Span, is_shared: bool) -> Option<Span> {
+        let keeper = &self.nodes.get(&node)?.keeper;
+        let since = self.since_without_keeper(node, at, is_shared).filter(|_| keeper.count == 0)?;
+        Some(since.max(keeper.until))
+    }
+
+    /// Since when a node has been able to do what needs no keeper; `None` if it is not.
+    pub(super) fn since_without_keeper(&self, node: NodeId, at: Span, is_shared: bool) -> Option<Span> {
         let fit = self.nodes.get(&node).filter(|fit| fit.is_up)?;
         let is_heard = fit.beat.is_some_and(|last| at.minus(last) <= BEAT_MAX);
         let is_calm = fit.periods.count == 0 && self.all.count == 0;

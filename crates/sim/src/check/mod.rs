@@ -10,6 +10,8 @@ mod early;
 mod fence;
 mod first_start;
 mod fitness;
+mod growth;
+mod keeper;
 mod launch;
 mod lease;
 mod lock;
@@ -97,6 +99,11 @@ trait InvariantChecker: fmt::Debug + Send {
 
     /// Called once, when everything is at rest or should be.
     fn at_rest(&mut self, _context: CheckerContext<'_>) -> CheckResult {
+        Ok(())
+    }
+
+    /// Called once in some simulations, when everything has been at rest for so long that what can expire has expired.
+    fn aged(&mut self, _context: CheckerContext<'_>) -> CheckResult {
         Ok(())
     }
 }

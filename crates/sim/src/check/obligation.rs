@@ -140,7 +140,14 @@ impl ObligationChecker {
             return ObligationStatus::Early;
         }
         let Some((what, base, nodes)) = self.responsible(context, key) else { return later };
-        let fit = nodes.iter().filter_map(|node| self.fitness.since(*node, context.at, context.is_shared)).min();
+        let is_launch = matches!(key, RecordKey::Run(run)
+            if context.model.runs.get(run).is_some_and(|run| run.state == State::Starting));
+        let since_fit = |node: &NodeId| match is_launch {
+            // A launch has an outcome even if the keeper fails.
+            true => self.fitness.since_without_keeper(*node, context.at, context.is_shared),
+            false => self.fitness.since(*node, context.at, context.is_shared),
+        };
+        let fit = nodes.iter().filter_map(since_fit).min();
         let Some(fit) = fit else { return later };
         let since = since.max(base).max(fit);
         match since.plus(WITHIN) {
@@ -183,8 +190,7 @@ impl ObligationChecker {
                 (None, Some(job)) => eligible(context, job),
                 (None, None) => context.model.nodes.keys().copied().collect(),
             },
-            // The node waits for a report about the program and writes nothing until then.
-            State::Starting => return None,
+            // Also a launch: its report, or its deadline, ends the wait.
             _ => run.owner.map(|owner| owner.node).into_iter().collect(),
         };
         Some((what, self.free_since(&run.job), nodes))
@@ -197,6 +203,6 @@ impl ObligationChecker {
 
 /// The nodes that may run a job.
 fn eligible(context: CheckerContext<'_>, job: &JobRecord) -> Vec<NodeId> {
-    let may = |node: &&std::sync::Arc<NodeRecord>| !node.draining && job.job.nodes.allow(&node.labels);
+    let may = |node: &&std::sync::Arc<NodeRecord>| node.may_start() && job.job.nodes.allow(&node.labels);
     context.model.nodes.values().filter(may).map(|node| node.id).collect()
 }

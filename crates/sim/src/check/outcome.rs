@@ -13,6 +13,7 @@ use cronhold_schedule::Instant;
 use cronhold_store::Unit;
 
 use super::{CheckResult, CheckerContext, InvariantChecker};
+use crate::CHANGED_ZONE;
 use crate::store_model::{StoreModel, name, span_name};
 
 /// Finds occurrences without an outcome, and occurrences with two.
@@ -22,6 +23,9 @@ pub(super) struct OutcomeChecker {
     /// what was recorded by the wrong time stays recorded; and those that count node starts, which are not ordered by
     /// one clock. Another checker ensures that these start nothing twice either.
     loose: BTreeSet<(JobId, ScheduleId)>,
+    /// Schedules that were computed with the time zone data of another release. Which occurrences they have depends on
+    /// the node, if the rules of their zone differ.
+    mixed: BTreeSet<(JobId, ScheduleId)>,
 }
 
 impl InvariantChecker for OutcomeChecker {
@@ -32,10 +36,13 @@ impl InvariantChecker for OutcomeChecker {
     fn before(&mut self, CheckerContext { model, world, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         for change in &unit.changes {
             match change {
-                RecordChange::Put(Record::Job(job)) => is_whole(model, &job.id, world, FAR)?,
-                RecordChange::Delete(RecordKey::Job(job)) => is_whole(model, job, world, FAR)?,
+                RecordChange::Put(Record::Job(job)) => is_whole(model, &job.id, world, FAR, &self.mixed)?,
+                RecordChange::Delete(RecordKey::Job(job)) => is_whole(model, job, world, FAR, &self.mixed)?,
                 RecordChange::Put(Record::Cursor(cursor)) => {
                     let key = (cursor.job.clone(), cursor.schedule.clone());
+                    if !cursor.zones.is_empty() && cursor.zones != world.zones_version {
+                        self.mixed.insert(key.clone());
+                    }
                     if cursor.at_start || model.cursors.get(&key).is_some_and(|old| old.last > cursor.last) {
                         self.loose.insert(key);
                     }
@@ -50,7 +57,7 @@ impl InvariantChecker for OutcomeChecker {
         if !model.is_quiet() {
             return Err(format!("does not come to rest: {}", model.pending()));
         }
-        model.jobs.keys().try_for_each(|job| is_whole(model, job, world, now))?;
+        model.jobs.keys().try_for_each(|job| is_whole(model, job, world, now, &self.mixed))?;
         model.runs.values().try_for_each(|run| has_last_attempt(model, run))?;
         none_is_double(model, &self.loose)
     }
@@ -61,7 +68,13 @@ const FAR: Instant = Instant::from_secs(4_000_000_000);
 
 /// Checks that everything the cursors of a job have passed has an outcome. Runs that retention has deleted count, so
 /// that nothing goes unchecked.
-fn is_whole(model: &StoreModel, job: &JobId, world: &DecisionContext, to: Instant) -> CheckResult {
+fn is_whole(
+    model: &StoreModel,
+    job: &JobId,
+    world: &DecisionContext,
+    to: Instant,
+    mixed: &BTreeSet<(JobId, ScheduleId)>,
+) -> CheckResult {
     let Some(record) = model.jobs.get(job) else { return Ok(()) };
     let known = KnownRecords {
         job: Some(Arc::clone(record)),
@@ -74,7 +87,11 @@ fn is_whole(model: &StoreModel, job: &JobId, world: &DecisionContext, to: Instan
         ..KnownRecords::default()
     };
     let found = holes(&known, world, Instant::EPOCH, to);
-    if let Some(hole) = found.found.first() {
+    let has_changed_zone = |id: &ScheduleId| {
+        record.schedule(id).is_some_and(|schedule| schedule.spec.zone.as_deref() == Some(CHANGED_ZONE))
+            && mixed.contains(&(job.clone(), id.clone()))
+    };
+    if let Some(hole) = found.found.iter().find(|hole| !has_changed_zone(&hole.schedule)) {
         let stretch = hole.stretch;
         let (id, from, until) = (&hole.schedule, stretch.from, stretch.to);
         return Err(format!("{job} {id} has no outcome for {} occurrences from {from} to {until}", stretch.count));
@@ -92,10 +109,11 @@ fn of_schedules<T>(job: &JobRecord, all: &BTreeMap<(JobId, ScheduleId), Arc<T>>)
     job.schedules().filter_map(|(schedule, _)| all.get(&(job.id.clone(), schedule.clone())).cloned()).collect()
 }
 
-/// Checks that the next attempt of a run exists and refers back to it.
+/// Checks that the next attempt of a run exists, refers back to it, and is listed after it.
 fn has_last_attempt(model: &StoreModel, run: &Run) -> CheckResult {
     let Some(next) = run.retried_by else { return Ok(()) };
     match model.runs.get(&next) {
+        Some(retry) if retry.id <= run.id => Err(format!("{} is listed before {}", name(retry), name(run))),
         Some(retry) if retry.retry_of == Some(run.id) && retry.attempt == run.attempt + 1 => Ok(()),
         Some(retry) => Err(format!("{} is not the next attempt of {}", name(retry), name(run))),
         None => Err(format!("{} is retried by a run that does not exist", name(run))),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cronhold_core::Job;
 use cronhold_core::NodeId;
 use cronhold_core::job::{CatchUpPolicy, CatchUpRule, NodeSelector, OverlapPolicy};
-use cronhold_core::record::{JobRecord, JobState, NodeRecord, PauseState, Record, StoredRecord};
+use cronhold_core::record::{ClaimedRanges, Cursor, JobRecord, JobState, NodeRecord, PauseState, Record, StoredRecord};
 use cronhold_schedule::{Instant, Span};
 
 use super::DeliberateBug;
@@ -36,6 +36,9 @@ pub(super) fn falsify(
         (DeliberateBug::DuplicateNumbers, Record::JobState(state)) => {
             let next_number = state.next_number.saturating_sub(1).max(1);
             Record::JobState(Arc::new(JobState { next_number, ..(*state).clone() }))
+        }
+        (DeliberateBug::ForgottenClaims, Record::Cursor(cursor)) => {
+            Record::Cursor(Arc::new(Cursor { claimed: ClaimedRanges::default(), ..(*cursor).clone() }))
         }
         (_, Record::Job(job)) => Record::Job(of_job(bug, job)),
         (_, Record::Node(node)) => Record::Node(of_node(bug, me, beats, node)),

@@ -21,7 +21,6 @@ use store::{EagerReplyStore, WrongStore};
 /// A bug to inject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DeliberateBug {
-    /// No bug.
     #[default]
     None,
     /// Units are committed without comparing versions: the last writer wins.
@@ -64,16 +63,24 @@ pub enum DeliberateBug {
     RepeatedLaunches,
     /// Programs are launched long after their commits.
     LateLaunches,
+    /// A node does not learn that its keeper hangs or is missing, and goes on claiming.
+    HiddenKeeperFailures,
+    /// Launches that a keeper does not answer are never decided.
+    UnansweredLaunches,
     /// Every node believes that all others drain, so that all nodes try everything at once and no node assigns a run to
     /// another.
     OthersDrain,
+    /// Nothing that was ever stored is deleted by retention or expiry.
+    NothingExpires,
+    /// Which occurrences were claimed is forgotten: only a stored run shows it.
+    ForgottenClaims,
     /// Hints never arrive. The watchdog and polling compensate for it.
     NoHints,
 }
 
 impl DeliberateBug {
     /// All bugs, which the checkers must detect.
-    pub const BUGS: [Self; 21] = [
+    pub const BUGS: [Self; 25] = [
         Self::NoCompare,
         Self::EffectsBeforeCommit,
         Self::NoRecovery,
@@ -94,7 +101,11 @@ impl DeliberateBug {
         Self::UnrecordedSkips,
         Self::RepeatedLaunches,
         Self::LateLaunches,
+        Self::HiddenKeeperFailures,
+        Self::UnansweredLaunches,
         Self::OthersDrain,
+        Self::NothingExpires,
+        Self::ForgottenClaims,
     ];
 
     /// Permanent faults, which the checkers must not report.
@@ -107,6 +118,8 @@ impl DeliberateBug {
             | Self::EffectsBeforeCommit
             | Self::IgnoredLeases
             | Self::RepeatedLaunches
+            | Self::HiddenKeeperFailures
+            | Self::UnansweredLaunches
             | Self::LateLaunches => store,
             bug => Arc::new(WrongStore { store, bug, node, first_beats: Mutex::default() }),
         }
@@ -136,7 +149,7 @@ impl DeliberateBug {
         owner: TaskOwner,
     ) -> Arc<dyn ProgramRunner> {
         match self {
-            Self::IgnoredLeases | Self::RepeatedLaunches | Self::LateLaunches => {
+            Self::IgnoredLeases | Self::RepeatedLaunches | Self::LateLaunches | Self::UnansweredLaunches => {
                 Arc::new(WrongOutside { runner, bug: self, context: context.clone(), owner })
             }
             _ => runner,

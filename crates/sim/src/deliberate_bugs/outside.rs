@@ -32,6 +32,8 @@ impl ProgramRunner for WrongOutside {
             DeliberateBug::IgnoredLeases => {
                 self.runner.launch(LaunchRequest { kill_at: request.kill_at.map(|_| NEVER), ..request });
             }
+            // One launch in four reaches no keeper, and no answer comes.
+            DeliberateBug::UnansweredLaunches if request.run.number.0.is_multiple_of(4) => {}
             DeliberateBug::LateLaunches => {
                 let (runner, time) = (Arc::clone(&self.runner), self.context.time.clone());
                 let kill_at = request.kill_at.map(|kill_at| kill_at.plus(LAUNCH_DELAY));
@@ -49,6 +51,7 @@ impl ProgramRunner for WrongOutside {
             DeliberateBug::RepeatedLaunches => {
                 self.runner.launch(LaunchRequest { run, fence: None, launch_by: NEVER, kill_at: Some(NEVER) });
             }
+            DeliberateBug::UnansweredLaunches if run.number.0.is_multiple_of(4) => {}
             _ => self.runner.adopt(run),
         }
     }

@@ -1,12 +1,13 @@
 //! Stores with deliberate bugs, which change requests and replies.
 
 use std::future::pending;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use cronhold_core::decision::{LockRelease, RecordChange};
 use cronhold_core::record::{Actor, Record, RecordKey, Run, StoredRecord};
 use cronhold_core::{NodeId, State};
 use cronhold_schedule::{Instant, Span};
+use cronhold_store::lock_mutex;
 use cronhold_store::{Fault, Hint, Obligation, Page, Pending, Query, Store, Unit, UnitReceipt, UnitRefusal, Wrapper};
 
 use super::DeliberateBug;
@@ -55,6 +56,10 @@ impl WrongStore {
                     .collect();
                 unit.free.extend(freed);
             }
+            DeliberateBug::NothingExpires => unit.changes.retain(|change| {
+                let RecordChange::Delete(key) = change else { return true };
+                matches!(key, RecordKey::Job(_) | RecordKey::Cursor(..) | RecordKey::Backlog(..))
+            }),
             DeliberateBug::UnrecordedSkips => {
                 let compared = &unit.compare;
                 let is_new = |record: &Record| compared.contains(&(record.key(), None));
@@ -91,7 +96,7 @@ impl WrongStore {
     }
 
     fn apply_bug(&self, stored: Option<StoredRecord>) -> Option<StoredRecord> {
-        let mut beats = self.first_beats.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut beats = lock_mutex(&self.first_beats);
         falsify(self.bug, self.node, &mut beats, stored)
     }
 
@@ -148,9 +153,9 @@ impl Wrapper for WrongStore {
             if self.hides(query) {
                 return Ok(Page::default());
             }
-            let Page { records, unreadable } = self.store.page(query, limit).await?;
+            let Page { records, unreadable, last } = self.store.page(query, limit).await?;
             let records = records.into_iter().filter_map(|stored| self.apply_bug(Some(stored))).collect();
-            Ok(Page { records, unreadable })
+            Ok(Page { records, unreadable, last })
         })
     }
 

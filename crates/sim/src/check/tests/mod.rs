@@ -193,6 +193,8 @@ fn node(label: &str, draining: bool) -> Arc<NodeRecord> {
         labels: BTreeSet::from([label.to_owned()]),
         draining,
         skew: None,
+        zones: String::new(),
+        keeper_problem: None,
     })
 }
 

@@ -1,6 +1,6 @@
 //! Events that are too early or too late.
 
-use cronhold_core::record::Cursor;
+use cronhold_core::record::{ClaimedRanges, Cursor};
 
 use super::*;
 use crate::check::DaemonChange;
@@ -24,6 +24,7 @@ fn cursor(second: i64) -> Record {
         follows: None,
         at_start: false,
         streak: None,
+        claimed: ClaimedRanges::default(),
     }))
 }
 

@@ -1,0 +1,51 @@
+//! Nothing grows without a bound: long after everything came to rest, each job has no more finished runs than it retains
+//! and a margin, and nothing is left of removed jobs.
+
+use std::collections::BTreeMap;
+
+use cronhold_core::policy::retention::with_margin;
+use cronhold_core::{JobId, RunId, State};
+
+use super::{CheckResult, CheckerContext, InvariantChecker};
+
+/// Counts the records at the end.
+#[derive(Debug, Default)]
+pub(super) struct GrowthChecker;
+
+impl InvariantChecker for GrowthChecker {
+    fn name(&self) -> &'static str {
+        "nothing grows without a bound"
+    }
+
+    fn aged(&mut self, CheckerContext { model, .. }: CheckerContext<'_>) -> CheckResult {
+        if let Some(job) = model.states.keys().find(|job| !model.jobs.contains_key(*job)) {
+            return Err(format!("the state of {job} is still there, and the job is not"));
+        }
+        if let Some((job, _)) = model.identities.iter().find(|(job, _)| !model.jobs.contains_key(job)) {
+            return Err(format!("outcomes of {job} are still there, and the job is not"));
+        }
+        let is_there = |id: &RunId| !model.gone.contains(id);
+        let runs = model.runs.values().filter(|run| is_there(&run.id)).map(|run| (&run.job, run.state));
+        let spans = model.spans.values().filter(|span| is_there(&span.id)).map(|span| (&span.job, State::Skipped));
+        let mut counts: BTreeMap<(&JobId, State), u32> = BTreeMap::new();
+        for kind in runs.chain(spans).filter(|(_, state)| state.is_finished()) {
+            *counts.entry(kind).or_default() += 1;
+        }
+        for ((job, state), count) in counts {
+            let Some(record) = model.jobs.get(job) else {
+                return Err(format!("{count} runs of {job} are still there, and the job is not"));
+            };
+            let retain = &record.job.retain;
+            let limit = match state {
+                State::Success => retain.success,
+                State::Failure => retain.failure,
+                State::Error => retain.error,
+                _ => retain.skipped,
+            };
+            if count > with_margin(limit) {
+                return Err(format!("{job} keeps {count} runs in {state}, and retains {limit}"));
+            }
+        }
+        Ok(())
+    }
+}
