@@ -4,11 +4,12 @@
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use cronhold_engine::MachineClock;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::Pending;
+use cronhold_store::lock_mutex;
 use rustix::time::{
     ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime, timerfd_create,
     timerfd_settime,
@@ -31,7 +32,7 @@ impl SystemClock {
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<TimerFd>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.idle)
     }
 
     async fn wait(&self, span: Span) -> io::Result<()> {

@@ -13,13 +13,13 @@ use cronhold_engine::{
     Engine, EngineError, EngineEvent, EngineObserver, EntropySource, MachineClock, NodeHandle, NodePorts, Options,
 };
 use cronhold_keeper::client::{ClientOptions, KeeperClient};
-use cronhold_programs::LocalRunner;
 use cronhold_programs::host_env::HostEnv;
 use cronhold_programs::output::OutputShipper;
+use cronhold_programs::{KEEPER_PENDING, LocalRunner};
 use cronhold_schedule::Span;
 use cronhold_store::Store;
 use cronhold_wiring::StoreContext;
-use tracing::{Level, debug, info, warn};
+use tracing::{Level, info, warn};
 
 use crate::await_store::await_store;
 use crate::chance::SystemEntropy;
@@ -34,6 +34,8 @@ use crate::zone_rules::ZoneRules;
 
 /// The version of the daemon, and of the keepers that it starts.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Variables of the daemon that its keeper inherits.
+const KEEPER_VARIABLES: [&str; 4] = ["PATH", "LANG", "TZ", "RUST_BACKTRACE"];
 /// How long a stopping node may take for its last commits. After that the daemon exits, which loses nothing.
 const STOP_WAIT: Span = Span::from_secs(10);
 
@@ -42,7 +44,7 @@ const STOP_WAIT: Span = Span::from_secs(10);
 pub struct DaemonEnv {
     /// Directories and URLs that the environment names.
     pub places: EnvPaths,
-    /// Zone data.
+    /// The time zone database.
     pub zone_rules: ZoneRules,
     /// The environment variables.
     pub env: Vec<(String, String)>,
@@ -98,13 +100,14 @@ pub fn up(up: &UpArgs, setting: &DaemonEnv) -> Result<ExitStatus, CliError> {
     log.install();
     let store = cronhold_wiring::open(&url, around).map_err(|error| store_failure(&error))?;
     let version = Arc::clone(&setting.zone_rules.version);
-    let world = DecisionContext { labels: Arc::new(labels), ..DecisionContext::new(Arc::clone(zones), version, zone) };
+    let world = DecisionContext::new(Arc::clone(zones), version, zone);
+    let world = DecisionContext { labels: Arc::new(labels), lease: url.lease().unwrap_or(world.lease), ..world };
     let name = up.name.clone().unwrap_or_else(host_name);
     let options = Options { force: up.force, ..Options::new(node, name) };
     info!(event = "starting", node = %node, name = options.name, store = %url, version = VERSION,
         "node {} ({node}), store {url}", options.name);
     let rules = &setting.zone_rules;
-    debug!(event = "zone_data_loaded", version = %rules.version, origin = %rules.origin,
+    info!(event = "zone_data_loaded", version = %rules.version, origin = %rules.origin,
         "zone data {} from {}", rules.version, rules.origin);
 
     let executor = tokio::runtime::Builder::new_current_thread().enable_io().build();
@@ -124,11 +127,19 @@ pub fn up(up: &UpArgs, setting: &DaemonEnv) -> Result<ExitStatus, CliError> {
         let front = listen.map(|listen| BoundServer::bind(&listen, up.link, &home)).transpose()?;
         let files = JobDirectories::load(node, roots, world, &*store, clock::now(), &log).await;
         let files = files.map_err(|fault| store_failure(&fault))?;
-        let parts = assemble(store, options, files, front, setting, &home, &log)?;
+        let parts = assemble(store, options, files, front, (setting, &up.pass_env), &home, &log)?;
         live(parts, signals, &home, &log).await
     });
     log.end();
     outcome
+}
+
+/// The environment of the keeper. It has no secrets, because programs of the same user may be able to read it.
+fn keeper_env(env: &[(String, String)]) -> Vec<(String, String)> {
+    let is_kept = |name: &str| {
+        KEEPER_VARIABLES.contains(&name) || (cfg!(debug_assertions) && name == cronhold_keeper::fail::VARIABLE)
+    };
+    env.iter().filter(|(name, _)| is_kept(name)).cloned().collect()
 }
 
 /// Connects the parts of the node.
@@ -137,21 +148,26 @@ fn assemble(
     options: Options,
     files: JobDirectories,
     front: Option<BoundServer>,
-    setting: &DaemonEnv,
+    (setting, pass_env): (&DaemonEnv, &[String]),
     home: &StateDir,
     log: &Log,
 ) -> Result<NodeParts, CliError> {
     let system_clock: Arc<dyn MachineClock> = Arc::new(SystemClock::new().map_err(|error| cannot_start(&error))?);
-    let host_env = HostEnv::new(setting.env.iter().cloned());
-    let programs =
-        LocalRunner::new(VERSION, Arc::clone(&system_clock), host_env, log::program_event_observer(log.clone()));
-    let programs = Arc::new(programs.map_err(|error| cannot_start(&error))?);
-    // The keeper outlives the directory in which the daemon was started.
+    // The keeper outlives the directory in which the daemon was started, and so do programs.
     let data = home.path().canonicalize().map_err(|error| cannot_start(&error))?;
+    let host_env = HostEnv::new(setting.env.iter().cloned()).with_inherited(pass_env).with_data(&data);
+    let observer = log::program_event_observer(log.clone());
+    let programs = LocalRunner::new(VERSION, Arc::clone(&system_clock), host_env, observer, data.clone());
+    let programs = Arc::new(programs.map_err(|error| cannot_start(&error))?);
     let outputs = OutputShipper::start(data.clone(), Arc::clone(&store), Arc::clone(&programs), SystemClock::new);
     let outputs = outputs.map_err(|error| cannot_start(&error))?;
-    let client_options =
-        ClientOptions { data, program: setting.program.clone(), version: VERSION.to_owned(), log_args: log.to_args() };
+    let client_options = ClientOptions {
+        data,
+        program: setting.program.clone(),
+        version: VERSION.to_owned(),
+        log_args: log.to_args(),
+        env: keeper_env(&setting.env),
+    };
     let client = KeeperClient::start(client_options, programs.keeper_wakeup(), Arc::clone(&programs) as _);
     let client = client.map_err(|error| cannot_start(&error))?;
     let feed = Arc::new(cronhold_server::FeedBuffer::default());
@@ -196,13 +212,16 @@ async fn live(
     let (clock, store) = (Arc::clone(&ports.clock), Arc::clone(&ports.store));
     let (this, status) = (options.node, files.status());
     let (requests, loaders) = (files.status(), files.loaders());
-    let (engine, node) = Engine::new(ports, options, files.world().clone());
+    // Nothing is claimed before the keeper can start programs.
+    let world = DecisionContext { keeper_problem: Some(Arc::from(KEEPER_PENDING)), ..files.world().clone() };
+    let (engine, node) = Engine::new(ports, options, world);
     let peers = CronkenThread::new(&files, &store, &node, this, reconciling, log);
     let server_parts =
         ServerParts { node: node.clone(), store: Arc::clone(&store), clock: Arc::clone(&clock), status, feed, this };
     let face = start_server(front, server_parts, home)?;
     let mut running = std::pin::pin!(engine.run());
     let startup = async {
+        programs.wait_for_keeper().await;
         // Job files and jobs of other programs are applied before the node starts, so that it does not run a job that
         // was changed or removed while the daemon was down.
         prepare(files, peers, &node, store, &*clock, face.as_ref(), log).await;
@@ -240,7 +259,7 @@ async fn live(
     let ended = tokio::select! {
         biased;
         signal = signals.next_stop() => {
-            info!(event = "aborted", signal, "received {signal} again; stopped at once");
+            info!(event = "aborted", signal, "received {signal} again; stopped immediately");
             face.iter().for_each(RunningServer::abandon);
             return Ok(ExitStatus::Refused);
         }
@@ -321,14 +340,13 @@ async fn prepare(
     let warnings = store.health().await.warnings;
     warnings.iter().for_each(|warning| warn!(event = "store_warning", "{warning}"));
     info!(event = "ready", "ready");
-    if let Some(link) = face.and_then(RunningServer::link) {
-        // A warning, so that `--quiet` does not hide a link that the user requested.
-        warn!(event = "page_link", link, "open the page with this link, which works once: {link}");
+    if let Some(face) = face {
+        face.show_link();
     }
     if files.has_any()
         && let Err(error) = files.follow(node.clone(), store)
     {
-        warn!(event = "job_files_unwatched", "changes of job files are not seen before the next start: {error}");
+        warn!(event = "job_files_unwatched", "job files are not watched, and changes apply at the next start: {error}");
     }
 }
 

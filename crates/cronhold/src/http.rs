@@ -1,18 +1,21 @@
 //! The HTTP server of the daemon: the address, the authentication, and the thread that serves requests. The address is
 //! bound before anything else starts, so that the daemon exits before it touches any program if the address is in use.
 
-use std::io;
+use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use cronhold_api::{AdminToken, DaemonLocation};
+use cronhold_api::{AdminToken, DaemonLocation, SOCKET};
 use cronhold_cli::{CliError, UpArgs};
 use cronhold_core::NodeId;
 use cronhold_engine::{MachineClock, NodeHandle};
 use cronhold_server::{
     AddressFile, AppState, Authenticator, BoundListener, FeedBuffer, HttpServer, ListenError, ListenOptions,
+    LocalListener,
 };
 use cronhold_store::Store;
+use cronhold_store::lock_mutex;
+use tracing::info;
 
 use crate::chance::SystemEntropy;
 use crate::clock;
@@ -25,8 +28,9 @@ use crate::state_dir::StateDir;
 pub(crate) struct BoundServer {
     listening: BoundListener,
     authenticator: Authenticator,
-    /// Whether to log a link to the page.
     wants_link: bool,
+    /// Whether the daemon has just created its token.
+    is_first: bool,
 }
 
 /// What the server needs to serve requests.
@@ -43,7 +47,9 @@ pub(crate) struct ServerParts {
 #[derive(Debug)]
 pub(crate) struct RunningServer {
     url: String,
+    /// A link to the page that is to be printed.
     link: Option<String>,
+    is_first: bool,
     is_ready: Arc<AtomicBool>,
     running: Mutex<Option<(HttpServer, AddressFile)>>,
 }
@@ -62,7 +68,7 @@ pub(crate) fn listen(up: &UpArgs) -> Result<Option<ListenOptions>, CliError> {
 }
 
 impl BoundServer {
-    /// Binds the address. The first start creates the token, and always logs a link.
+    /// Binds the address. The first start creates the token.
     pub(crate) fn bind(listen: &ListenOptions, wants_link: bool, home: &StateDir) -> Result<Self, CliError> {
         let listening = listen.bind().map_err(|error| CliError::refused(error.to_string(), error.hint()))?;
         let token = home.path().join(AdminToken::FILE);
@@ -71,14 +77,16 @@ impl BoundServer {
             let message = format!("cannot use the token in {}: {error}", token.display());
             CliError::Refused { message, hint: None }
         })?;
-        Ok(Self { listening, authenticator, wants_link: wants_link || is_first })
+        Ok(Self { listening, authenticator, wants_link, is_first })
     }
 
     /// Starts to serve requests, and writes the address file.
     pub(crate) fn start(self, parts: ServerParts, home: &StateDir) -> Result<RunningServer, CliError> {
-        let Self { listening, authenticator, wants_link } = self;
+        let Self { listening, authenticator, wants_link, is_first } = self;
         let url = listening.url();
-        let link = wants_link.then(|| format!("{url}/enter?once={}", authenticator.code(clock::now())));
+        // The output of a service goes into a log that others may read.
+        let prints_link = wants_link || is_first && io::stdout().is_terminal();
+        let link = prints_link.then(|| authenticator.link(&url, clock::now()));
         let is_ready = Arc::new(AtomicBool::new(false));
         let ServerParts { node, store, clock, status, feed, this } = parts;
         let worlds = Arc::clone(&status);
@@ -89,7 +97,7 @@ impl BoundServer {
             world: Arc::new(move || worlds.world()),
             files: status,
             feed,
-            door: authenticator,
+            auth: authenticator,
             this,
             is_ready: Arc::clone(&is_ready),
             version: VERSION,
@@ -98,10 +106,14 @@ impl BoundServer {
             let message = format!("cannot serve requests on {url}: {error}");
             CliError::refused(message, "`--no-listen` starts the daemon without API and page")
         };
-        let server = HttpServer::start(listening, Arc::new(app)).map_err(cannot)?;
+        let local = LocalListener::bind(home.path()).map_err(|error| {
+            let message = format!("cannot create the socket {}: {error}", home.path().join(SOCKET).display());
+            CliError::refused(message, "check that the data directory is on a local file system and writable")
+        })?;
+        let server = HttpServer::start(listening, Some(local), Arc::new(app)).map_err(cannot)?;
         let address = DaemonLocation { url: url.clone(), pid: std::process::id(), since: clock::now() };
         let file = AddressFile::write(home.path(), &address).map_err(cannot)?;
-        Ok(RunningServer { url, link, is_ready, running: Mutex::new(Some((server, file))) })
+        Ok(RunningServer { url, link, is_first, is_ready, running: Mutex::new(Some((server, file))) })
     }
 }
 
@@ -111,9 +123,14 @@ impl RunningServer {
         &self.url
     }
 
-    /// A link that opens the page once, if one is to be logged.
-    pub(crate) fn link(&self) -> Option<&str> {
-        self.link.as_deref()
+    /// Prints the link to the page, or logs at the first start how to get one. The link itself is never logged.
+    pub(crate) fn show_link(&self) {
+        if let Some(link) = &self.link {
+            // Without a reader of standard output, `cronhold token link` prints another link.
+            let _ = writeln!(io::stdout(), "Open the page with this link, which works once: {link}");
+        } else if self.is_first {
+            info!(event = "page_link", "`cronhold token link` prints a link that opens the page");
+        }
     }
 
     /// Reports the node as ready from now on.
@@ -137,6 +154,6 @@ impl RunningServer {
     }
 
     fn take(&self) -> Option<(HttpServer, AddressFile)> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock_mutex(&self.running).take()
     }
 }

@@ -4,7 +4,6 @@
 mod await_store;
 pub mod backup;
 pub mod chance;
-pub mod clerk;
 pub mod clock;
 pub mod daemon;
 #[cfg(debug_assertions)]
@@ -12,6 +11,7 @@ mod fail_ports;
 mod http;
 mod import;
 pub mod job_files;
+pub mod local_store_server;
 pub mod log;
 mod peers;
 mod signals;

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use clap::Parser;
 use cronhold_cli::{Cli, CliEnv, CliError, CliSession, CliVerb, DaemonFlags, KeeperArgs, StoreVerb};
-use cronhold_daemon::clerk::AtStore;
 use cronhold_daemon::daemon::{self, DaemonEnv};
+use cronhold_daemon::local_store_server::LocalStoreServer;
 use cronhold_daemon::log::{self, LogOptions};
 use cronhold_daemon::state_dir::{EnvPaths, StateDir};
 use cronhold_daemon::zone_rules::ZoneRules;
@@ -20,16 +20,20 @@ use cronhold_daemon::{backup, clock};
 use cronhold_keeper::fail;
 use cronhold_schedule::ZoneRegistry;
 use cronhold_wiring::StoreUrl;
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use crate::pipe::ClosablePipe;
 
-/// The verb with which the keeper starts this program for the second stage of a launch.
+/// The verbs with which the keeper starts this program for the second stage of a launch, and to collect outputs.
 const STAGE_VERB: &str = "keeper-launch";
+const COLLECTOR_VERB: &str = "keeper-outputs";
 
 fn main() -> ExitCode {
     // The keeper starts itself again for some programs. That has to be quick, so nothing else is set up.
-    if std::env::args_os().nth(1).is_some_and(|verb| verb == STAGE_VERB) {
-        return cronhold_keeper::launch_stage();
+    match std::env::args_os().nth(1) {
+        Some(verb) if verb == STAGE_VERB => return cronhold_keeper::launch_stage(),
+        Some(verb) if verb == COLLECTOR_VERB => return cronhold_keeper::collect_outputs(),
+        _ => {}
     }
     if let Some(point) = variable(fail::VARIABLE) {
         fail::arm(&point.to_string_lossy());
@@ -47,21 +51,22 @@ fn main() -> ExitCode {
     let done = match &cli.verb {
         CliVerb::Question(question) => {
             let (zone_rules, surroundings) = (zone_rules(), surroundings());
-            let at_store = AtStore::new(zone_rules.clone(), false, false);
-            let session = session(&cli.place, &zone_rules.zones, &surroundings, &at_store, colours);
+            let local_store = LocalStoreServer::new(zone_rules.clone(), false, false);
+            let session = session(&cli.place, &zone_rules.zones, &surroundings, &local_store, colours);
             let exit = cronhold_cli::answer(question, &session, &mut out, &mut err);
-            at_store.close(&mut err);
+            local_store.close(&mut err);
             Ok(exit)
         }
         CliVerb::Remote(verb) => {
             let (zone_rules, surroundings) = (zone_rules(), surroundings());
-            let at_store = AtStore::new(zone_rules.clone(), verb.is_follower(), verb.changes_jobs());
-            let session = session(&cli.place, &zone_rules.zones, &surroundings, &at_store, colours);
+            let local_store = LocalStoreServer::new(zone_rules.clone(), verb.is_follower(), verb.changes_jobs());
+            let session = session(&cli.place, &zone_rules.zones, &surroundings, &local_store, colours);
             let exit = cronhold_cli::ask(verb, &session, &mut out, &mut err);
-            at_store.close(&mut err);
+            local_store.close(&mut err);
             Ok(exit)
         }
         CliVerb::Up(up) => {
+            hide_memory();
             let (zone_rules, env) = (zone_rules(), variables());
             let colours = is_terminal && colours_wanted();
             let log_filter = text(log::VARIABLE);
@@ -85,12 +90,23 @@ fn session<'a>(
     place: &'a DaemonFlags,
     zones: &'a Arc<ZoneRegistry>,
     surroundings: &'a CliEnv,
-    stores: &'a AtStore,
+    stores: &'a LocalStoreServer,
     colours: bool,
 ) -> CliSession<'a> {
     let progress = io::stderr().is_terminal();
     let end_with_reader = pipe::end_with_reader;
-    CliSession { now: clock::now(), zones, colours, progress, place, surroundings, stores, end_with_reader }
+    let is_terminal = io::stdout().is_terminal();
+    CliSession {
+        now: clock::now(),
+        zones,
+        colours,
+        is_terminal,
+        progress,
+        place,
+        surroundings,
+        stores,
+        end_with_reader,
+    }
 }
 
 /// The environment variables that name the daemon to use, and the user.
@@ -102,12 +118,33 @@ fn surroundings() -> CliEnv {
         store: text("CRONHOLD_STORE").filter(|url| !is_for_daemons(url)),
         token: text("CRONHOLD_TOKEN"),
         data: StateDir::choose(None, &places()).ok().map(|home| home.path().to_owned()),
-        user: text("USER").or_else(|| text("LOGNAME")),
+        user: user_name(),
     }
+}
+
+/// The name of the person who runs a command: the caller of `sudo`, the user of the session, or else the user of the
+/// process, for commands that cron or a container runs.
+fn user_name() -> Option<String> {
+    let uid = rustix::process::getuid();
+    let called_sudo = text("SUDO_USER").filter(|_| uid.is_root());
+    called_sudo.or_else(|| text("USER")).or_else(|| text("LOGNAME")).or_else(|| {
+        let users = std::fs::read_to_string("/etc/passwd").ok()?;
+        user_of(uid.as_raw(), &users)
+    })
+}
+
+/// The name of a user id, from the content of `/etc/passwd`.
+fn user_of(uid: u32, users: &str) -> Option<String> {
+    users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)?.parse() == Ok(uid)).then(|| name.to_owned())
+    })
 }
 
 /// Runs the keeper, which logs to standard error. It has one thread, so it writes its few lines itself.
 fn keep(keeper: &KeeperArgs, log_options: LogOptions) -> ExitCode {
+    hide_memory();
     log::install_unbuffered(log_options, io::stderr());
     let options = cronhold_keeper::Options::new(keeper.data.clone(), env!("CARGO_PKG_VERSION"));
     match cronhold_keeper::run(options) {
@@ -117,6 +154,15 @@ fn keep(keeper: &KeeperArgs, log_options: LogOptions) -> ExitCode {
             let _ = writeln!(io::stderr(), "error: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Keeps other processes of the same user, such as programs, from reading the environment and the memory of this one.
+/// Root can read both. There are no core dumps either.
+fn hide_memory() {
+    if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        // The log is not set up yet.
+        let _ = writeln!(io::stderr(), "warning: cannot hide the environment from programs: {error}");
     }
 }
 

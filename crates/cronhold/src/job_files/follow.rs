@@ -72,7 +72,7 @@ impl JobDirectories {
                 io::Result::Ok(())
             });
             if let Err(error) = followed {
-                let message = format!("changes of job files are not seen before the next start: {error}");
+                let message = format!("job files are not watched, and changes apply at the next start: {error}");
                 log.emit(Weight::Trouble, "job_files_unwatched", message);
             }
         })?;
@@ -111,7 +111,7 @@ impl JobFileWatcher {
     fn log_watch_failure(&mut self, failure: &str) {
         if !std::mem::replace(&mut self.has_logged_failure, true) {
             let message = format!(
-                "cannot watch all job files ({failure}): some changes are seen only after {REFRESH_INTERVAL}; \
+                "cannot watch all job files ({failure}): some changes apply only after {REFRESH_INTERVAL}; \
                  see fs.inotify in `man 7 inotify`"
             );
             self.files.log.emit(Weight::Trouble, "job_files_polled", message);

@@ -188,7 +188,7 @@ impl JobDirectories {
     fn replan(&self, plan: &mut ApplyPlan) {
         let put: BTreeSet<&JobId> = plan.puts.iter().filter_map(plan::id_of).collect();
         let users = self.stored.with_calendars.iter().filter(|id| !put.contains(id)).cloned();
-        let again: Vec<Command> = users.map(|job| Command::Replan { job, even_older: false }).collect();
+        let again: Vec<Command> = users.map(|job| Command::Replan { job }).collect();
         plan.puts.extend(again);
     }
 

@@ -114,7 +114,7 @@ pub(super) fn id_of(command: &Command) -> Option<&JobId> {
 /// Whether a retry may succeed.
 fn is_transient(refused: &RequestError) -> bool {
     match refused {
-        RequestError::Busy | RequestError::Late => true,
+        RequestError::Contended | RequestError::Busy | RequestError::Late => true,
         RequestError::Failed(fault) => fault.is_transient(),
         RequestError::Rejected(_) | RequestError::Stopping => false,
     }

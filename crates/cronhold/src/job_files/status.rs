@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use cronhold_api::ReloadReport;
 use cronhold_core::decision::RecordChange;
@@ -14,6 +14,7 @@ use cronhold_engine::{EngineEvent, EngineObserver};
 use cronhold_jobfile::directory::JobsRoot;
 use cronhold_server::{JobFilesPort, MistakeAt};
 use cronhold_store::Pending;
+use cronhold_store::lock_mutex;
 use tokio::sync::oneshot;
 
 use crate::log::{Log, Weight};
@@ -59,29 +60,29 @@ impl JobFileStatus {
 
     /// Zones and calendars as they are now.
     pub fn world(&self) -> DecisionContext {
-        lock(&self.world).clone()
+        lock_mutex(&self.world).clone()
     }
 
     pub(super) fn set_world(&self, world: DecisionContext) {
-        *lock(&self.world) = world;
+        *lock_mutex(&self.world) = world;
     }
 
     pub(super) fn set_mistakes(&self, mistakes: Vec<MistakeAt>) {
         self.has_mistakes.store(!mistakes.is_empty(), Ordering::Relaxed);
-        *lock(&self.mistakes) = Arc::new(mistakes);
+        *lock_mutex(&self.mistakes) = Arc::new(mistakes);
     }
 
     /// Replaces the mistakes in definitions that are shared with other programs. They are listed with those of files.
     pub(crate) fn set_shared_mistakes(&self, mistakes: Vec<MistakeAt>) {
-        *lock(&self.shared_mistakes) = mistakes;
+        *lock_mutex(&self.shared_mistakes) = mistakes;
     }
 
     pub(super) fn set_elsewhere(&self, ids: BTreeSet<JobId>) {
-        *lock(&self.elsewhere) = ids;
+        *lock_mutex(&self.elsewhere) = ids;
     }
 
     pub(super) fn elsewhere(&self) -> BTreeSet<JobId> {
-        lock(&self.elsewhere).clone()
+        lock_mutex(&self.elsewhere).clone()
     }
 
     /// Requests a check of the directories. If the queue is full, one is pending already.
@@ -102,8 +103,8 @@ impl JobFileStatus {
 
     fn track_change(&self, change: &RecordChange) {
         let has_changed = match change {
-            RecordChange::Put(Record::Job(job)) => lock(&self.elsewhere).insert(job.id.clone()),
-            RecordChange::Delete(RecordKey::Job(job)) => lock(&self.elsewhere).remove(job),
+            RecordChange::Put(Record::Job(job)) => lock_mutex(&self.elsewhere).insert(job.id.clone()),
+            RecordChange::Delete(RecordKey::Job(job)) => lock_mutex(&self.elsewhere).remove(job),
             _ => false,
         };
         // A job that was added or removed can fix the mistake of a file.
@@ -126,8 +127,8 @@ impl EngineObserver for JobFileStatus {
 
 impl JobFilesPort for JobFileStatus {
     fn mistakes(&self) -> Vec<MistakeAt> {
-        let shared = lock(&self.shared_mistakes).clone();
-        lock(&self.mistakes).iter().cloned().chain(shared).collect()
+        let shared = lock_mutex(&self.shared_mistakes).clone();
+        lock_mutex(&self.mistakes).iter().cloned().chain(shared).collect()
     }
 
     fn may_have_file(&self, job: &JobId) -> bool {
@@ -146,9 +147,4 @@ impl JobFilesPort for JobFileStatus {
             answer.await.unwrap_or_else(stopping)
         })
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No code panics while it holds one of these locks.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,7 +11,7 @@ use cronhold_core::decision::{DecidedUnit, RecordChange};
 use cronhold_core::record::{Record, RecordKey, Run, SkipSpan, Transition};
 use cronhold_engine::EngineEvent;
 use cronhold_schedule::{Instant, Span};
-use tracing::{Level, debug, info, warn};
+use tracing::{Level, debug, error, info, warn};
 
 /// The target of the node's own events.
 const ENGINE: &str = "cronhold_engine";
@@ -22,16 +22,9 @@ const JOBS: &str = "cronhold_engine::jobs";
 /// A run that starts at least this long after its nominal time is logged with its delay.
 const LATE: Span = Span::from_secs(1);
 
-/// Logs an event of the node. `store_state.rs` logs events about the store.
-pub(super) fn log(news: &EngineEvent<'_>) {
+/// Logs an event about the clock of this machine; others are ignored.
+fn log_clock(news: &EngineEvent<'_>) {
     match news {
-        EngineEvent::StoreUnavailable(_) | EngineEvent::StoreAvailable => {}
-        EngineEvent::Committed { stamp, done } => log_commit(stamp, done),
-        EngineEvent::Ready { planned, unfinished, took } => info!(
-            target: ENGINE, event = "recovered", planned, unfinished, took_ms = took.millis(),
-            "recovered in {}: {}, {}",
-            in_millis(*took), counted(*planned, "scheduled item"), counted(*unfinished, "unfinished run")
-        ),
         EngineEvent::ClockStep { forward, by } => warn!(
             target: ENGINE, event = "clock_stepped", forward, by_ms = by.millis(),
             "the system clock was set {} by {}; nothing starts for some seconds",
@@ -45,15 +38,46 @@ pub(super) fn log(news: &EngineEvent<'_>) {
         EngineEvent::Skew { is_off: false, .. } => warn!(
             target: ENGINE, event = "clock_agrees", "the clock of this machine agrees with the store's time again"
         ),
+        _ => {}
+    }
+}
+
+/// Logs an event of the node. `store_state.rs` logs events about the store.
+pub(super) fn log(news: &EngineEvent<'_>) {
+    match news {
+        EngineEvent::StoreUnavailable(_) | EngineEvent::StoreAvailable => {}
+        EngineEvent::Committed { stamp, done } => log_commit(stamp, done),
+        EngineEvent::Ready { planned, unfinished, took } => info!(
+            target: ENGINE, event = "recovered", planned, unfinished, took_ms = took.millis(),
+            "recovered in {}: {}, {}",
+            in_millis(*took), counted(*planned, "scheduled item"), counted(*unfinished, "unfinished run")
+        ),
+        EngineEvent::ClockStep { .. } | EngineEvent::Skew { .. } => log_clock(news),
         EngineEvent::Repaired { key, late } => warn!(
             target: ENGINE, event = "watchdog_repaired", key = %key, late_ms = late.millis(),
             "the watchdog found {key}, {} late, and repaired it", in_millis(*late)
         ),
-        EngineEvent::OlderZones { ours, theirs, is_alone } => warn!(
-            target: ENGINE, event = "zone_data_older", ours, theirs,
-            "schedules were computed with zone data {theirs}, which is newer than {ours}: {}",
-            if *is_alone { "they are computed again" } else { "they are left to nodes that have it" }
+        EngineEvent::WatchdogDelayed { took, checked } => warn!(
+            target: ENGINE, event = "watchdog_delayed", took_ms = took.millis(), checked,
+            "the watchdog has checked {checked} records in {} and is not done; it repairs the others later",
+            in_millis(*took)
         ),
+        EngineEvent::OlderZones { ours, theirs } => warn!(
+            target: ENGINE, event = "zone_data_older", ours, theirs,
+            "schedules were computed with zone data {theirs}, which is newer than {ours}: next runs that differ are \
+             left to nodes that have it, and start as planned if there are none"
+        ),
+        EngineEvent::ZonesDiffer { ours, others: [] } => info!(
+            target: ENGINE, event = "zone_data_agrees", ours, "all nodes have zone data {ours}"
+        ),
+        EngineEvent::ZonesDiffer { ours, others } => {
+            let others: Vec<String> = others.iter().map(|(node, zones)| format!("{node} has {zones}")).collect();
+            let others = others.join(", ");
+            warn!(
+                target: ENGINE, event = "zone_data_differs", ours, others,
+                "this node has zone data {ours}, and {others}; update it so that all nodes have the same"
+            );
+        }
         EngineEvent::NodeJoined(name) => {
             info!(target: ENGINE, event = "node_joined", node = name, "node {name} joined");
         }
@@ -64,6 +88,12 @@ pub(super) fn log(news: &EngineEvent<'_>) {
             warn!(target: ENGINE, event = "drain_started", "this node is draining: it starts no runs");
         }
         EngineEvent::Draining(false) => warn!(target: ENGINE, event = "drain_ended", "this node starts runs again"),
+        EngineEvent::Keeper { problem: Some(problem) } => warn!(
+            target: ENGINE, event = "keeper_failed", "this node cannot start programs and claims nothing: {problem}"
+        ),
+        EngineEvent::Keeper { problem: None } => {
+            info!(target: ENGINE, event = "keeper_ready", "this node can start programs again");
+        }
         EngineEvent::Replaced => warn!(
             target: ENGINE, event = "node_replaced",
             "another daemon has started with the identity of this node; this one stops"
@@ -71,12 +101,11 @@ pub(super) fn log(news: &EngineEvent<'_>) {
         EngineEvent::ReportIgnored(run) => debug!(
             target: RUNS, event = "report_ignored", run = %run, "the end of run {run} is recorded already"
         ),
-        EngineEvent::RecordUnreadable { key: Some(key), reason } => {
-            warn!(target: ENGINE, event = "record_unreadable", key = %key, "cannot read record {key}: {reason}");
+        EngineEvent::RecordUnreadable(record) => {
+            let key = record.key.as_ref().map(ToString::to_string);
+            warn!(target: ENGINE, event = "record_unreadable", key = key.as_deref(), "{record}");
         }
-        EngineEvent::RecordUnreadable { key: None, reason } => {
-            warn!(target: ENGINE, event = "record_unreadable", "cannot read a record: {reason}");
-        }
+        EngineEvent::StoreDamaged(fault) => error!(target: ENGINE, event = "store_damaged", "{fault}"),
         EngineEvent::CommandDropped { command, reason } => {
             debug!(target: ENGINE, event = "command_ignored", "{command:?} was not carried out: {reason}");
         }
@@ -112,9 +141,9 @@ fn log_run(run: &Arc<Run>, at: Instant) {
                     let line = RunLine::new(run, transition);
                     tracing::event!(
                         target: RUNS, $level, event = "run_state", job = %run.job, number = run.number.0,
-                        run = %run.id, state = %transition.state, reason = line.reason(), attempt = run.attempt,
-                        took_ms = line.took.map(Span::millis), late_ms = line.late.map(Span::millis),
-                        "{line}"
+                        run = %run.id, state = %transition.state, reason = line.reason(),
+                        attempt = (run.attempt > 1).then_some(run.attempt), took_ms = line.took.map(Span::millis),
+                        late_ms = line.late.map(Span::millis), "{line}"
                     );
                 }
             }};
@@ -136,7 +165,7 @@ fn log_span(span: &SkipSpan, at: Instant) {
     let count = counted(usize::try_from(span.range.count).unwrap_or(usize::MAX), "occurrence");
     tracing::event!(
         target: RUNS, Level::INFO, event = "run_state", job = %span.job, number = span.number.0, run = %span.id,
-        state = %State::Skipped, reason = span.reason.to_string(), attempt = 1,
+        state = %State::Skipped, reason = span.reason.to_string(),
         "{}#{} {} {count}: {}", span.job, span.number.0, State::Skipped, span.reason
     );
 }
@@ -145,7 +174,7 @@ fn log_span(span: &SkipSpan, at: Instant) {
 struct RunLine<'a> {
     run: &'a Run,
     transition: &'a Transition,
-    /// Time since its start; `None` if it is not finished.
+    /// How long its program ran; `None` if it is not finished.
     took: Option<Span>,
     /// Time between its nominal time and its creation; `None` if that is short.
     late: Option<Span>,
@@ -153,7 +182,9 @@ struct RunLine<'a> {
 
 impl<'a> RunLine<'a> {
     fn new(run: &'a Run, transition: &'a Transition) -> Self {
-        let started = run.entered(State::Starting).filter(|_| transition.state.is_finished());
+        // The same span as in lists of runs: how long the program ran.
+        let started = run.entered(State::Running).or_else(|| run.entered(State::Starting));
+        let started = started.filter(|_| transition.state.is_finished());
         let took = started.map(|started| in_millis(transition.at.since(started))).filter(|took| !took.is_zero());
         let late = run.log.first().map(|first| in_millis(first.at.since(run.nominal)));
         let late = late.filter(|late| run.schedule.is_some() && *late >= LATE);
@@ -189,6 +220,8 @@ mod tests {
     use cronhold_core::record::{Actor, RunOwner, ScheduleId};
     use cronhold_core::run::Reason;
     use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber};
+
+    use cronhold_store::UnreadableRecord;
 
     use super::super::tests::logged;
     use super::*;
@@ -260,6 +293,7 @@ mod tests {
 
     #[test]
     fn node_events_have_names_fields_and_messages() {
+        let unreadable = UnreadableRecord { key: Some(RecordKey::Pause), version: None, reason: "not JSON".to_owned() };
         for (news, expected) in [
             (
                 EngineEvent::Ready { planned: 1, unfinished: 2, took: Span::from_micros(12_345) },
@@ -275,10 +309,7 @@ mod tests {
                  jobs start by the store's time",
             ),
             (EngineEvent::NodeGone("b"), "warn node_lost: node b has sent no heartbeat for some seconds"),
-            (
-                EngineEvent::RecordUnreadable { key: Some(&RecordKey::Pause), reason: "not JSON" },
-                "warn record_unreadable: cannot read record pause: not JSON",
-            ),
+            (EngineEvent::RecordUnreadable(&unreadable), "warn record_unreadable: cannot read pause: not JSON"),
         ] {
             let lines = logged(Level::DEBUG, || log(&news));
             let [line] = &lines[..] else { panic!("one line: {lines:?}") };

@@ -1,11 +1,12 @@
-//! Formats events as lines: text for people, JSON for programs. A message cannot break the line format, because line
-//! ends in it are escaped.
+//! Formats events as lines. JSON, for programs, has everything. Text, for people, has the message and those fields that
+//! the message does not mention. A message cannot break the line format, because line ends in it are escaped.
 
 use std::fmt::{Debug, Write as _};
 use std::io::Write as _;
 
 use cronhold_cli::LogFormat;
 use cronhold_schedule::Instant;
+use cronhold_schedule::text::{is_deceptive, visible};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level};
 
@@ -15,11 +16,12 @@ use crate::clock;
 const EVENT: &str = "event";
 /// The field that `tracing` puts the message into.
 const MESSAGE: &str = "message";
+/// The ends of names of fields that hold a duration as a number. Messages have them in a readable form.
+const DURATIONS: [&str; 2] = ["_ms", "_us"];
 /// The name of events that do not give one.
 pub(super) const UNNAMED_EVENT: &str = "other";
 const RESET: &str = "\x1b[0m";
 const DIM: &str = "\x1b[2m";
-const BOLD: &str = "\x1b[1m";
 
 /// Turns events into lines.
 #[derive(Debug, Clone, Copy)]
@@ -46,44 +48,67 @@ impl LineFormat {
     /// The line of an event that happens now.
     pub(super) fn format(self, event: &Event<'_>) -> Line {
         let metadata = event.metadata();
-        let mut fields = FieldWriter::new(self);
+        let mut fields = EventFields::default();
         event.record(&mut fields);
         self.line(*metadata.level(), metadata.target(), &fields)
     }
 
     /// The line that reports how many lines were dropped.
     pub(super) fn dropped_lines(self, count: u64) -> Line {
-        let mut fields = FieldWriter::new(self);
-        fields.event.push_str("log_lines_dropped");
-        fields.message.push_str("log lines were dropped, because they came faster than they could be written");
-        fields.put("count", &count.to_string(), true);
+        let mut fields = EventFields::default();
+        fields.put(EVENT, "log_lines_dropped".to_owned(), false);
+        let message = format!("{count} log lines were dropped, because they came faster than they could be written");
+        fields.put(MESSAGE, message, false);
+        fields.put("count", count.to_string(), true);
         self.line(Level::WARN, module_path!(), &fields)
     }
 
-    fn line(self, level: Level, target: &str, fields: &FieldWriter) -> Line {
-        let event = if fields.event.is_empty() { UNNAMED_EVENT } else { &fields.event };
-        let mut rest = String::with_capacity(96 + event.len() + fields.message.len() + fields.rest.len());
+    fn line(self, level: Level, target: &str, fields: &EventFields) -> Line {
+        let mut rest = String::with_capacity(192 + fields.message.len());
         match self.format {
-            LogFormat::Text => {
-                let (colour, bold, reset) = if self.colours { (colour_of(level), BOLD, RESET) } else { ("", "", "") };
-                let _ = write!(rest, " {colour}{level:>5}{reset} {bold}{event}{reset} ");
-                push_printable(&mut rest, &fields.message);
-                rest.push_str(&fields.rest);
-            }
-            LogFormat::Json => {
-                let _ = write!(rest, ",\"level\":\"{}\",\"target\":", name_of(level));
-                push_json(&mut rest, target);
-                rest.push_str(",\"event\":");
-                push_json(&mut rest, event);
-                rest.push_str(",\"message\":");
-                push_json(&mut rest, &fields.message);
-                rest.push_str(&fields.rest);
-                rest.push('}');
-            }
+            LogFormat::Text => self.push_text(&mut rest, level, fields),
+            LogFormat::Json => push_object(&mut rest, level, target, fields),
         }
         rest.push('\n');
         Line { at: clock::now(), format: self, rest }
     }
+
+    fn push_text(self, line: &mut String, level: Level, fields: &EventFields) {
+        let (colour, dim, reset) = if self.colours { (colour_of(level), DIM, RESET) } else { ("", "", "") };
+        let _ = write!(line, " {colour}{level:>5}{reset} ");
+        // A message cannot start a new line, control a terminal or deceive its reader.
+        line.push_str(&visible(fields.message.trim_end()));
+        for (name, value, _) in &fields.others {
+            if DURATIONS.iter().any(|end| name.ends_with(end)) || fields.message.contains(value.as_str()) {
+                continue;
+            }
+            let _ = write!(line, " {dim}{name}={reset}");
+            let needs_quotes =
+                |sign: char| sign.is_whitespace() || sign.is_control() || is_deceptive(sign) || sign == '"';
+            if value.contains(needs_quotes) {
+                line.push_str(&visible(&format!("{value:?}")));
+            } else {
+                line.push_str(value);
+            }
+        }
+    }
+}
+
+/// Writes all but the time and the brace before it.
+fn push_object(line: &mut String, level: Level, target: &str, fields: &EventFields) {
+    let _ = write!(line, ",\"level\":\"{}\",\"target\":", name_of(level));
+    push_json(line, target);
+    line.push_str(",\"event\":");
+    push_json(line, if fields.event.is_empty() { UNNAMED_EVENT } else { &fields.event });
+    line.push_str(",\"message\":");
+    push_json(line, &fields.message);
+    for (name, value, is_plain) in &fields.others {
+        line.push(',');
+        push_json(line, name);
+        line.push(':');
+        if *is_plain { line.push_str(value) } else { push_json(line, value) }
+    }
+    line.push('}');
 }
 
 impl Line {
@@ -100,76 +125,46 @@ impl Line {
     }
 }
 
-/// Collects the fields of an event. All but its name and message are written as they will stand in the line.
-struct FieldWriter {
-    format: LineFormat,
+/// The fields of an event.
+#[derive(Default)]
+struct EventFields {
+    /// The stable name; empty if the event has none.
     event: String,
     message: String,
-    rest: String,
+    /// Name and value of the other fields, and whether JSON has the value without quotes.
+    others: Vec<(&'static str, String, bool)>,
 }
 
-impl FieldWriter {
-    fn new(format: LineFormat) -> Self {
-        Self { format, event: String::new(), message: String::new(), rest: String::new() }
-    }
-
-    /// Takes a field. A plain value is written without quotes in JSON.
-    fn put(&mut self, name: &str, value: &str, is_plain: bool) {
-        match (name, self.format.format) {
-            (EVENT, _) => self.event.push_str(value),
-            (MESSAGE, _) => self.message.push_str(value),
-            (_, LogFormat::Text) => {
-                let (dim, reset) = if self.format.colours { (DIM, RESET) } else { ("", "") };
-                let _ = write!(self.rest, " {dim}{name}{reset}=");
-                let needs_quotes = |sign: char| sign.is_whitespace() || sign.is_control() || sign == '"';
-                if value.is_empty() || value.contains(needs_quotes) {
-                    let _ = write!(self.rest, "{value:?}");
-                } else {
-                    self.rest.push_str(value);
-                }
-            }
-            (_, LogFormat::Json) => {
-                self.rest.push(',');
-                push_json(&mut self.rest, name);
-                self.rest.push(':');
-                if is_plain { self.rest.push_str(value) } else { push_json(&mut self.rest, value) }
-            }
+impl EventFields {
+    fn put(&mut self, name: &'static str, value: String, is_plain: bool) {
+        match name {
+            EVENT => self.event = value,
+            MESSAGE => self.message = value,
+            _ => self.others.push((name, value, is_plain)),
         }
     }
 }
 
-impl Visit for FieldWriter {
+impl Visit for EventFields {
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.put(field.name(), value, false);
+        self.put(field.name(), value.to_owned(), false);
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.put(field.name(), &value.to_string(), true);
+        self.put(field.name(), value.to_string(), true);
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.put(field.name(), &value.to_string(), true);
+        self.put(field.name(), value.to_string(), true);
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.put(field.name(), if value { "true" } else { "false" }, true);
+        self.put(field.name(), value.to_string(), true);
     }
 
     /// Values that are given by `%` and `?` come here, and messages.
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        match field.name() {
-            MESSAGE => {
-                let _ = write!(self.message, "{value:?}");
-            }
-            name => self.put(name, &format!("{value:?}"), false),
-        }
-    }
-}
-
-/// Escapes control characters, so that a message cannot start a new line or change the colours of a terminal.
-fn push_printable(to: &mut String, text: &str) {
-    for sign in text.trim_end().chars() {
-        if sign.is_control() { to.extend(sign.escape_default()) } else { to.push(sign) }
+        self.put(field.name(), format!("{value:?}"), false);
     }
 }
 

@@ -15,10 +15,11 @@ mod subscriber;
 mod writer;
 
 use std::io::Write;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use cronhold_engine::queue::BoundedQueue;
 use cronhold_engine::{EngineEvent, EngineObserver};
+use cronhold_store::lock_mutex;
 use tracing::{Dispatch, dispatcher};
 
 pub use options::{LogOptions, VARIABLE};
@@ -91,7 +92,7 @@ impl Log {
     }
 
     fn store_state(&self) -> MutexGuard<'_, StoreState> {
-        self.0.store_state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.0.store_state)
     }
 
     /// The arguments of `cronhold keeper` that make a keeper log as this process does.

@@ -12,7 +12,6 @@ const STORE: &str = "cronhold_store";
 /// The state of the store as it was last logged.
 #[derive(Debug, Default)]
 pub(super) enum StoreState {
-    /// It works.
     #[default]
     Available,
     /// It does not work, for this reason.

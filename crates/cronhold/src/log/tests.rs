@@ -49,9 +49,10 @@ pub(super) fn logged(level: Level, act: impl FnOnce()) -> Vec<Value> {
 }
 
 #[test]
-fn text_line_has_time_level_event_message_and_fields() {
+fn text_line_has_time_level_message_and_fields_that_it_does_not_mention() {
     let act = || {
-        tracing::info!(event = "job_put", job = "a b", run = %7, path = ?"x", "two\nlines");
+        tracing::info!(event = "job_put", job = "a b", run = %7, path = ?"x", took_ms = 5, "two\nlines");
+        tracing::info!(event = "run_state", job = "nightly", state = "success", number = 3, "nightly#3 success");
         tracing::debug!(event = "not_logged", "of no interest");
         tracing::warn!("without a name");
     };
@@ -59,7 +60,11 @@ fn text_line_has_time_level_event_message_and_fields() {
     let lines: Vec<&str> = text.lines().map(|line| &line["2026-01-01T00:00:00.000".len()..]).collect();
     assert_eq!(
         lines,
-        ["Z  INFO job_put two\\nlines job=\"a b\" run=7 path=\"\\\"x\\\"\"", "Z  WARN other without a name"]
+        [
+            "Z  INFO two\\nlines job=\"a b\" run=7 path=\"\\\"x\\\"\"",
+            "Z  INFO nightly#3 success",
+            "Z  WARN without a name"
+        ]
     );
     assert!(!text.contains('\x1b'));
     let text = text_of(LogOptions::new(LogFormat::Text, Level::INFO).with_colours(true), act);

@@ -4,11 +4,12 @@ use std::fmt;
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use super::format::{Line, LineFormat};
+use cronhold_store::lock_mutex;
 
 /// Lines that may wait to be written.
 pub(super) const LINES_MAX: usize = 16 * 1024;
@@ -49,15 +50,15 @@ impl LogWriter {
 
     /// Waits until all lines are written, for a bounded time. Later lines are dropped.
     pub(super) fn close(&self) {
-        drop(self.0.lines.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let closed = self.0.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(lock_mutex(&self.0.lines).take());
+        let closed = lock_mutex(&self.0.closed);
         let _: Result<(), RecvTimeoutError> = closed.recv_timeout(CLOSE_TIMEOUT);
     }
 }
 
 impl WriteLine for LogWriter {
     fn write_line(&self, line: Line) {
-        let lines = self.0.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = lock_mutex(&self.0.lines);
         if lines.as_ref().is_some_and(|lines| lines.try_send(line).is_err()) {
             self.0.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -98,7 +99,7 @@ impl<W: Write + Send + 'static> WriteLine for DirectWriter<W> {
     fn write_line(&self, line: Line) {
         let mut bytes = Vec::new();
         line.append_to(&mut bytes);
-        let mut to = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut to = lock_mutex(&self.0);
         let _ = to.write_all(&bytes).and_then(|()| to.flush());
     }
 }

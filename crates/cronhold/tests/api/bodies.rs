@@ -1,13 +1,13 @@
 //! Request bodies that are too long, malformed, or of an unsupported media type.
 
-use super::place::Place;
+use super::sandbox::Sandbox;
 
 const LONG: usize = 1024 * 1024;
 
 #[test]
 fn unreadable_bodies_are_refused() {
-    let place = Place::new("bodies");
-    let daemon = place.up();
+    let sandbox = Sandbox::new("bodies");
+    let daemon = sandbox.up();
     let request =
         |path: &str, kind: &str, body: &str| daemon.request(&format!("{path}\nContent-Type: {kind}\n\n{body}"));
     let deep = "[".repeat(100_000);
@@ -55,8 +55,8 @@ fn unreadable_bodies_are_refused() {
 
 #[test]
 fn oversized_bodies_are_refused() {
-    let place = Place::new("bodies-long");
-    let daemon = place.up();
+    let sandbox = Sandbox::new("bodies-long");
+    let daemon = sandbox.up();
     let token = &daemon.token;
     let head = format!("POST /api/v1/pause\nAuthorization: Bearer {token}\nContent-Type: application/json");
     // The length is announced, so the server does not wait for the body.

@@ -1,14 +1,14 @@
 //! Conditional requests: changes of a job with `If-Match`, and runs with `Idempotency-Key`.
 
-use super::place::{IDLE, Place};
+use super::sandbox::{IDLE, Sandbox};
 
 const JOB: &str = r#"{"program": {"noop": true}, "schedule": "triggered"}"#;
 const OTHER: &str = r#"{"program": {"noop": true}, "schedule": "triggered", "description": "other"}"#;
 
 #[test]
 fn if_match_protects_a_changed_job() {
-    let place = Place::new("etag");
-    let daemon = place.up();
+    let sandbox = Sandbox::new("etag");
+    let daemon = sandbox.up();
     let put = |condition: &str, body: &str| {
         daemon.request(&format!("PUT /api/v1/jobs/a\n{condition}\nContent-Type: application/json\n\n{body}"))
     };
@@ -47,10 +47,10 @@ fn if_match_protects_a_changed_job() {
 
 #[test]
 fn repeated_idempotency_key_returns_the_same_run() {
-    let place = Place::new("idempotency");
-    place.put_file("a", IDLE);
-    let daemon = place.up();
-    let request = |daemon: &super::place::Daemon, key: &str, path: &str, body: &str| {
+    let sandbox = Sandbox::new("idempotency");
+    sandbox.put_file("a", IDLE);
+    let daemon = sandbox.up();
+    let request = |daemon: &super::sandbox::Daemon, key: &str, path: &str, body: &str| {
         let reply =
             daemon.request(&format!("POST {path}\nIdempotency-Key: {key}\nContent-Type: application/json\n\n{body}"));
         (
@@ -75,7 +75,7 @@ fn repeated_idempotency_key_returns_the_same_run() {
 
     // A client that got no reply may repeat the request after a restart.
     daemon.kill();
-    let daemon = place.up();
+    let daemon = sandbox.up();
     assert_eq!((200, first), {
         let (status, id, _) = request(&daemon, "k", make, "{}");
         (status, id)

@@ -3,31 +3,40 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use super::place::{Daemon, Place};
+use super::sandbox::{Daemon, Sandbox};
+use super::wire::{Reply, Wire};
+
+/// The code of a new link.
+fn code(daemon: &Daemon) -> String {
+    let link = daemon.request("POST /api/v1/link").json()["url"].as_str().expect("a link").to_owned();
+    let start = format!("http://{}/enter#", daemon.address);
+    link.strip_prefix(&start).expect("a link to the address of the request").to_owned()
+}
+
+fn sign_in(daemon: &Daemon, code: &str) -> Reply {
+    daemon.open(&format!("POST /api/v1/session\nContent-Type: application/json\n\n{{\"code\": \"{code}\"}}"))
+}
 
 /// The session of a browser that opens a link.
 fn enter(daemon: &Daemon) -> String {
-    let link = daemon.request("POST /api/v1/link").json()["url"].as_str().expect("a link").to_owned();
-    let path = link
-        .strip_prefix(&format!("http://{}", daemon.address))
-        .expect("a link to the address of the request")
-        .to_owned();
-    let entered = daemon.open(&format!("GET {path}"));
-    assert_eq!((entered.status, entered.header("location")), (303, Some("/")));
-    let cookie = entered.header("set-cookie").expect("a session").to_owned();
-    for part in ["; HttpOnly", "; SameSite=Strict", "; Path=/"] {
-        assert!(cookie.contains(part), "{cookie}");
+    let code = code(daemon);
+    for line in ["HEAD /enter", "GET /enter"] {
+        let mut wire = daemon.wire();
+        wire.send(&daemon.http(line));
+        assert_eq!(wire.head().status, 200, "opening the page does not use the code up");
     }
-    daemon.open(&format!("GET {path}")).assert_problem(401, "unauthorized");
-    cookie.split(';').next().expect("a pair").to_owned()
+    let entered = sign_in(daemon, &code);
+    assert_eq!((entered.status, entered.header("set-cookie")), (200, None));
+    sign_in(daemon, &code).assert_problem(401, "unauthorized");
+    entered.json()["session"].as_str().expect("a session").to_owned()
 }
 
 #[test]
 fn requests_without_the_token_are_refused() {
-    let place = Place::new("entry");
-    let daemon = place.up();
+    let sandbox = Sandbox::new("entry");
+    let daemon = sandbox.up();
     for file in ["data/token", "data/address"] {
-        let mode = fs::metadata(place.path(file)).expect(file).permissions().mode();
+        let mode = fs::metadata(sandbox.path(file)).expect(file).permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{file}");
     }
     let token = &daemon.token;
@@ -42,7 +51,7 @@ fn requests_without_the_token_are_refused() {
             format!("Authorization: {token}"),
             "Authorization: Bearer".to_owned(),
             format!("Cookie: cronhold_session={token}"),
-            format!("Cookie: cronhold_session=9999999999.{token}"),
+            format!("Authorization: Bearer 9999999999.{token}"),
             format!("X-Api-Key: {token}"),
         ] {
             let refused = daemon.open(&format!("GET {path}\n{header}"));
@@ -65,64 +74,65 @@ fn requests_without_the_token_are_refused() {
     assert_eq!(case.status, 200, "names of headers and schemes are case-insensitive");
 }
 
+/// Browsers send cookies to every port of a host, so a cookie must open nothing.
 #[test]
-fn session_cookie_is_accepted_only_from_our_page() {
-    let place = Place::new("entry-link");
-    let daemon = place.up();
+fn session_is_accepted_only_in_its_header_and_creates_no_credentials() {
+    let sandbox = Sandbox::new("entry-link");
+    let daemon = sandbox.up();
     let session = enter(&daemon);
-    let by_cookie = |line: &str, header: &str| daemon.open(&format!("{line}\nCookie: x=y; {session}\n{header}"));
-    let own = format!("Origin: http://{}", daemon.address);
-    assert_eq!(by_cookie("GET /api/v1/jobs", "").status, 200);
-    assert_eq!(by_cookie("GET /api/v1/jobs", "Sec-Fetch-Site: same-origin").status, 200);
-    for header in [
-        "",
-        "Sec-Fetch-Site: cross-site",
-        "Sec-Fetch-Site: same-site",
-        "Sec-Fetch-Site: none",
-        "Origin: http://evil.example",
-        "Origin: null",
-        "Origin: http://127.0.0.1:1",
-        &format!("{own}\nSec-Fetch-Site: cross-site"),
-    ] {
-        by_cookie("POST /api/v1/pause", header).assert_problem(403, "forbidden");
+    let by_session =
+        |line: &str, header: &str| daemon.open(&format!("{line}\nAuthorization: Bearer {session}\n{header}"));
+    assert_eq!(by_session("GET /api/v1/jobs", "").status, 200);
+    assert_eq!(by_session("POST /api/v1/pause", "").status, 204);
+    assert_eq!(daemon.get("/api/v1/jobs")["pause"]["by"], "page");
+    assert_eq!(by_session("POST /api/v1/resume", &format!("Origin: http://{}", daemon.address)).status, 204);
+    for origin in ["http://evil.example", "null", "http://127.0.0.1:1"] {
+        by_session("POST /api/v1/pause", &format!("Origin: {origin}")).assert_problem(403, "forbidden");
+    }
+    for line in ["POST /api/v1/link", "POST /api/v1/token"] {
+        by_session(line, "").assert_problem(403, "forbidden");
+    }
+    let cookie = format!("Cookie: cronhold_session={session}\nOrigin: http://{}", daemon.address);
+    for line in ["GET /api/v1/jobs", "GET /api/v1/feed", "POST /api/v1/pause", "POST /api/v1/token"] {
+        daemon.open(&format!("{line}\n{cookie}")).assert_problem(401, "unauthorized");
     }
     assert_eq!(daemon.get("/api/v1/jobs")["pause"], serde_json::Value::Null, "nothing was paused");
-    for header in ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site"] {
-        by_cookie("GET /api/v1/jobs", header).assert_problem(403, "forbidden");
-    }
-    assert_eq!(by_cookie("POST /api/v1/pause", &own).status, 204);
-    assert_eq!(daemon.get("/api/v1/jobs")["pause"]["by"], "page");
-    assert_eq!(by_cookie("POST /api/v1/resume", "Sec-Fetch-Site: same-origin").status, 204);
-    daemon.open("GET /enter?once=0123").assert_problem(401, "unauthorized");
-    daemon.open("GET /enter").assert_problem(400, "bad_request");
+    sign_in(&daemon, "0123").assert_problem(401, "unauthorized");
+    daemon.open("POST /api/v1/session").assert_problem(400, "bad_request");
 }
 
 #[test]
 fn renewed_token_invalidates_sessions_and_links() {
-    let place = Place::new("entry-renewal");
-    let daemon = place.up();
+    let sandbox = Sandbox::new("entry-renewal");
+    let daemon = sandbox.up();
     let session = enter(&daemon);
-    let link = daemon.request("POST /api/v1/link").json()["url"].as_str().expect("a link").to_owned();
-    let path = link.rsplit_once('/').expect("a path").1;
+    let code = code(&daemon);
     let jobs = |header: &str| daemon.open(&format!("GET /api/v1/jobs\n{header}"));
-    let cookie = format!("Cookie: {session}");
-    assert_eq!(jobs(&cookie).status, 200);
+    let by_session = format!("Authorization: Bearer {session}");
+    assert_eq!(jobs(&by_session).status, 200);
+    let mut feeds = [&session, &daemon.token].map(|bearer| {
+        let mut wire = daemon.wire();
+        wire.send(&daemon.http(&format!("GET /api/v1/feed\nAuthorization: Bearer {bearer}")));
+        assert_eq!(wire.head().status, 200);
+        wire
+    });
     let renewed = daemon.request("POST /api/v1/token").json()["token"].as_str().expect("a token").to_owned();
-    jobs(&cookie).assert_problem(401, "unauthorized");
+    feeds.iter_mut().for_each(Wire::assert_cut);
+    jobs(&by_session).assert_problem(401, "unauthorized");
     jobs(&format!("Authorization: Bearer {}", daemon.token)).assert_problem(401, "unauthorized");
-    daemon.open(&format!("GET /{path}")).assert_problem(401, "unauthorized");
+    sign_in(&daemon, &code).assert_problem(401, "unauthorized");
     let by_token = format!("Authorization: Bearer {renewed}");
     assert_eq!(jobs(&by_token).status, 200);
-    let file = place.path("data/token");
+    let file = sandbox.path("data/token");
     assert_eq!(fs::read_to_string(&file).expect("there").trim(), renewed);
     assert_eq!(fs::metadata(&file).expect("there").permissions().mode() & 0o777, 0o600);
 
     // Sessions survive a restart, as the token does.
     daemon.kill();
-    let daemon = place.up();
+    let daemon = sandbox.up();
     let session = enter(&daemon);
     daemon.stop();
-    let daemon = place.up();
-    assert_eq!(daemon.open(&format!("GET /api/v1/jobs\nCookie: {session}")).status, 200);
+    let daemon = sandbox.up();
+    assert_eq!(daemon.open(&format!("GET /api/v1/jobs\nAuthorization: Bearer {session}")).status, 200);
     assert_eq!(daemon.token, renewed);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::place::{Daemon, IDLE, Place};
+use super::sandbox::{Daemon, IDLE, Sandbox};
 use super::wire::Wire;
 
 /// A reader of the feed.
@@ -68,8 +68,8 @@ impl Listener {
 
 #[test]
 fn feed_sends_changes_of_jobs_runs_and_pauses() {
-    let place = Place::new("feed");
-    let daemon = place.up();
+    let sandbox = Sandbox::new("feed");
+    let daemon = sandbox.up();
     let mut all = Listener::new(&daemon, "", None);
     let mut only_b = Listener::new(&daemon, "?job=b", None);
     for id in ["a", "b"] {
@@ -103,9 +103,9 @@ fn feed_sends_changes_of_jobs_runs_and_pauses() {
 #[test]
 fn feed_resumes_after_the_last_event_id() {
     const RUNS: usize = 20;
-    let place = Place::new("feed-resume");
-    place.put_file("a", IDLE);
-    let daemon = place.up();
+    let sandbox = Sandbox::new("feed-resume");
+    sandbox.put_file("a", IDLE);
+    let daemon = sandbox.up();
     let begin = Listener::new(&daemon, "", None).last;
     for _ in 0..RUNS {
         daemon.run("a");
@@ -138,14 +138,14 @@ fn feed_resumes_after_the_last_event_id() {
 /// After a restart, the daemon does not know the earlier events and sends `reset`.
 #[test]
 fn restart_resets_the_feed() {
-    let place = Place::new("feed-reset");
-    place.put_file("a", IDLE);
-    let daemon = place.up();
+    let sandbox = Sandbox::new("feed-reset");
+    sandbox.put_file("a", IDLE);
+    let daemon = sandbox.up();
     let mut listener = Listener::new(&daemon, "", None);
     daemon.run("a");
     listener.run();
     daemon.kill();
-    let daemon = place.up();
+    let daemon = sandbox.up();
     let mut again = Listener::new(&daemon, "", Some(&listener.last));
     assert_eq!(again.event().0, "reset");
     daemon.run("a");

@@ -1,11 +1,11 @@
 //! Malformed requests. Each is refused, and the daemon continues.
 
-use super::place::Place;
+use super::sandbox::Sandbox;
 
 #[test]
 fn malformed_requests_are_refused() {
-    let place = Place::new("garbage");
-    let daemon = place.up();
+    let sandbox = Sandbox::new("garbage");
+    let daemon = sandbox.up();
     let address = &daemon.address;
     let many = "X: y\r\n".repeat(100);
     let long = format!("X: {}\r\n", "y".repeat(300_000));
@@ -55,8 +55,8 @@ fn malformed_requests_are_refused() {
 /// Garbage after a valid request on the same connection does not change its response, and is not a second request.
 #[test]
 fn garbage_after_a_request_closes_the_connection() {
-    let place = Place::new("pipeline");
-    let daemon = place.up();
+    let sandbox = Sandbox::new("pipeline");
+    let daemon = sandbox.up();
     let get = daemon.http("GET /health");
     // Several valid requests at once are answered in order.
     let mut wire = daemon.wire();

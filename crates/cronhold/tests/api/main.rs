@@ -12,9 +12,9 @@ mod operations;
 mod origins;
 mod output;
 mod paths;
-mod place;
 #[path = "../processes/mod.rs"]
 mod processes;
-mod questions;
+mod queries;
 mod runs;
+mod sandbox;
 mod wire;

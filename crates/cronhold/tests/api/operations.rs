@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::place::{Daemon, ENDLESS, IDLE, Place};
+use super::sandbox::{Daemon, ENDLESS, IDLE, Sandbox};
 
 /// Starts a run, and waits until its program runs.
 fn begin(daemon: &Daemon, job: &str) -> String {
@@ -24,9 +24,9 @@ fn operate(daemon: &Daemon, id: &str, what: &str, body: &str) -> Value {
 
 #[test]
 fn stop_kill_and_signal_end_programs() {
-    let place = Place::new("operations");
-    place.put_file("endless", ENDLESS);
-    let daemon = place.up();
+    let sandbox = Sandbox::new("operations");
+    sandbox.put_file("endless", ENDLESS);
+    let daemon = sandbox.up();
     let ended = |id: &str| daemon.wait_for(id, |run| !run["times"]["finished"].is_null());
     for (what, body, signal, state) in [
         ("stop", "", "SIGTERM", "failure"),
@@ -55,9 +55,9 @@ fn stop_kill_and_signal_end_programs() {
 
 #[test]
 fn waiting_runs_start_or_skip_and_finished_runs_rerun() {
-    let place = Place::new("operations-waiting");
-    place.put_file("a", IDLE);
-    let daemon = place.up();
+    let sandbox = Sandbox::new("operations-waiting");
+    sandbox.put_file("a", IDLE);
+    let daemon = sandbox.up();
     let plan = || {
         let made = daemon.send("POST /api/v1/jobs/a/runs", r#"{"at": "2090-01-01T00:00:00Z"}"#);
         assert_eq!(made.status, 201, "{}", made.text());
@@ -72,7 +72,7 @@ fn waiting_runs_start_or_skip_and_finished_runs_rerun() {
     assert_eq!((&skipped["state"], &skipped["reason"]), (&"skipped".into(), &"by operator: not then".into()));
     daemon.request(&format!("POST /api/v1/runs/{not}/start")).assert_problem(409, "conflict");
 
-    let again = daemon.send(&format!("POST /api/v1/runs/{early}/rerun"), r#"{"anew": true}"#);
+    let again = daemon.send(&format!("POST /api/v1/runs/{early}/rerun"), r#"{"current": true}"#);
     assert_eq!(again.status, 201, "{}", again.text());
     let id = again.json()["id"].as_str().expect("an id").to_owned();
     assert_eq!(again.header("location"), Some(format!("/api/v1/runs/{id}").as_str()));

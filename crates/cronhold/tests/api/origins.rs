@@ -1,11 +1,11 @@
 //! Requests from foreign pages (cross-site requests) and with foreign host names (DNS rebinding).
 
-use super::place::Place;
+use super::sandbox::Sandbox;
 
 #[test]
 fn foreign_origins_and_hosts_are_refused() {
-    let place = Place::new("origins");
-    let daemon = place.up();
+    let sandbox = Sandbox::new("origins");
+    let daemon = sandbox.up();
     let address = &daemon.address;
     let port = address.rsplit_once(':').expect("a port").1;
     for headers in [

@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use super::place::Place;
+use super::sandbox::Sandbox;
 
 #[test]
 fn output_is_sent_whole_and_in_ranges() {
-    let place = Place::new("output");
-    place.put_file("say", "program: [printf, 'hello\\000 world']\nschedule: triggered\n");
-    let daemon = place.up();
+    let sandbox = Sandbox::new("output");
+    sandbox.put_file("say", "program: [printf, 'hello\\000 world']\nschedule: triggered\n");
+    let daemon = sandbox.up();
     let id = daemon.run("say")["id"].as_str().expect("an id").to_owned();
     const ALL: &str = "hello\0 world";
     for (query, range, status, body, part) in [
@@ -51,12 +51,12 @@ fn output_is_sent_whole_and_in_ranges() {
 /// A follower receives the output while it is written, and the end of the response when the run ends.
 #[test]
 fn output_is_followed_until_the_run_ends() {
-    let place = Place::new("output-follow");
-    let (one, two) = (place.path("one"), place.path("two"));
+    let sandbox = Sandbox::new("output-follow");
+    let (one, two) = (sandbox.path("one"), sandbox.path("two"));
     let wait = |file: &std::path::Path| format!("until [ -e {} ]; do sleep 0.02; done", file.display());
     let program = format!("{}; echo first; {}; echo second", wait(&one), wait(&two));
-    place.put_file("talk", &format!("program: |\n  {program}\nschedule: triggered\n"));
-    let daemon = place.up();
+    sandbox.put_file("talk", &format!("program: |\n  {program}\nschedule: triggered\n"));
+    let daemon = sandbox.up();
     let made = daemon.request("POST /api/v1/jobs/talk/runs").json();
     let id = made["id"].as_str().expect("an id");
     let follow = |from: &str| {

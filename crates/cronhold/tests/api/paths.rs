@@ -2,14 +2,14 @@
 
 use std::fs;
 
-use super::place::{IDLE, Place};
+use super::sandbox::{IDLE, Sandbox};
 
 #[test]
 fn malicious_paths_are_refused() {
-    let place = Place::new("paths");
-    place.put_file("a", IDLE);
-    let daemon = place.up();
-    fs::write(place.path("data/secret"), "the treasure").expect("written");
+    let sandbox = Sandbox::new("paths");
+    sandbox.put_file("a", IDLE);
+    let daemon = sandbox.up();
+    fs::write(sandbox.path("data/secret"), "the treasure").expect("written");
     let long = "a".repeat(300);
     let most = "a".repeat(9_000);
     for (path, statuses) in [
@@ -78,9 +78,9 @@ fn malicious_paths_are_refused() {
 
 #[test]
 fn unsupported_methods_are_refused() {
-    let place = Place::new("methods");
-    place.put_file("a", IDLE);
-    let daemon = place.up();
+    let sandbox = Sandbox::new("methods");
+    sandbox.put_file("a", IDLE);
+    let daemon = sandbox.up();
     for line in [
         "POST /api/v1/jobs",
         "DELETE /api/v1/jobs",

@@ -2,14 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::place::{IDLE, Place};
+use super::sandbox::{IDLE, Sandbox};
 
 #[test]
 fn runs_are_created_and_shown() {
-    let place = Place::new("runs");
-    place.put_file("greet", "program: [echo, 'hello {{ who }}']\nparams: {who: {default: you}}\nschedule: triggered\n");
-    place.put_file("fail", "program: [sh, -c, 'echo no >&2; exit 7']\nschedule: triggered\n");
-    let daemon = place.up();
+    let sandbox = Sandbox::new("runs");
+    sandbox
+        .put_file("greet", "program: [echo, 'hello {{ who }}']\nparams: {who: {default: you}}\nschedule: triggered\n");
+    sandbox.put_file("fail", "program: [sh, -c, 'echo no >&2; exit 7']\nschedule: triggered\n");
+    let daemon = sandbox.up();
     let made = daemon.send("POST /api/v1/jobs/greet/runs", r#"{"args": {"who": "Anna"}}"#);
     assert_eq!((made.status, &made.json()["number"], &made.json()["job"]), (201, &1.into(), &"greet".into()));
     let id = made.json()["id"].as_str().expect("an id").to_owned();
@@ -40,10 +41,10 @@ fn runs_are_created_and_shown() {
 
 #[test]
 fn runs_are_listed_in_pages() {
-    let place = Place::new("runs-pages");
-    place.put_file("a", IDLE);
-    place.put_file("b", IDLE);
-    let daemon = place.up();
+    let sandbox = Sandbox::new("runs-pages");
+    sandbox.put_file("a", IDLE);
+    sandbox.put_file("b", IDLE);
+    let daemon = sandbox.up();
     for job in ["a", "b", "a", "a", "b"] {
         daemon.run(job);
     }

@@ -106,6 +106,16 @@ impl Wire {
         }
     }
 
+    /// Asserts that the server closes the connection in the middle of a chunked body.
+    #[track_caller]
+    pub(crate) fn assert_cut(&mut self) {
+        let mut rest = Vec::new();
+        match self.0.read_to_end(&mut rest) {
+            Err(error) if error.kind() != ErrorKind::ConnectionReset => panic!("cannot read the response: {error}"),
+            _ => assert!(!rest.ends_with(b"0\r\n\r\n"), "the body has a regular end"),
+        }
+    }
+
     /// Asserts that the server closes the connection without sending anything else.
     #[track_caller]
     pub(crate) fn assert_over(&mut self) {

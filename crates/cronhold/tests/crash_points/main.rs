@@ -8,11 +8,11 @@
 #[path = "../log_lines/mod.rs"]
 mod log_lines;
 mod names;
+mod other_faults;
 mod outcome;
-mod place;
 mod points;
 #[path = "../processes/mod.rs"]
 mod processes;
+mod sandbox;
 mod scenario;
-mod troubles;
 mod workload;

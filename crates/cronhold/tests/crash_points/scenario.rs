@@ -10,9 +10,9 @@ use cronhold_core::record::Run;
 use cronhold_schedule::Instant;
 
 use super::outcome;
-use super::place::{Daemon, Place};
 use super::points::Point;
 use super::processes::eventually;
+use super::sandbox::{Daemon, Sandbox};
 use super::workload::Workload;
 
 /// Runs the test of a point under all workloads. They run in parallel, because most of the time is spent waiting.
@@ -25,56 +25,56 @@ pub(crate) fn run(point: &Point) {
 }
 
 fn run_workload(point: &Point, workload: Workload) {
-    let place = Place::new(&format!("{}-{workload:?}", point.name));
-    for (id, yaml) in workload.jobs(place.dir(), point.name.starts_with("stage-")) {
-        place.put_job(id, &yaml);
+    let sandbox = Sandbox::new(&format!("{}-{workload:?}", point.name));
+    for (id, yaml) in workload.jobs(sandbox.dir(), point.name.starts_with("stage-")) {
+        sandbox.put_job(id, &yaml);
     }
     let daemon = if point.is_of_daemon() {
-        lose_daemons(&place, point, workload);
-        let daemon = place.start(None);
-        place.wait_until_ready(&daemon);
+        lose_daemons(&sandbox, point, workload);
+        let daemon = sandbox.start(None);
+        sandbox.wait_until_ready(&daemon);
         daemon
     } else {
-        lose_others(&place, point, workload)
+        lose_others(&sandbox, point, workload)
     };
     // A client that got no reply repeats its request, and one that got a reply may.
     for death in requested_deaths(workload) {
         let mut request = Request::new(workload, death);
         eventually("the request is answered", || {
-            request.make(&place);
+            request.make(&sandbox);
             request.is_answered
         });
     }
-    wait_until_idle(&place, workload);
-    outcome::assert_right(point.name, point.loses_under(workload), workload, &place);
-    place.done(&["holes"]);
+    wait_until_idle(&sandbox, workload);
+    outcome::assert_right(point.name, point.loses_under(workload), workload, &sandbox);
+    sandbox.done(&["holes"]);
     daemon.stop();
 }
 
 /// Starts one daemon after the other and waits until each is killed at the point.
-fn lose_daemons(place: &Place, point: &Point, workload: Workload) {
+fn lose_daemons(sandbox: &Sandbox, point: &Point, workload: Workload) {
     for death in 0..workload.deaths() {
-        let _ = fs::remove_file(place.died());
-        let mut daemon = place.start(Some(point.name));
+        let _ = fs::remove_file(sandbox.died());
+        let mut daemon = sandbox.start(Some(point.name));
         let mut request = Request::new(workload, death);
         eventually("the daemon was killed", || {
-            request.make(place);
+            request.make(sandbox);
             daemon.is_dead()
         });
-        assert!(place.died().exists(), "it was killed at the point");
+        assert!(sandbox.died().exists(), "it was killed at the point");
     }
 }
 
 /// Waits until keepers or launch stages are killed at the point. The daemon keeps running.
-fn lose_others(place: &Place, point: &Point, workload: Workload) -> Daemon {
-    let mut daemon = place.start(Some(point.name));
+fn lose_others(sandbox: &Sandbox, point: &Point, workload: Workload) -> Daemon {
+    let mut daemon = sandbox.start(Some(point.name));
     for death in 0..workload.deaths() {
         // Without the file, the next process is killed too.
-        let _ = fs::remove_file(place.died());
+        let _ = fs::remove_file(sandbox.died());
         let mut request = Request::new(workload, death);
         eventually("a process was killed", || {
-            request.make(place);
-            place.died().exists()
+            request.make(sandbox);
+            sandbox.died().exists()
         });
         assert!(!daemon.is_dead(), "the daemon keeps running");
     }
@@ -100,17 +100,17 @@ impl Request {
         Self { key: key(death), is_answered: !workload.is_asked() }
     }
 
-    fn make(&mut self, place: &Place) {
+    fn make(&mut self, sandbox: &Sandbox) {
         if !self.is_answered {
-            self.is_answered = place.run_command(&["run", "asked", "--key", &self.key]).status.success();
+            self.is_answered = sandbox.run_command(&["run", "asked", "--key", &self.key]).status.success();
         }
     }
 }
 
 /// Waits until all runs that were due are finished and each job has run once more. Then pauses all jobs and waits until
 /// nothing runs.
-pub(crate) fn wait_until_idle(place: &Place, workload: Workload) {
-    let stored = place.stored();
+pub(crate) fn wait_until_idle(sandbox: &Sandbox, workload: Workload) {
+    let stored = sandbox.stored();
     let cursors = stored.cursors();
     let last = cursors.iter().map(|cursor| (cursor.job.to_string(), cursor.last.unwrap_or(cursor.since)));
     let reached: BTreeMap<String, Instant> = last.collect();
@@ -125,7 +125,7 @@ pub(crate) fn wait_until_idle(place: &Place, workload: Workload) {
         runs.iter().filter(|run| is_early(run)).all(|run| run.state.is_finished())
             && workload.scheduled().iter().all(has_gone_on)
     });
-    place.done(&["pause", "all"]);
+    sandbox.done(&["pause", "all"]);
     // A run that waits for its lock stays waiting until the pause ends.
     let rests = |run: &Run| run.state.is_finished() || run.state == State::Waiting;
     eventually("nothing runs", || stored.runs().iter().all(|run| rests(run)));

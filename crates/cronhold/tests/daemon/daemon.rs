@@ -28,9 +28,9 @@ use super::processes::{NEVER, end_keeper_of, eventually, keeper_of, parent};
 const WAIT_SECONDS_MAX: i64 = 90;
 
 /// A temporary directory with the data directory and the job files of a daemon.
-pub(crate) struct Place(PathBuf);
+pub(crate) struct Sandbox(PathBuf);
 
-impl Place {
+impl Sandbox {
     pub(crate) fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("daemon-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
@@ -62,6 +62,13 @@ impl Place {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = self.bare_command(args);
         command.args(["--listen", "127.0.0.1:0"]);
+        command
+    }
+
+    /// A command for the daemon of the sandbox.
+    pub(crate) fn verb(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cronhold"));
+        command.current_dir(&self.0).args(args).args(["--data", "home"]);
         command
     }
 
@@ -116,7 +123,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Sandbox {
     /// Kills the keeper and its programs, and removes the directory.
     fn drop(&mut self) {
         end_keeper_of(&self.path("home"));
@@ -198,13 +205,13 @@ impl Daemon {
     /// outcome. Reads the store after every `lines` lines of the log.
     pub(crate) fn wait_until_complete(
         &mut self,
-        place: &Place,
+        sandbox: &Sandbox,
         reached: &BTreeMap<String, Instant>,
         lines: usize,
     ) -> Stored {
         loop {
             self.wait_for_lines(lines);
-            let stored = place.stored();
+            let stored = sandbox.stored();
             if stored.is_over(reached) {
                 stored.assert_complete(reached);
                 return stored;

@@ -8,7 +8,7 @@ use cronhold_core::record::Run;
 use cronhold_keeper::fail::VARIABLE;
 use rustix::process::{Signal, kill_process};
 
-use super::daemon::{Daemon, Place, Stored};
+use super::daemon::{Daemon, Sandbox, Stored};
 use super::processes::{eventually, parent, processes};
 
 /// The output of a program that runs to its end. The program must not see the variable of the fail point.
@@ -40,7 +40,7 @@ const KEEPER_POINTS: &[(&str, bool, Outcome, Outcome)] = &[
     ("keeper-before-intent", false, Success, Never(START_UNKNOWN)),
     // From here on the program may have started, and its end is unknown.
     ("keeper-after-intent", false, Never(KEEPER_LOST), Never(KEEPER_LOST)),
-    // The process is not in the journal. The next keeper finds it by its environment.
+    // The process is not in the journal. The next keeper finds it by its environment or its output.
     ("keeper-after-spawn", true, Killed(KEEPER_LOST), Killed(KEEPER_LOST)),
     ("keeper-before-started-told", true, Killed(KEEPER_LOST), Killed(KEEPER_LOST)),
     // The next keeper reports what is in the journal.
@@ -67,10 +67,10 @@ const DAEMON_POINTS: &[(&str, bool, Outcome)] = &[
 const STAGE_POINTS: &[&str] = &["stage-told", "stage-prepared"];
 const STAGE_KILLED: &str = "not launched: the process was killed before it became the program";
 
-/// A place with one job, which runs once after each start of a daemon.
-fn place(name: &str, is_held: bool) -> Place {
-    let place = Place::new(name);
-    let (starts, go) = (place.path("starts"), place.path("go"));
+/// A sandbox with one job, which runs once after each start of a daemon.
+fn sandbox(name: &str, is_held: bool) -> Sandbox {
+    let sandbox = Sandbox::new(name);
+    let (starts, go) = (sandbox.path("starts"), sandbox.path("go"));
     let program = format!(
         "echo $CRONHOLD_RUN_ID >> {}; echo \"begins$CRONHOLD_FAIL_AT\"; until [ -e {} ]; do sleep 0.02; done; echo ends",
         starts.display(),
@@ -78,30 +78,30 @@ fn place(name: &str, is_held: bool) -> Place {
     );
     let limits = if name.starts_with("stage") { "limits: {files: 64}\n" } else { "" };
     let rest = format!("shell: /bin/sh\noverlap: allow\n{limits}schedule: '@reboot'");
-    place.put_job("job", &format!("program: '{program}'\n{rest}\n"));
+    sandbox.put_job("job", &format!("program: '{program}'\n{rest}\n"));
     if !is_held {
-        release_program(&place);
+        release_program(&sandbox);
     }
-    place
+    sandbox
 }
 
-fn release_program(place: &Place) {
-    fs::write(place.path("go"), "").expect("written");
+fn release_program(sandbox: &Sandbox) {
+    fs::write(sandbox.path("go"), "").expect("written");
 }
 
 /// Starts a daemon with a fail point for itself or its keeper.
-fn armed(place: &Place, value: &str) -> Daemon {
-    Daemon::start(place.command(&["--jobs", "jobs"]).env(VARIABLE, value))
+fn armed(sandbox: &Sandbox, value: &str) -> Daemon {
+    Daemon::start(sandbox.command(&["--jobs", "jobs"]).env(VARIABLE, value))
 }
 
-fn wait_until_over(place: &Place, number: u64) {
+fn wait_until_over(sandbox: &Sandbox, number: u64) {
     eventually(&format!("#{number} is over"), || {
-        place.stored().runs.iter().any(|run| run.number.0 == number && run.state.is_finished())
+        sandbox.stored().runs.iter().any(|run| run.number.0 == number && run.state.is_finished())
     });
 }
 
 /// Asserts that no process of these runs is left, and that neither daemon nor keeper has a zombie child.
-fn assert_nothing_runs(place: &Place, runs: &Stored, daemon: &Daemon) {
+fn assert_nothing_runs(sandbox: &Sandbox, runs: &Stored, daemon: &Daemon) {
     let marks: Vec<String> = runs.runs.iter().map(|run| format!("CRONHOLD_RUN_ID={}", run.id)).collect();
     let is_of_ours = |pid: &i32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -109,7 +109,7 @@ fn assert_nothing_runs(place: &Place, runs: &Stored, daemon: &Daemon) {
     };
     eventually("no program is left", || !processes().any(|pid| is_of_ours(&pid)));
     eventually("no dead child is left", || {
-        let keeper = place.keeper().map(|pid| pid.as_raw_nonzero().get());
+        let keeper = sandbox.keeper().map(|pid| pid.as_raw_nonzero().get());
         let owners = [keeper, Some(daemon.pid().as_raw_nonzero().get())];
         let is_dead = |pid: i32| {
             let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
@@ -120,9 +120,9 @@ fn assert_nothing_runs(place: &Place, runs: &Stored, daemon: &Daemon) {
 }
 
 /// Asserts what holds for every run that was starting, at any point.
-fn assert_run(point: &str, place: &Place, run: &Run, expected: Outcome) {
+fn assert_run(point: &str, sandbox: &Sandbox, run: &Run, expected: Outcome) {
     let log = &run.log;
-    let starts = fs::read_to_string(place.path("starts")).unwrap_or_default();
+    let starts = fs::read_to_string(sandbox.path("starts")).unwrap_or_default();
     let id = run.id.to_string();
     let starts = starts.lines().filter(|line| *line == id).count();
     let ends = log.iter().filter(|transition| transition.state.is_finished()).count();
@@ -140,46 +140,73 @@ fn assert_run(point: &str, place: &Place, run: &Run, expected: Outcome) {
     };
     assert!(is_right, "{point}: not {expected:?}: {starts} starts, {:?} {reason:?} {log:?}", run.state);
     if is_success {
-        assert_eq!(String::from_utf8(place.output(run)).expect("text"), OUTPUT, "{point}");
+        assert_eq!(String::from_utf8(sandbox.output(run)).expect("text"), OUTPUT, "{point}");
         assert_eq!(run.written.as_ref().map(|written| written.bytes), Some(OUTPUT.len() as u64), "{point}");
     }
 }
 
 /// Asserts that the first run has the outcome of the point, and that the run of the next daemon succeeds.
-fn assert_all(point: &str, place: &Place, daemon: &Daemon, expected: Outcome) {
-    wait_until_over(place, 1);
+fn assert_all(point: &str, sandbox: &Sandbox, daemon: &Daemon, expected: Outcome) {
+    wait_until_over(sandbox, 1);
     if matches!(expected, Killed(_)) {
-        assert!(!place.path("go").exists(), "{point}: the program was not released");
-        let stored = place.stored();
+        assert!(!sandbox.path("go").exists(), "{point}: the program was not released");
+        let stored = sandbox.stored();
         let first = Stored { runs: vec![stored.run("job", 1).clone().into()], ..stored };
-        assert_nothing_runs(place, &first, daemon);
+        assert_nothing_runs(sandbox, &first, daemon);
     }
-    release_program(place);
-    wait_until_over(place, 2);
-    let stored = place.stored();
+    release_program(sandbox);
+    wait_until_over(sandbox, 2);
+    let stored = sandbox.stored();
     assert_eq!(stored.runs.len(), 2, "{point}: one run per daemon");
-    assert_run(point, place, stored.run("job", 1), expected);
-    assert_run(point, place, stored.run("job", 2), Success);
-    assert_nothing_runs(place, &stored, daemon);
-    eventually("no output is kept twice", || place.kept_outputs() == 0);
+    assert_run(point, sandbox, stored.run("job", 1), expected);
+    assert_run(point, sandbox, stored.run("job", 2), Success);
+    assert_nothing_runs(sandbox, &stored, daemon);
+    eventually("no output is kept twice", || sandbox.kept_outputs() == 0);
 }
 
 /// The daemon detects the loss and starts a new keeper.
 #[test]
 fn keeper_killed_at_each_point_is_replaced() {
     for &(point, is_held, expected, _) in KEEPER_POINTS {
-        let place = place(point, is_held);
-        let died = place.path("died");
-        let mut daemon = armed(&place, &format!("{point}:{}", died.display()));
+        let sandbox = sandbox(point, is_held);
+        let died = sandbox.path("died");
+        let mut daemon = armed(&sandbox, &format!("{point}:{}", died.display()));
         let first = daemon.wait_for("keeper_connected");
         eventually("the keeper is dead", || died.exists());
         let second = daemon.wait_for("keeper_connected");
         assert_ne!(first["pid"], second["pid"], "{point}: it is another keeper");
-        wait_until_over(&place, 1);
+        wait_until_over(&sandbox, 1);
         daemon.kill();
-        let daemon = place.up();
-        assert_all(point, &place, &daemon, expected);
+        let daemon = sandbox.up();
+        assert_all(point, &sandbox, &daemon, expected);
         assert_eq!(daemon.stop().0.code(), Some(0), "{point}");
+    }
+}
+
+/// The keeper dies before the process is in its journal, and the process has no run in its environment. The next keeper
+/// finds it by its output, so it is dead before its lock is free.
+#[test]
+fn program_without_run_id_dies_with_a_keeper_that_did_not_record_it() {
+    for limits in ["", "limits: {files: 64}\n"] {
+        let sandbox = Sandbox::new(&format!("unmarked-{}", limits.len()));
+        // A unique sleep time, by which it is found.
+        let time = format!("600.{}{}", std::process::id(), limits.len());
+        let rest = format!("lock: true\n{limits}schedule: '@reboot'");
+        sandbox.put_job("job", &format!("program: [env, -i, sleep, '{time}']\n{rest}\n"));
+        let died = sandbox.path("died");
+        let mut daemon = armed(&sandbox, &format!("keeper-after-spawn:{}", died.display()));
+        daemon.wait_for("keeper_connected");
+        eventually("the keeper is dead", || died.exists());
+        daemon.wait_for("keeper_connected");
+        wait_until_over(&sandbox, 1);
+        let run = sandbox.stored().run("job", 1).clone();
+        assert_eq!(run.reason.as_ref().map(ToString::to_string).as_deref(), Some(KEEPER_LOST));
+        let is_ours = |pid: &i32| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            line.split(|byte| *byte == 0).any(|word| word == time.as_bytes())
+        };
+        assert_eq!(processes().filter(is_ours).count(), 0, "{limits}");
+        assert_eq!(daemon.stop().0.code(), Some(0));
     }
 }
 
@@ -187,19 +214,19 @@ fn keeper_killed_at_each_point_is_replaced() {
 #[test]
 fn keeper_and_daemon_killed_at_each_point_recover() {
     for &(point, is_held, _, expected) in KEEPER_POINTS {
-        let place = place(&format!("{point}-both"), is_held);
-        let mut daemon = armed(&place, point);
+        let sandbox = sandbox(&format!("{point}-both"), is_held);
+        let mut daemon = armed(&sandbox, point);
         // The daemon logs this when the connection closes.
         daemon.wait_for("keeper_unavailable");
         daemon.kill();
         // A keeper that the daemon has started in the meantime has the same fail point.
         eventually("no keeper is left", || {
-            let keeper = place.keeper();
+            let keeper = sandbox.keeper();
             keeper.map(|keeper| kill_process(keeper, Signal::KILL));
             keeper.is_none()
         });
-        let daemon = place.up();
-        assert_all(point, &place, &daemon, expected);
+        let daemon = sandbox.up();
+        assert_all(point, &sandbox, &daemon, expected);
         assert_eq!(daemon.stop().0.code(), Some(0), "{point}");
     }
 }
@@ -207,16 +234,16 @@ fn keeper_and_daemon_killed_at_each_point_recover() {
 #[test]
 fn daemon_killed_at_each_point_recovers() {
     for &(point, is_held, expected) in DAEMON_POINTS {
-        let place = place(point, is_held);
-        let mut daemon = armed(&place, point);
+        let sandbox = sandbox(point, is_held);
+        let mut daemon = armed(&sandbox, point);
         daemon.wait_for_death();
-        let keeper = place.keeper();
+        let keeper = sandbox.keeper();
         // Before the launch, the daemon may not have started a keeper yet.
         assert!(keeper.is_some() || point == "daemon-before-launch", "{point}: the keeper keeps running");
-        release_program(&place);
-        let daemon = place.up();
-        assert_all(point, &place, &daemon, expected);
-        assert!(keeper.is_none() || place.keeper() == keeper, "{point}: it is the same one");
+        release_program(&sandbox);
+        let daemon = sandbox.up();
+        assert_all(point, &sandbox, &daemon, expected);
+        assert!(keeper.is_none() || sandbox.keeper() == keeper, "{point}: it is the same one");
         assert_eq!(daemon.stop().0.code(), Some(0), "{point}");
     }
 }
@@ -224,15 +251,15 @@ fn daemon_killed_at_each_point_recovers() {
 #[test]
 fn launch_stage_killed_at_each_point_ends_run_in_error() {
     for &point in STAGE_POINTS {
-        let place = place(point, false);
-        let mut daemon = armed(&place, &format!("{point}:{}", place.path("died").display()));
+        let sandbox = sandbox(point, false);
+        let mut daemon = armed(&sandbox, &format!("{point}:{}", sandbox.path("died").display()));
         daemon.wait_for("ready");
-        wait_until_over(&place, 1);
-        let keeper = place.keeper();
+        wait_until_over(&sandbox, 1);
+        let keeper = sandbox.keeper();
         daemon.kill();
-        let daemon = place.up();
-        assert_all(point, &place, &daemon, Never(STAGE_KILLED));
-        assert_eq!(place.keeper(), keeper, "{point}: it is the same one");
+        let daemon = sandbox.up();
+        assert_all(point, &sandbox, &daemon, Never(STAGE_KILLED));
+        assert_eq!(sandbox.keeper(), keeper, "{point}: it is the same one");
         assert_eq!(daemon.stop().0.code(), Some(0), "{point}");
     }
 }

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 
 use serde_json::Value;
 
-use super::daemon::Place;
+use super::daemon::Sandbox;
 
 /// The API of a daemon.
 pub(crate) struct Api {
@@ -16,11 +16,11 @@ pub(crate) struct Api {
 
 impl Api {
     /// Reads the address and the token from the data directory, as the command line does.
-    pub(crate) fn of(place: &Place) -> Self {
-        let address = fs::read(place.path("home/address")).expect("it listens");
+    pub(crate) fn of(sandbox: &Sandbox) -> Self {
+        let address = fs::read(sandbox.path("home/address")).expect("it listens");
         let address: Value = serde_json::from_slice(&address).expect("JSON");
         let url = address["url"].as_str().expect("a URL");
-        let token = fs::read_to_string(place.path("home/token")).expect("a token");
+        let token = fs::read_to_string(sandbox.path("home/token")).expect("a token");
         Self { address: url.trim_start_matches("http://").to_owned(), token: token.trim().to_owned() }
     }
 
@@ -54,7 +54,8 @@ impl Api {
         response
     }
 
-    fn exchange(&self, method: &str, path: &str, body: &str) -> (String, String) {
+    /// The head and the body of a response.
+    pub(crate) fn exchange(&self, method: &str, path: &str, body: &str) -> (String, String) {
         request(&self.address, &format!("Authorization: Bearer {}\r\n", self.token), method, path, body)
     }
 }

@@ -1,5 +1,6 @@
 //! Programs and their output survive the death of the daemon. If the keeper dies, its programs are killed.
 
+mod failing;
 #[cfg(debug_assertions)]
 mod versions;
 
@@ -12,7 +13,7 @@ use cronhold_core::run::Reason;
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 
-use super::daemon::{Daemon, Place};
+use super::daemon::{Daemon, Sandbox};
 use super::log_lines::find_event;
 use super::processes::eventually;
 
@@ -23,9 +24,9 @@ const LINES: usize = 200;
 
 /// A program that writes lines, waits for a file, writes more lines, creates its `done` file, and exits with its own
 /// code.
-fn program(place: &Path, number: usize) -> String {
-    let go = place.join(if number < EARLY { "go-early" } else { "go-late" });
-    let (go, done) = (go.display(), place.join(format!("done-{number}")));
+fn program(sandbox: &Path, number: usize) -> String {
+    let go = sandbox.join(if number < EARLY { "go-early" } else { "go-late" });
+    let (go, done) = (go.display(), sandbox.join(format!("done-{number}")));
     let lines = |what: &str| format!("i=0; while [ $i -lt {LINES} ]; do echo {number} {what} $i; i=$((i+1)); done");
     let (before, after) = (lines("before"), lines("after"));
     format!("{before}; until [ -e {go} ]; do sleep 0.1; done; {after}; touch {}; exit {}", done.display(), number % 5)
@@ -43,31 +44,31 @@ fn assert_keeper_lost(line: &Value) {
 
 #[test]
 fn killed_daemon_adopts_its_programs() {
-    let place = Place::new("take-up");
-    let path = place.path("").canonicalize().expect("there");
+    let sandbox = Sandbox::new("take-up");
+    let path = sandbox.path("").canonicalize().expect("there");
     for number in 0..PROGRAMS {
         let yaml = format!("program: '{}'\nshell: /bin/sh\nschedule: '@reboot'\n", program(&path, number));
-        place.put_job(&format!("many/{number}"), &yaml);
+        sandbox.put_job(&format!("many/{number}"), &yaml);
     }
-    let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
+    let mut daemon = Daemon::start(&mut sandbox.command(&["--jobs", "jobs"]));
     for number in 0..PROGRAMS {
         daemon.wait_until_run(&format!("many/{number}#1"), "running");
     }
-    let keeper = place.keeper().expect("a keeper");
+    let keeper = sandbox.keeper().expect("a keeper");
     daemon.kill();
-    fs::write(place.path("go-early"), "").expect("written");
-    let is_done = |number: usize| place.path(&format!("done-{number}")).exists();
+    fs::write(sandbox.path("go-early"), "").expect("written");
+    let is_done = |number: usize| sandbox.path(&format!("done-{number}")).exists();
     eventually("the early ones are done", || (0..EARLY).all(is_done));
-    assert_eq!(place.keeper(), Some(keeper), "the keeper outlives the daemon");
+    assert_eq!(sandbox.keeper(), Some(keeper), "the keeper outlives the daemon");
     // The next daemon is killed as well, and another one is started.
-    let mut daemon = place.up();
+    let mut daemon = sandbox.up();
     daemon.wait_until_run("many/0#1", "success");
     daemon.kill();
-    let mut daemon = place.up();
-    fs::write(place.path("go-late"), "").expect("written");
+    let mut daemon = sandbox.up();
+    fs::write(sandbox.path("go-late"), "").expect("written");
     let stored = loop {
         daemon.wait_for_lines(1);
-        let stored = place.stored();
+        let stored = sandbox.stored();
         if stored.runs.iter().filter(|run| run.number.0 == 1).all(|run| run.state.is_finished()) {
             break stored;
         }
@@ -79,27 +80,27 @@ fn killed_daemon_adopts_its_programs() {
         assert_eq!(run.state, if code == 0 { State::Success } else { State::Failure });
         let launches = run.log.iter().filter(|transition| transition.state == State::Running).count();
         assert_eq!(launches, 1, "it was started once: {:?}", run.log);
-        assert_eq!(String::from_utf8(place.output(run)).expect("text"), expected(number), "{number}");
+        assert_eq!(String::from_utf8(sandbox.output(run)).expect("text"), expected(number), "{number}");
     }
-    assert_eq!(place.keeper(), Some(keeper), "it is the same one");
+    assert_eq!(sandbox.keeper(), Some(keeper), "it is the same one");
     // The keeper deletes output that is stored.
-    eventually("no output is left", || place.kept_outputs() == 0);
+    eventually("no output is left", || sandbox.kept_outputs() == 0);
     assert_eq!(daemon.stop().0.code(), Some(0));
 }
 
 #[test]
 fn stopped_daemon_leaves_programs_running() {
-    let place = Place::new("leave");
-    let go = place.path("go");
+    let sandbox = Sandbox::new("leave");
+    let go = sandbox.path("go");
     let yaml = format!("program: 'until [ -e {} ]; do sleep 0.02; done'\nschedule: '@reboot'\n", go.display());
-    place.put_job("wait", &yaml);
-    let mut daemon = place.up();
+    sandbox.put_job("wait", &yaml);
+    let mut daemon = sandbox.up();
     daemon.wait_until_run("wait#1", "running");
     let (status, log) = daemon.stop();
     assert_eq!(status.code(), Some(0));
     let is_left = |line| find_event(line, "programs_left", &[("count", "1")]).is_some();
     assert!(log.lines().any(is_left), "{log}");
-    let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
+    let mut daemon = Daemon::start(&mut sandbox.command(&["--jobs", "jobs"]));
     daemon.wait_for_event("programs_found", &[("running", "1"), ("ended", "0")]);
     fs::write(go, "").expect("written");
     daemon.wait_until_run("wait#1", "success");
@@ -108,26 +109,26 @@ fn stopped_daemon_leaves_programs_running() {
 
 #[test]
 fn killed_keeper_ends_its_programs() {
-    let place = Place::new("lost");
-    let pid = place.path("pid");
-    let escaped = place.path("escaped");
+    let sandbox = Sandbox::new("lost");
+    let pid = sandbox.path("pid");
+    let escaped = sandbox.path("escaped");
     let program = format!(
         "echo $$ > {}; setsid sh -c \"echo \\$\\$ > {}; sleep 55\" & sleep 55",
         pid.display(),
         escaped.display()
     );
-    place.put_job("sleep", &format!("program: '{program}'\nschedule: '@reboot'\n"));
-    place.put_job("tick", "program: 'true'\nschedule: {every: 1s}\n");
-    let mut daemon = place.up();
+    sandbox.put_job("sleep", &format!("program: '{program}'\nschedule: '@reboot'\n"));
+    sandbox.put_job("tick", "program: 'true'\nschedule: {every: 1s}\n");
+    let mut daemon = sandbox.up();
     daemon.wait_until_run("sleep#1", "running");
     let is_written = |file: &Path| fs::read_to_string(file).is_ok_and(|text| text.ends_with('\n'));
     eventually("both are there", || is_written(&pid) && is_written(&escaped));
-    let keeper = place.keeper().expect("a keeper");
+    let keeper = sandbox.keeper().expect("a keeper");
     kill_process(keeper, Signal::KILL).expect("it runs");
     assert_keeper_lost(&daemon.wait_until_run("sleep#1", "error"));
-    place.wait_for_death(&pid);
-    place.wait_for_death(&escaped);
-    assert_ne!(place.keeper(), Some(keeper));
+    sandbox.wait_for_death(&pid);
+    sandbox.wait_for_death(&escaped);
+    assert_ne!(sandbox.keeper(), Some(keeper));
     // The new keeper works.
     daemon.wait_for_event("run_state", &[("state", "success")]);
     assert_eq!(daemon.stop().0.code(), Some(0));
@@ -136,20 +137,20 @@ fn killed_keeper_ends_its_programs() {
 /// Daemon and keeper are killed. The next daemon starts a new keeper, which kills the remaining programs.
 #[test]
 fn next_keeper_ends_programs_after_daemon_and_keeper_die() {
-    let place = Place::new("both");
-    let pid = place.path("pid");
+    let sandbox = Sandbox::new("both");
+    let pid = sandbox.path("pid");
     let program = format!("echo $$ > {}; sleep 55", pid.display());
-    place.put_job("sleep", &format!("program: '{program}'\nlock: true\noverlap: queue\nschedule: '@reboot'\n"));
-    let mut daemon = place.up();
+    sandbox.put_job("sleep", &format!("program: '{program}'\nlock: true\noverlap: queue\nschedule: '@reboot'\n"));
+    let mut daemon = sandbox.up();
     daemon.wait_until_run("sleep#1", "running");
     eventually("it is there", || fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')));
-    let first_pid = place.path("first-pid");
+    let first_pid = sandbox.path("first-pid");
     fs::copy(&pid, &first_pid).expect("copied");
-    kill_process(place.keeper().expect("a keeper"), Signal::KILL).expect("it runs");
+    kill_process(sandbox.keeper().expect("a keeper"), Signal::KILL).expect("it runs");
     daemon.kill();
-    let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
+    let mut daemon = Daemon::start(&mut sandbox.command(&["--jobs", "jobs"]));
     assert_keeper_lost(&daemon.wait_until_run("sleep#1", "error"));
-    place.wait_for_death(&first_pid);
+    sandbox.wait_for_death(&first_pid);
     // The lock is free again, so the run that the second start has queued starts.
     daemon.wait_until_run("sleep#2", "running");
     daemon.kill();
@@ -160,16 +161,16 @@ fn next_keeper_ends_programs_after_daemon_and_keeper_die() {
 #[test]
 fn output_written_without_a_daemon_survives_a_killed_keeper() {
     for is_keeper_first in [false, true] {
-        let place = Place::new(&format!("unseen-{is_keeper_first}"));
-        let (go, done) = (place.path("go"), place.path("done"));
+        let sandbox = Sandbox::new(&format!("unseen-{is_keeper_first}"));
+        let (go, done) = (sandbox.path("go"), sandbox.path("done"));
         let wait = format!("until [ -e {} ]; do sleep 0.02; done", go.display());
         let program = format!("echo seen; {wait}; seq 1 100000; printf unseen; touch {}; sleep 55", done.display());
-        place.put_job("talk", &format!("program: '{program}'\nschedule: '@reboot'\n"));
-        let mut daemon = place.up();
+        sandbox.put_job("talk", &format!("program: '{program}'\nschedule: '@reboot'\n"));
+        let mut daemon = sandbox.up();
         daemon.wait_until_run("talk#1", "running");
-        let run = place.stored().run("talk", 1).clone();
-        eventually("the first line is stored", || place.output(&run) == b"seen\n");
-        let keeper = place.keeper().expect("a keeper");
+        let run = sandbox.stored().run("talk", 1).clone();
+        eventually("the first line is stored", || sandbox.output(&run) == b"seen\n");
+        let keeper = sandbox.keeper().expect("a keeper");
         if is_keeper_first {
             // A suspended daemon does not start another keeper.
             daemon.send(Signal::STOP);
@@ -181,10 +182,10 @@ fn output_written_without_a_daemon_survives_a_killed_keeper() {
         if !is_keeper_first {
             kill_process(keeper, Signal::KILL).expect("it runs");
         }
-        let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
+        let mut daemon = Daemon::start(&mut sandbox.command(&["--jobs", "jobs"]));
         assert_keeper_lost(&daemon.wait_until_run("talk#1", "error"));
         let numbers: String = (1..=100_000).map(|number| format!("{number}\n")).collect();
-        assert!(place.output(&run) == format!("seen\n{numbers}unseen").into_bytes());
+        assert!(sandbox.output(&run) == format!("seen\n{numbers}unseen").into_bytes());
         daemon.kill();
     }
 }
@@ -196,23 +197,23 @@ const ROUNDS: usize = 12;
 /// started program is recorded.
 #[test]
 fn daemon_killed_during_launches_starts_each_program_once() {
-    let place = Place::new("starting");
-    let starts = place.path("starts");
+    let sandbox = Sandbox::new("starting");
+    let starts = sandbox.path("starts");
     let program = format!("echo $CRONHOLD_RUN_ID >> {}; echo out $CRONHOLD_RUN_ID; exit 4", starts.display());
     for number in 0..JOBS {
         let rest = "shell: /bin/sh\nsuccess_codes: [4]\noverlap: allow\ncatch_up: {policy: all, within: 1h}";
         let yaml = format!("program: '{program}'\n{rest}\nschedule: {{every: 1s}}\n");
-        place.put_job(&format!("busy/{number}"), &yaml);
+        sandbox.put_job(&format!("busy/{number}"), &yaml);
     }
     for round in 0..ROUNDS {
-        let mut daemon = place.up();
+        let mut daemon = sandbox.up();
         // The kills hit different points of each second.
         daemon.wait_for_lines(1 + round * 17 % (2 * JOBS));
         daemon.kill();
     }
-    let mut daemon = place.up();
-    let reached = place.stored().reached();
-    let stored = daemon.wait_until_complete(&place, &reached, JOBS);
+    let mut daemon = sandbox.up();
+    let reached = sandbox.stored().reached();
+    let stored = daemon.wait_until_complete(&sandbox, &reached, JOBS);
     daemon.kill();
     let text = fs::read_to_string(&starts).expect("there");
     let mut started: Vec<&str> = text.lines().collect();
@@ -226,7 +227,7 @@ fn daemon_killed_during_launches_starts_each_program_once() {
         let has_started = started.binary_search(&id.as_str()).is_ok();
         assert_eq!(has_started, run.state == State::Success, "{id}: {:?} {:?}", run.reason, run.log);
         if has_started {
-            assert_eq!(String::from_utf8(place.output(run)).expect("text"), format!("out {id}\n"));
+            assert_eq!(String::from_utf8(sandbox.output(run)).expect("text"), format!("out {id}\n"));
         }
     }
 }

@@ -22,7 +22,7 @@ const SHORT: Span = Span::from_secs(8);
 const LONG: Span = Span::from_secs(600);
 
 /// The data directory of a daemon. It is removed on drop.
-struct Place(PathBuf);
+struct Sandbox(PathBuf);
 
 /// The part of a daemon that runs programs. Dropping it closes the connection to the keeper, as a kill does.
 struct Daemon {
@@ -32,7 +32,7 @@ struct Daemon {
     _executor: tokio::runtime::Runtime,
 }
 
-impl Place {
+impl Sandbox {
     fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("leases-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
@@ -71,11 +71,12 @@ impl Place {
             Arc::new(SystemClock::new().expect("a timer"))
         };
         let version = env!("CARGO_PKG_VERSION");
-        let programs = LocalRunner::new(version, Arc::clone(&clock), HostEnv::new([]), Box::new(|_| {}));
+        let programs =
+            LocalRunner::new(version, Arc::clone(&clock), HostEnv::new([]), Box::new(|_| {}), self.0.clone());
         let programs = Arc::new(programs.expect("a descriptor"));
         let program = PathBuf::from(env!("CARGO_BIN_EXE_cronhold"));
         let (data, version) = (self.0.clone(), version.to_owned());
-        let options = ClientOptions { data, program, version, log_args: Vec::new() };
+        let options = ClientOptions { data, program, version, log_args: Vec::new(), env: Vec::new() };
         let client = KeeperClient::start(options, programs.keeper_wakeup(), Arc::clone(&programs) as _);
         let client = client.expect("a thread");
         eventually("there is a keeper", || keeper_of(&self.0).is_some());
@@ -83,7 +84,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Sandbox {
     fn drop(&mut self) {
         end_keeper_of(&self.0);
         let _ = fs::remove_dir_all(&self.0);
@@ -117,18 +118,18 @@ fn is_alive(pid: i32) -> bool {
 
 #[test]
 fn expired_lease_kills_program_without_a_daemon() {
-    let place = Place::new("killed");
-    let daemon = place.daemon();
-    let (leased, free) = (place.run(1, Some(SHORT)), place.run(2, None));
+    let sandbox = Sandbox::new("killed");
+    let daemon = sandbox.daemon();
+    let (leased, free) = (sandbox.run(1, Some(SHORT)), sandbox.run(2, None));
     daemon.launch(&leased, Some(daemon.after(SHORT)));
     daemon.launch(&free, None);
-    let [leased_pid, free_pid] = [1, 2].map(|number| place.pid(number));
+    let [leased_pid, free_pid] = [1, 2].map(|number| sandbox.pid(number));
     assert!(is_alive(leased_pid) && is_alive(free_pid));
     drop(daemon);
     eventually("the leased one is dead", || !is_alive(leased_pid));
     assert!(is_alive(free_pid), "a program without a lease keeps running");
     // The next daemon adopts the remaining program.
-    let daemon = place.daemon();
+    let daemon = sandbox.daemon();
     for run in [leased, free] {
         daemon.request(|programs| programs.adopt(run));
     }
@@ -137,20 +138,20 @@ fn expired_lease_kills_program_without_a_daemon() {
 
 #[test]
 fn lease_extended_by_next_daemon_keeps_program_running() {
-    let place = Place::new("extended");
-    let daemon = place.daemon();
-    let kept = place.run(1, Some(SHORT));
+    let sandbox = Sandbox::new("extended");
+    let daemon = sandbox.daemon();
+    let kept = sandbox.run(1, Some(SHORT));
     let kill_at = daemon.after(SHORT);
     daemon.launch(&kept, Some(kill_at));
-    let kept_pid = place.pid(1);
+    let kept_pid = sandbox.pid(1);
     drop(daemon);
-    let daemon = place.daemon();
+    let daemon = sandbox.daemon();
     daemon.request(|programs| programs.adopt(Arc::clone(&kept)));
     daemon.request(|programs| programs.extend(&[(kept.id, daemon.after(LONG))]));
     // The lease of the second program expires no sooner than the first lease. When the second program is dead, the
     // first lease has expired.
-    daemon.launch(&place.run(2, Some(SHORT)), Some(daemon.after(SHORT).max(kill_at)));
-    let other_pid = place.pid(2);
+    daemon.launch(&sandbox.run(2, Some(SHORT)), Some(daemon.after(SHORT).max(kill_at)));
+    let other_pid = sandbox.pid(2);
     eventually("the other one is dead", || !is_alive(other_pid));
     assert!(is_alive(kept_pid));
 }

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::processes::eventually;
-use crate::site::{Node, Site};
+use crate::sandbox::{Node, Sandbox};
 use crate::wire::{Block, Wire};
 
 /// The seed of the random actions. The environment variable overrides it.
@@ -35,25 +35,25 @@ const OPEN: &str = "scheduled,waiting,starting,running,stopping";
 
 #[test]
 fn every_occurrence_has_one_outcome() {
-    let site = Site::new("cluster");
-    put_jobs(&site);
+    let sandbox = Sandbox::new("cluster");
+    put_jobs(&sandbox);
     let names = ["a", "b", "c"];
-    let wires = names.map(|_| Wire::to(site.server.port()));
+    let wires = names.map(|_| Wire::to(sandbox.server.port()));
     let start = |(name, wire): (&&str, &Wire)| {
-        site.start_at(&format!("redis://127.0.0.1:{}", wire.port()), name, &["--jobs", "jobs"])
+        sandbox.start_at(&format!("redis://127.0.0.1:{}", wire.port()), name, &["--jobs", "jobs"])
     };
     let mut nodes: Vec<Node> = names.iter().zip(&wires).map(start).collect();
     nodes.iter().for_each(Node::wait_until_ready);
-    eventually("something runs", || !finished(&site, "success").is_empty());
+    eventually("something runs", || !finished(&sandbox, "success").is_empty());
 
     let mut chance = Chance(seed());
     for act in 0..ACTS {
         let one = chance.below(names.len());
         match chance.below(7) {
             _ if act == STANDSTILL => {
-                site.server.freeze();
+                sandbox.server.freeze();
                 sleep(3_000);
-                site.server.thaw();
+                sandbox.server.thaw();
             }
             0 | 1 => {
                 nodes[one].kill();
@@ -71,19 +71,19 @@ fn every_occurrence_has_one_outcome() {
                 sleep(chance.between(500, 7_000));
                 wires[one].set(None);
             }
-            5 => drop(site.server.cli(&["CLIENT", "KILL", "TYPE", "normal"])),
-            _ => drop(site.server.cli(&["CLIENT", "KILL", "TYPE", "pubsub"])),
+            5 => drop(sandbox.server.cli(&["CLIENT", "KILL", "TYPE", "normal"])),
+            _ => drop(sandbox.server.cli(&["CLIENT", "KILL", "TYPE", "pubsub"])),
         }
         sleep(chance.between(500, 1_200));
     }
 
-    let until = store_time(&site);
+    let until = store_time(&sandbox);
     eventually("all runs that were due are finished", || {
-        let open = site.json(&["runs", "--state", OPEN, "-n", RUNS_MAX]);
+        let open = sandbox.json(&["runs", "--state", OPEN, "-n", RUNS_MAX]);
         open.as_array().expect("runs").iter().all(|run| seconds(run) > until)
     });
-    check_runs(&site, until);
-    check_programs(&site);
+    check_runs(&sandbox, until);
+    check_programs(&sandbox);
     for node in &mut nodes {
         assert_eq!(node.ended(), None, "{}", node.log_text());
     }
@@ -92,32 +92,32 @@ fn every_occurrence_has_one_outcome() {
 /// The example of the README: two nodes, one of which is killed.
 #[test]
 fn surviving_node_continues_after_other_is_killed() {
-    let site = Site::new("two-nodes");
-    let (one, mut other) = (site.up("one", &[]), site.up("other", &[]));
-    site.done(&["add", "hello", "* * * * * * *", "--", "echo", "hi"]);
-    site.done(&["add", "bye", "* * * * * * *", "--", "echo", "bye"]);
-    site.at_store(&["nodes"]).exits(0).prints("one").prints("other");
+    let sandbox = Sandbox::new("two-nodes");
+    let (one, mut other) = (sandbox.up("one", &[]), sandbox.up("other", &[]));
+    sandbox.done(&["add", "hello", "* * * * * * *", "--", "echo", "hi"]);
+    sandbox.done(&["add", "bye", "* * * * * * *", "--", "echo", "bye"]);
+    sandbox.at_store(&["nodes"]).exits(0).prints("one").prints("other");
     let by = |node: &str| {
-        let runs = site.json(&["runs", "--state", "success", "-n", RUNS_MAX]);
+        let runs = sandbox.json(&["runs", "--state", "success", "-n", RUNS_MAX]);
         runs.as_array().expect("runs").iter().filter(|run| run["node"] == node).count()
     };
     eventually("both run something", || by("one") > 0 && by("other") > 0);
     other.kill();
     let before = by("one");
     eventually("the other node continues", || by("one") > before + 5);
-    site.at_store(&["holes"]).exits(0);
+    sandbox.at_store(&["holes"]).exits(0);
     one.stop();
 }
 
-fn put_jobs(site: &Site) {
+fn put_jobs(sandbox: &Sandbox) {
     let every_second = "schedule: '* * * * * * *'";
     let put = |kind: &str, count: usize, program: &str| {
         let yaml = format!("program: {program}\n{every_second}\n");
-        (0..count).for_each(|n| site.put(&format!("jobs/{kind}-{n}.yaml"), &yaml));
+        (0..count).for_each(|n| sandbox.put(&format!("jobs/{kind}-{n}.yaml"), &yaml));
     };
     put("noop", NOOPS, "{noop: true}");
     put("true", PROGRAMS, "['true']");
-    let dir = site.path("");
+    let dir = sandbox.path("");
     let dir = dir.display();
     for n in 0..LOCKED {
         // The kernel releases the file lock when the program ends in any way.
@@ -126,17 +126,17 @@ fn put_jobs(site: &Site) {
              echo $CRONHOLD_RUN_ID >>{dir}/starts; sleep 0.4"
         );
         let yaml = format!("program: '{program}'\n{every_second}\nlock: locked-{n}\nttl: 5\n");
-        site.put(&format!("jobs/locked-{n}.yaml"), &yaml);
+        sandbox.put(&format!("jobs/locked-{n}.yaml"), &yaml);
     }
 }
 
 /// Checks that each occurrence up to `until` has one outcome.
-fn check_runs(site: &Site, until: i64) {
-    let result = site.at_store(&["holes", "--until", &Instant::from_secs(until).to_string()]);
+fn check_runs(sandbox: &Sandbox, until: i64) {
+    let result = sandbox.at_store(&["holes", "--until", &Instant::from_secs(until).to_string()]);
     assert_eq!(result.code, Some(0), "{result:?}");
     let mut outcomes: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     let mut states: BTreeMap<String, usize> = BTreeMap::new();
-    for run in site.json(&["runs", "-n", RUNS_MAX]).as_array().expect("runs") {
+    for run in sandbox.json(&["runs", "-n", RUNS_MAX]).as_array().expect("runs") {
         let text = |name: &str| run[name].as_str().unwrap_or_default().to_owned();
         outcomes.entry((text("job"), text("nominal_time"))).or_default().push(format!("{run}"));
         *states.entry(text("state")).or_default() += 1;
@@ -149,8 +149,8 @@ fn check_runs(site: &Site, until: i64) {
 }
 
 /// Checks that no program was started twice, and that no two programs ran under the same lock.
-fn check_programs(site: &Site) {
-    let read = |name: &str| fs::read_to_string(site.path(name)).unwrap_or_default();
+fn check_programs(sandbox: &Sandbox) {
+    let read = |name: &str| fs::read_to_string(sandbox.path(name)).unwrap_or_default();
     assert_eq!(read("overlaps"), "", "two programs ran under the same lock");
     let starts = read("starts");
     let mut seen = BTreeSet::new();
@@ -159,8 +159,8 @@ fn check_programs(site: &Site) {
     assert!(seen.len() > LOCKED, "{starts}");
 }
 
-fn finished(site: &Site, state: &str) -> Vec<Value> {
-    site.json(&["runs", "--state", state]).as_array().expect("runs").clone()
+fn finished(sandbox: &Sandbox, state: &str) -> Vec<Value> {
+    sandbox.json(&["runs", "--state", state]).as_array().expect("runs").clone()
 }
 
 /// The nominal time of a run in seconds.
@@ -168,8 +168,8 @@ fn seconds(run: &Value) -> i64 {
     Instant::parse(run["nominal_time"].as_str().expect("a time")).expect("an instant").secs()
 }
 
-fn store_time(site: &Site) -> i64 {
-    let answer = site.server.cli(&["TIME"]);
+fn store_time(sandbox: &Sandbox) -> i64 {
+    let answer = sandbox.server.cli(&["TIME"]);
     answer.lines().next().and_then(|line| line.parse().ok()).expect("seconds")
 }
 

@@ -2,10 +2,10 @@
 //! it reads, writes and sends comes from its own code.
 
 mod dashboard;
+mod definitions;
 mod events;
-mod forms;
-mod once;
+mod locked_jobs;
+mod mixed_nodes;
 mod python;
+mod python_runs;
 mod reaper;
-mod scene;
-mod theirs;

@@ -2,7 +2,7 @@
 
 use cronhold_store_redis::testing::RedisServer;
 
-use crate::site::Site;
+use crate::sandbox::Sandbox;
 
 const GOOD: &str =
     r#"{"cron_args": {"cronstring": "0 3 * * 0"}, "job_args": {"cmd": "echo {{ hi", "lock": true, "ttl": 20}}"#;
@@ -11,26 +11,26 @@ const PAUSED: &str = r#"{"cron_args": {"second": "*/2"}, "job_args": {"cmd": "tr
 
 #[test]
 fn jobs_are_imported_with_their_settings() {
-    let (site, old) = (Site::new("import"), RedisServer::start());
+    let (sandbox, old) = (Sandbox::new("import"), RedisServer::start());
     let from = old.url_with("namespace={old}");
     for (name, text) in [("good", GOOD), ("paused", PAUSED), ("bad", r#"{"cron_args": {}}"#), ("a#b", GOOD)] {
         old.cli(&["hset", "{old}:jobs", name, text]);
     }
     let before = old.cli(&["keys", "*"]);
-    let import = |more: &[&str]| site.at_store(&[&["import", "cronken", "--from", &from], more].concat());
+    let import = |more: &[&str]| sandbox.at_store(&[&["import", "cronken", "--from", &from], more].concat());
 
     let result = import(&["--dry-run"]).exits(1);
     assert!(result.err.contains("4 definitions found: 2 would be imported, 2 not imported"), "{result:?}");
-    assert_eq!(site.json(&["list"]), serde_json::json!([]), "a dry run imports nothing");
+    assert_eq!(sandbox.json(&["list"]), serde_json::json!([]), "a dry run imports nothing");
     let result = import(&["--prefix", "old/"]).exits(1);
     assert!(result.err.contains("4 definitions found: 2 imported, 2 not imported"), "{result:?}");
     let result =
         result.prints("`#` cannot be in a job's id").prints("`job_args` is missing").prints("Monday").omits("***");
     assert!(result.out.contains("old/paused"), "{result:?}");
-    let good = &site.json(&["show", "old/good"])["definition"];
+    let good = &sandbox.json(&["show", "old/good"])["definition"];
     assert_eq!((&good["lock"], &good["ttl"]), (&true.into(), &"20s".into()), "{good}");
-    assert_eq!(site.json(&["show", "old/paused"])["paused"], true);
-    assert_eq!(site.json(&["show", "old/good"])["paused"], false);
+    assert_eq!(sandbox.json(&["show", "old/paused"])["paused"], true);
+    assert_eq!(sandbox.json(&["show", "old/good"])["paused"], false);
     import(&["--prefix", "old/"]).exits(1).prints("2 already imported");
     import(&["--prefix", "old/", "--pause"]).exits(1).prints("another job with this name");
     assert_eq!(old.cli(&["keys", "*"]), before, "the source is unchanged");
@@ -38,18 +38,18 @@ fn jobs_are_imported_with_their_settings() {
 
 #[test]
 fn jobs_are_imported_into_a_daemon_with_its_own_store() {
-    let (site, old) = (Site::new("import-daemon"), RedisServer::start());
+    let (sandbox, old) = (Sandbox::new("import-daemon"), RedisServer::start());
     old.cli(&["hset", "{cronken}:jobs", "good", GOOD]);
-    let data = site.path("sqlite");
+    let data = sandbox.path("sqlite");
     let data = data.to_str().expect("a text");
-    let node = site.start_at(&format!("sqlite:{data}.db"), "sqlite", &[]);
+    let node = sandbox.start_at(&format!("sqlite:{data}.db"), "sqlite", &[]);
     node.wait_until_ready();
     let import = ["--data", data, "import", "cronken", "--as-cronken", "--from", &old.url(), "-o", "json"];
-    let result = site.run_command(&import).exits(0);
+    let result = sandbox.run_command(&import).exits(0);
     assert!(result.out.contains(r#""outcome": "imported""#), "{result:?}");
-    site.run_command(&["--data", data, "next", "--help"]).exits(0);
-    site.run_command(&["--data", data, "list"]).exits(0).prints("good");
+    sandbox.run_command(&["--data", data, "next", "--help"]).exits(0);
+    sandbox.run_command(&["--data", data, "list"]).exits(0).prints("good");
     let gone = ["--data", data, "import", "cronken", "--from", "redis://127.0.0.1:1?timeout=200ms"];
-    site.run_command(&gone).exits(3).prints("127.0.0.1:1");
-    site.run_command(&["--data", data, "import", "cronken", "--from", "sqlite:x.db"]).exits(2);
+    sandbox.run_command(&gone).exits(3).prints("127.0.0.1:1");
+    sandbox.run_command(&["--data", data, "import", "cronken", "--from", "sqlite:x.db"]).exits(2);
 }

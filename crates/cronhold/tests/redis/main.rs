@@ -2,15 +2,17 @@
 
 mod cluster;
 mod cronken;
-mod healing;
+mod flood;
 mod import;
+mod keeper;
 #[path = "../log_lines/mod.rs"]
 mod log_lines;
 mod peers;
 mod peers_setting;
 #[path = "../processes/mod.rs"]
 mod processes;
-mod site;
+mod rollback_recovery;
+mod sandbox;
 mod store_refusals;
 mod store_verbs;
 mod wire;

@@ -1,20 +1,16 @@
 //! Definitions and events of other programs. `redis-cli` writes them, so no code of ours is involved.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::processes::eventually;
-use crate::site::{Node, Site};
+use crate::sandbox::{Node, Sandbox};
 
 /// A definition that is never due.
 pub(crate) const NEVER: &str =
     r#"{"cron_args": {"cronstring": "@never"}, "job_args": {"cmd": "echo ran", "lock": true, "ttl": 10}}"#;
 
-/// Number of events that were sent.
-static SENT: AtomicU64 = AtomicU64::new(0);
-
-impl Site {
+impl Sandbox {
     /// Writes a definition, as another program does.
     pub(crate) fn define(&self, name: &str, text: &str) {
         self.server.cli(&["hset", "{cronken}:jobs", name, text]);
@@ -28,9 +24,7 @@ impl Site {
 
     /// Sends an event, as another program does.
     pub(crate) fn event(&self, action: &str, args: &Value) {
-        // Nodes ignore an event that repeats within half a second, so each one has its own number.
-        let number = SENT.fetch_add(1, Ordering::Relaxed);
-        let text = json!({"action": action, "args": args, "number": number}).to_string();
+        let text = json!({"action": action, "args": args}).to_string();
         self.server.cli(&["publish", "{cronken}:__events__", &text]);
     }
 
@@ -47,20 +41,20 @@ impl Site {
     }
 }
 
-fn two_nodes(site: &Site) -> [Node; 2] {
-    [site.up("one", &[]), site.up("two", &[])]
+fn two_nodes(sandbox: &Sandbox) -> [Node; 2] {
+    [sandbox.up("one", &[]), sandbox.up("two", &[])]
 }
 
 #[test]
 fn definitions_and_jobs_are_reconciled() {
-    let site = Site::new("peers-definitions");
-    site.define("there", NEVER);
-    let [one, two] = two_nodes(&site);
-    assert!(site.has_job("there"), "definitions are adopted before the node is ready: {}", one.log_text());
-    site.define("late", NEVER);
-    site.define("wrong", r#"{"cron_args": {}}"#);
-    site.event("reload", &json!({}));
-    eventually("the new definition is a job", || site.has_job("late"));
+    let sandbox = Sandbox::new("peers-definitions");
+    sandbox.define("there", NEVER);
+    let [one, two] = two_nodes(&sandbox);
+    assert!(sandbox.has_job("there"), "definitions are adopted before the node is ready: {}", one.log_text());
+    sandbox.define("late", NEVER);
+    sandbox.define("wrong", r#"{"cron_args": {}}"#);
+    sandbox.event("reload", &json!({}));
+    eventually("the new definition is a job", || sandbox.has_job("late"));
     let is_logged = |node: &Node| {
         let is_about =
             |line: &Value| line["message"].as_str().is_some_and(|message| message.contains("shared job wrong: "));
@@ -68,88 +62,113 @@ fn definitions_and_jobs_are_reconciled() {
     };
     eventually("the mistake is logged", || is_logged(&one) || is_logged(&two));
 
-    site.done(&["add", "ours", "@daily", "true"]);
-    eventually("our job is defined", || site.defined("ours").is_some());
+    sandbox.done(&["add", "ours", "@daily", "true"]);
+    eventually("our job is defined", || sandbox.defined("ours").is_some());
     assert_eq!(
-        site.defined("ours").expect("there")["cron_args"]["cronstring"],
+        sandbox.defined("ours").expect("there")["cron_args"]["cronstring"],
         "@never",
         "Cronken cannot express an argument list"
     );
-    site.done(&["add", "--shell", "simple", "0 3 * * 1", "echo hi"]);
-    let simple = site.defined("simple").expect("the verb writes it");
+    sandbox.done(&["add", "--shell", "simple", "0 3 * * 1", "echo hi"]);
+    let simple = sandbox.defined("simple").expect("the verb writes it");
     assert_eq!(simple["cron_args"], json!({"cronstring": "0 3 * * mon"}));
     assert_eq!(simple["job_args"], json!({"cmd": "echo hi", "lock": false, "ttl": 10}));
-    site.done(&["pause", "there"]);
+    sandbox.done(&["pause", "there"]);
     eventually("the pause is written", || {
-        site.defined("there").is_some_and(|form| form["job_state"]["paused"] == true)
+        sandbox.defined("there").is_some_and(|form| form["job_state"]["paused"] == true)
     });
-    site.done(&["del", "simple"]);
-    eventually("the definition is removed with its job", || site.defined("simple").is_none());
-    site.server.cli(&["hdel", "{cronken}:jobs", "late"]);
-    site.event("reload", &json!({}));
-    eventually("the job is removed with its definition", || !site.has_job("late"));
+    sandbox.done(&["del", "simple"]);
+    eventually("the definition is removed with its job", || sandbox.defined("simple").is_none());
+    sandbox.server.cli(&["hdel", "{cronken}:jobs", "late"]);
+    sandbox.event("reload", &json!({}));
+    eventually("the job is removed with its definition", || !sandbox.has_job("late"));
 }
 
 #[test]
 fn events_take_effect_once() {
-    let site = Site::new("peers-events");
-    let [_one, _two] = two_nodes(&site);
-    site.event("add", &json!({"job_name": "a", "job_def": serde_json::from_str::<Value>(NEVER).expect("JSON")}));
-    eventually("it is added", || site.has_job("a"));
-    site.event("trigger", &json!("a"));
-    eventually("it has run", || site.json(&["runs", "a"])[0]["state"] == "success");
-    site.event("pause", &json!("a"));
-    eventually("it is paused", || site.is_paused("a"));
-    site.event("resume", &json!("a"));
-    eventually("it is resumed", || !site.is_paused("a"));
-    assert_eq!(site.run_count("a"), 1, "both nodes received the event, and one run was created");
+    let sandbox = Sandbox::new("peers-events");
+    let [_one, _two] = two_nodes(&sandbox);
+    sandbox.event("add", &json!({"job_name": "a", "job_def": serde_json::from_str::<Value>(NEVER).expect("JSON")}));
+    eventually("it is added", || sandbox.has_job("a"));
+    sandbox.event("trigger", &json!("a"));
+    eventually("it has run", || sandbox.json(&["runs", "a"])[0]["state"] == "success");
+    sandbox.event("pause", &json!("a"));
+    eventually("it is paused", || sandbox.is_paused("a"));
+    sandbox.event("resume", &json!("a"));
+    eventually("it is resumed", || !sandbox.is_paused("a"));
+    assert_eq!(sandbox.run_count("a"), 1, "both nodes received the event, and one run was created");
 
-    site.define("sleep", &NEVER.replace("echo ran", "exec sleep 1000"));
-    site.event("reload", &json!({}));
-    eventually("it is a job", || site.has_job("sleep"));
+    sandbox.define("sleep", &NEVER.replace("echo ran", "exec sleep 1000"));
+    sandbox.event("reload", &json!({}));
+    eventually("it is a job", || sandbox.has_job("sleep"));
     for (action, signal) in [("terminate_run", "SIGTERM"), ("kill_run", "killed")] {
-        site.event("trigger", &json!("sleep"));
-        eventually("it runs", || site.json(&["runs", "sleep"])[0]["state"] == "running");
-        let run = site.json(&["runs", "sleep"])[0]["id"].as_str().expect("an id").to_owned();
-        site.event(action, &json!(run));
-        eventually("it has ended", || site.json(&["runs", "sleep"])[0]["state"] == "failure");
-        let reason = site.json(&["runs", "sleep"])[0]["reason"].to_string();
+        sandbox.event("trigger", &json!("sleep"));
+        eventually("it runs", || sandbox.json(&["runs", "sleep"])[0]["state"] == "running");
+        let run = sandbox.json(&["runs", "sleep"])[0]["id"].as_str().expect("an id").to_owned();
+        sandbox.event(action, &json!(run));
+        eventually("it has ended", || sandbox.json(&["runs", "sleep"])[0]["state"] == "failure");
+        let reason = sandbox.json(&["runs", "sleep"])[0]["reason"].to_string();
         assert!(reason.contains(signal), "{action}: {reason}");
     }
-    site.event("remove", &json!("a"));
-    eventually("it is removed", || !site.has_job("a"));
-    assert!(site.defined("a").is_some(), "its definition stays");
-    site.event("reload", &json!({}));
-    eventually("it is back", || site.has_job("a"));
-    site.define("wrong", r#"{"cron_args": {}}"#);
-    site.event("validate", &json!([]));
+    sandbox.event("remove", &json!("a"));
+    eventually("it is removed", || !sandbox.has_job("a"));
+    assert!(sandbox.defined("a").is_some(), "its definition stays");
+    sandbox.event("reload", &json!({}));
+    eventually("it is back", || sandbox.has_job("a"));
+    sandbox.define("wrong", r#"{"cron_args": {}}"#);
+    sandbox.event("validate", &json!([]));
     let is_noted = |form: Value| form["job_state"]["validation_errors"].is_string();
-    eventually("the validation errors are written", || site.defined("wrong").is_some_and(is_noted));
-    site.event("drain_nodes", &json!(["two"]));
+    eventually("the validation errors are written", || sandbox.defined("wrong").is_some_and(is_noted));
+    sandbox.event("drain_nodes", &json!(["two"]));
     let drains = |node: &Value| node["name"] == "two" && node["draining"] == true;
-    eventually("one drains", || site.json(&["nodes"]).as_array().expect("a list").iter().any(drains));
+    eventually("one drains", || sandbox.json(&["nodes"]).as_array().expect("a list").iter().any(drains));
+}
+
+/// One of the nodes stands still while the events are sent and handled, and receives all of them afterwards.
+#[test]
+fn thousand_events_at_once_take_effect_once_each() {
+    let sandbox = Sandbox::new("peers-burst");
+    sandbox.put("jobs/j.yaml", "program: {noop: 0s}\noverlap: allow\n");
+    let [one, two] = two_nodes(&sandbox);
+    let three = sandbox.up("three", &["--jobs", "jobs"]);
+    eventually("it is a job", || sandbox.has_job("j"));
+    let number = || sandbox.json(&["runs", "j"])[0]["number"].as_u64().unwrap_or(0);
+    let burst = "for _ = 1, 500 do redis.call('PUBLISH', KEYS[1], ARGV[1]) end";
+    let trigger = json!({"action": "trigger", "args": "j"}).to_string();
+    let send = || sandbox.server.cli(&["eval", burst, "1", "{cronken}:__events__", &trigger]);
+    send();
+    eventually("all have taken effect", || number() >= 500);
+    two.send(Signal::STOP);
+    send();
+    eventually("all have taken effect without the node that stands still", || number() >= 1_000);
+    two.send(Signal::CONT);
+    // The node handles events in order, so it has handled all of them when this one takes effect.
+    drop((one, three));
+    sandbox.event("pause", &json!("j"));
+    eventually("it has handled the last event", || sandbox.is_paused("j"));
+    assert_eq!(number(), 1_000);
 }
 
 /// A pause that was sent as an event survives a restart, and a global pause applies to jobs that are added later.
 #[test]
 fn pauses_survive_a_restart() {
-    let site = Site::new("peers-pauses");
-    let mut node = site.up("one", &[]);
-    site.define("a", NEVER);
-    site.event("reload", &json!({}));
-    eventually("it is a job", || site.has_job("a"));
-    site.event("pause", &json!("all"));
-    site.event("pause", &json!("a"));
-    eventually("the pause is written", || site.defined("a").is_some_and(|form| form["job_state"]["paused"] == true));
+    let sandbox = Sandbox::new("peers-pauses");
+    let mut node = sandbox.up("one", &[]);
+    sandbox.define("a", NEVER);
+    sandbox.event("reload", &json!({}));
+    eventually("it is a job", || sandbox.has_job("a"));
+    sandbox.event("pause", &json!("all"));
+    sandbox.event("pause", &json!("a"));
+    eventually("the pause is written", || sandbox.defined("a").is_some_and(|form| form["job_state"]["paused"] == true));
     node.kill();
     node.start_again();
-    site.define("b", NEVER);
+    sandbox.define("b", NEVER);
     eventually("the later job is there", || {
-        site.event("reload", &json!({}));
-        site.has_job("b")
+        sandbox.event("reload", &json!({}));
+        sandbox.has_job("b")
     });
-    assert!(site.is_paused("a") && site.is_paused("b"));
-    site.event("resume", &json!("all"));
-    eventually("all are resumed", || !site.is_paused("a") && !site.is_paused("b"));
+    assert!(sandbox.is_paused("a") && sandbox.is_paused("b"));
+    sandbox.event("resume", &json!("all"));
+    eventually("all are resumed", || !sandbox.is_paused("a") && !sandbox.is_paused("b"));
     node.wait_until_ready();
 }

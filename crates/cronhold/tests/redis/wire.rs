@@ -6,6 +6,8 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
+use cronhold_store::lock_mutex;
+
 /// The direction that is blocked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Block {
@@ -49,7 +51,7 @@ impl Wire {
 
     /// Blocks a direction, or unblocks all.
     pub(crate) fn set(&self, block: Option<Block>) {
-        *self.gate.block.lock().unwrap_or_else(PoisonError::into_inner) = block;
+        *lock_mutex(&self.gate.block) = block;
         self.gate.opened.notify_all();
     }
 }
@@ -57,7 +59,7 @@ impl Wire {
 impl Gate {
     /// Waits until this direction is not blocked.
     fn pass(&self, way: Block) {
-        let block = self.block.lock().unwrap_or_else(PoisonError::into_inner);
+        let block = lock_mutex(&self.block);
         drop(self.opened.wait_while(block, |block| *block == Some(way)).unwrap_or_else(PoisonError::into_inner));
     }
 }

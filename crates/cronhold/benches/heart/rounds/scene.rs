@@ -60,13 +60,14 @@ impl<'a> Scene<'a> {
         let log = fs::File::create(self.log()).expect("a file");
         let mut command = Command::new(env!("CARGO_BIN_EXE_cronhold"));
         command.args(["up", "--data", "home", "--jobs", "jobs", "--name", "rounds", "--no-listen"]);
+        command.args(["--log-format", "json"]);
         command.current_dir(&self.dir).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         self.daemon = Some(command.spawn().expect("the daemon starts"));
     }
 
     /// Whether the daemon has logged that it is ready.
     pub(super) fn is_ready(&self) -> bool {
-        fs::read_to_string(self.log()).is_ok_and(|log| log.lines().any(|line| line.ends_with(" ready")))
+        fs::read_to_string(self.log()).is_ok_and(|log| events(&log, "ready").next().is_some())
     }
 
     fn log(&self) -> PathBuf {
@@ -198,11 +199,8 @@ impl<'a> Scene<'a> {
     /// The number of programs that ended while no daemon ran, according to the logs of the daemons.
     pub(super) fn ended_alone(&self) -> u64 {
         let logs = (1..=self.lives).filter_map(|life| fs::read_to_string(self.log_of(life)).ok());
-        let counts = logs.filter_map(|log| {
-            let (_, rest) = log.split_once(" running, ")?;
-            rest.split_once(" ended meanwhile")?.0.parse::<u64>().ok()
-        });
-        counts.sum()
+        let found = logs.flat_map(|log| events(&log, "programs_found").collect::<Vec<_>>());
+        found.filter_map(|event| event["ended"].as_u64()).sum()
     }
 
     /// Waits until the job that runs every second succeeds after an instant. Returns false after a timeout.
@@ -263,4 +261,10 @@ fn processes() -> impl Iterator<Item = i32> {
 /// The arguments of a process, each with a zero byte at its end; empty if the process is dead.
 fn command_line(pid: i32) -> String {
     String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()).into_owned()
+}
+
+/// The events of one name in a log.
+fn events<'a>(log: &'a str, name: &'a str) -> impl Iterator<Item = serde_json::Value> + 'a {
+    let objects = log.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    objects.filter(move |event| event["event"] == name)
 }

@@ -1,0 +1,24 @@
+//! Tests of the command line together with a daemon: every verb that uses a daemon, run by the real binary, with its
+//! output on success and on failure. There is one snapshot per verb.
+
+mod argv;
+mod backfill;
+mod daemon;
+mod every_verb;
+mod jobs;
+mod json_output;
+mod latest;
+#[path = "../log_lines/mod.rs"]
+mod log_lines;
+mod logs;
+mod operations;
+mod pauses;
+#[path = "../processes/mod.rs"]
+mod processes;
+mod queries;
+mod redact;
+mod runs;
+mod sandbox;
+mod texts;
+mod unreachable;
+mod watch;
