@@ -41,6 +41,9 @@ pub struct RunSummary {
     #[serde(default)]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub due: Option<Instant>,
+    /// What a waiting run waits for, in words; missing in other states.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting_for: Vec<String>,
     /// Id of the run that this run repeats.
     pub rerun_of: Option<String>,
     /// Node that runs or ran the program.
@@ -153,6 +156,7 @@ impl From<&record::Run> for RunSummary {
             retry_of: run.retry_of.map(|id| id.to_string()),
             retried_by: run.retried_by.map(|id| id.to_string()),
             due: run.due.filter(|_| run.state == State::Scheduled),
+            waiting_for: run.blockers.iter().map(ToString::to_string).collect(),
             rerun_of: run.rerun_of.map(|id| id.to_string()),
             node: run.owner.map(|owner| owner.node.to_string()),
             exit_code,

@@ -1,17 +1,18 @@
 //! Everything that a node intends to do later: its plan, occurrences of paused jobs, schedules that fire when a node
-//! starts, and runs that wait for locks. The agenda follows the stored records; it decides nothing itself.
+//! starts, and waiting runs with what they wait for. The agenda follows the stored records; it decides nothing itself.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use cronhold_core::command::Command;
 use cronhold_core::decision::RecordChange;
 use cronhold_core::policy::catch_up::GRACE;
-use cronhold_core::record::{LockName, Record, RecordKey, Run, ScheduleId};
-use cronhold_core::{JobId, RunId, State, When};
+use cronhold_core::record::{Record, RecordKey, ScheduleId};
+use cronhold_core::{JobId, RunId, When};
 use cronhold_schedule::{Instant, Span};
 
 use crate::paused_occurrences::PausedOccurrences;
 use crate::plan::{DueItem, NodePlan, PlanItem};
+use crate::waiting_runs::WaitingRuns;
 
 /// Everything that a node intends to do later.
 #[derive(Debug, Default)]
@@ -23,8 +24,10 @@ pub(crate) struct Agenda {
     start_schedules: BTreeSet<(JobId, ScheduleId)>,
     /// Whether the node still has to claim those occurrences.
     is_start_due: bool,
-    /// Runs that wait for locks.
-    lock_waiters: BTreeMap<LockName, BTreeSet<RunId>>,
+    /// Waiting runs, by the records that block them.
+    waiting: WaitingRuns,
+    /// Waiting runs that are to be checked at once.
+    woken: Vec<RunId>,
     /// Items that the watchdog has planned, so that their runs record it as the actor.
     repairs: BTreeSet<PlanItem>,
     catch_up: CatchUpBudget,
@@ -97,10 +100,21 @@ impl Agenda {
         self.plan.claim_overdue(now);
     }
 
-    /// Wakes the first run that waits for a lock.
-    pub(crate) fn wake_lock_waiter(&mut self, lock: &LockName) {
-        if let Some(run) = self.lock_waiters.get(lock).and_then(BTreeSet::first) {
-            self.plan.put(PlanItem::Wake(*run), When::Now);
+    /// Wakes the runs that wait for a record which this node has changed.
+    pub(crate) fn wake_waiting(&mut self, record: &RecordKey) {
+        let woken = self.waiting.waiting_for(record);
+        self.woken.extend(woken);
+    }
+
+    /// The runs that wait for a record which another node has changed.
+    pub(crate) fn record_foreign_change(&mut self, record: &RecordKey) -> Vec<RunId> {
+        self.waiting.record_foreign_change(record)
+    }
+
+    /// Plans the checks of woken runs. This comes after the effects of their records, which would replace the time.
+    pub(crate) fn plan_woken(&mut self) {
+        for run in std::mem::take(&mut self.woken) {
+            self.plan.put(PlanItem::Wake(run), When::Now);
         }
     }
 
@@ -121,7 +135,11 @@ impl Agenda {
     /// Follows the change of a record.
     pub(crate) fn record_change(&mut self, change: &RecordChange, now: Instant) {
         match change {
-            RecordChange::Put(Record::Run(run)) => self.record_run(run),
+            RecordChange::Put(Record::Run(run)) => {
+                let woken = self.waiting.record_run(run);
+                self.woken.extend(woken);
+            }
+            RecordChange::Delete(RecordKey::Run(run)) => self.forget_waiting(*run),
             RecordChange::Put(Record::Cursor(cursor)) if cursor.at_start => {
                 self.start_schedules.insert((cursor.job.clone(), cursor.schedule.clone()));
             }
@@ -139,32 +157,10 @@ impl Agenda {
         }
     }
 
-    /// A run was checked and does not wait any more, which the node had not been notified of. The next run that waits for
-    /// the same lock is woken in its place.
-    pub(crate) fn forget_lock_waiter(&mut self, run: RunId) {
-        let Some(lock) = self.lock_waiters.iter().find(|(_, runs)| runs.contains(&run)).map(|(lock, _)| lock.clone())
-        else {
-            return;
-        };
-        if let Some(runs) = self.lock_waiters.get_mut(&lock) {
-            runs.remove(&run);
-            if runs.is_empty() {
-                self.lock_waiters.remove(&lock);
-            }
-        }
-        self.wake_lock_waiter(&lock);
-    }
-
-    fn record_run(&mut self, run: &Run) {
-        let Some(lock) = &run.lock else { return };
-        if run.state == State::Waiting {
-            self.lock_waiters.entry(lock.clone()).or_default().insert(run.id);
-        } else if let Some(runs) = self.lock_waiters.get_mut(lock) {
-            runs.remove(&run.id);
-            if runs.is_empty() {
-                self.lock_waiters.remove(lock);
-            }
-        }
+    /// Forgets a run that does not wait any more. The next run that waits for the same thing is woken in its place.
+    pub(crate) fn forget_waiting(&mut self, run: RunId) {
+        let woken = self.waiting.remove(run);
+        self.woken.extend(woken);
     }
 
     /// Takes out what is due; see [`NodePlan::take_due`].
@@ -257,10 +253,6 @@ impl CatchUpBudget {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use cronhold_core::{JobUid, RunNumber};
-
     use super::*;
 
     const NOW: Instant = Instant::from_secs(1_000);
@@ -271,46 +263,6 @@ mod tests {
 
     fn schedule() -> ScheduleId {
         ScheduleId::parse("s").expect("an id")
-    }
-
-    fn run_with_lock(number: u8, state: State) -> RecordChange {
-        let id = RunId::from_random(NOW, [number; 10]);
-        let run = Run::blank(id, RunNumber(1), job(), JobUid::from_bits(1), NOW);
-        RecordChange::Put(Record::Run(Arc::new(Run { state, lock: LockName::parse("l").ok(), ..run })))
-    }
-
-    #[test]
-    fn released_lock_wakes_the_first_run_that_waits_for_it() {
-        let mut agenda = Agenda::default();
-        let lock = LockName::parse("l").expect("a name");
-        for number in [1, 2] {
-            agenda.record_change(&run_with_lock(number, State::Waiting), NOW);
-        }
-        agenda.record_change(&run_with_lock(1, State::Starting), NOW);
-        agenda.wake_lock_waiter(&lock);
-        assert_eq!(agenda.next_in(NOW), Some(Span::ZERO));
-        let woken: Vec<PlanItem> = agenda.take_due(NOW, 9, 9).into_iter().map(|due| due.item).collect();
-        assert_eq!(woken, [PlanItem::Wake(RunId::from_random(NOW, [2; 10]))]);
-    }
-
-    /// Another node has ended the first run, and the notification was lost.
-    #[test]
-    fn run_that_does_not_wait_any_more_leaves_the_lock_to_the_next() {
-        let mut agenda = Agenda::default();
-        let lock = LockName::parse("l").expect("a name");
-        let [first, second] = [1, 2].map(|number| RunId::from_random(NOW, [number; 10]));
-        for number in [1, 2] {
-            agenda.record_change(&run_with_lock(number, State::Waiting), NOW);
-        }
-        for woken in [first, second] {
-            agenda.wake_lock_waiter(&lock);
-            let items: Vec<PlanItem> = agenda.take_due(NOW, 9, 9).into_iter().map(|due| due.item).collect();
-            assert_eq!(items, [PlanItem::Wake(woken)]);
-            agenda.forget_lock_waiter(woken);
-            let next: Vec<PlanItem> = agenda.take_due(NOW, 9, 9).into_iter().map(|due| due.item).collect();
-            assert_eq!(next, if woken == first { vec![PlanItem::Wake(second)] } else { vec![] });
-        }
-        assert!(agenda.lock_waiters.is_empty(), "nothing is left behind");
     }
 
     #[test]

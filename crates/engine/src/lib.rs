@@ -32,6 +32,7 @@ mod retention;
 mod skew;
 mod store_clock;
 mod store_health;
+mod waiting_runs;
 mod watchdog_progress;
 
 pub use command_executor::CommandExecutor;

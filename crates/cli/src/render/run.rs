@@ -33,7 +33,7 @@ pub(crate) fn why(run: &RunSummary, clock: &LocalTimeFormat) -> String {
     visible(&parts.join(", ")).into_owned()
 }
 
-/// The reason of the state with the exit code or signal; or when the run is due.
+/// The reason of the state with the exit code or signal; or when the run is due, or what it waits for.
 fn reason(run: &RunSummary, clock: &LocalTimeFormat) -> Option<String> {
     match &run.reason {
         // After a decision of an operator, the exit code of the program is not relevant.
@@ -42,6 +42,7 @@ fn reason(run: &RunSummary, clock: &LocalTimeFormat) -> Option<String> {
         None if run.state == State::Scheduled && starts_at(run) > clock.now => {
             Some(format!("due in {}", rounded(starts_at(run).since(clock.now))))
         }
+        None if !run.waiting_for.is_empty() => Some(format!("waits for {}", run.waiting_for.join(" and "))),
         None => exit(run),
     }
 }
@@ -201,6 +202,7 @@ pub(crate) mod tests {
             retry_of: None,
             retried_by: None,
             due: None,
+            waiting_for: Vec::new(),
             rerun_of: None,
             node: None,
             exit_code: None,

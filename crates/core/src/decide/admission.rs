@@ -9,7 +9,7 @@ use super::run_lifecycle::is_lock_taken;
 use crate::ids::RunId;
 use crate::job::{OverlapPolicy, QUEUE_LIMIT_DEFAULT};
 use crate::policy::overlap::{Admission, AdmissionObstacles, admit, admit_first};
-use crate::record::{ActiveRun, JobRecord, JobState, Run};
+use crate::record::{ActiveRun, Blocker, JobRecord, JobState, Run};
 use crate::run::Reason;
 
 /// Whether a waiting run may start now. `is_new` says that it has not been queued yet. A new run that cannot start here
@@ -46,6 +46,20 @@ pub(super) fn admission_of(
         return if has_room { Admission::Wait } else { Admission::Skip(Reason::QueueFull) };
     }
     Admission::Start
+}
+
+/// What a run waits for that [`admission_of`] lets wait.
+pub(super) fn blockers_of(draft: &UnitDraft<'_>, run: &Run, state: &JobState, job: &JobRecord) -> Vec<Blocker> {
+    if !placement::may_start(draft.view, run, job) {
+        return vec![Blocker::Node];
+    }
+    let blocked_by = obstacles(draft, run, state, job);
+    let is_queue = matches!(job.job.overlap, OverlapPolicy::Queue { .. });
+    let waits_for_runs = blocked_by.active > 0
+        || is_queue && !is_first_in_queue(run, state, job)
+        || state.active.len() >= JobState::ACTIVE_MAX;
+    let lock = run.lock.clone().filter(|_| blocked_by.lock_is_held).map(Blocker::Lock);
+    lock.into_iter().chain(waits_for_runs.then_some(Blocker::OtherRuns)).collect()
 }
 
 /// The runs and the lock that block a run.

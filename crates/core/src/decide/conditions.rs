@@ -1,5 +1,5 @@
 //! Conditions: whether a run that nothing else blocks may start. All conditions of this version are answered from
-//! records. A run that has to wait is checked again after the poll interval of its condition.
+//! records. A run that has to wait is checked again when one of them changes, or after the poll interval of its condition.
 
 mod after;
 mod peers;
@@ -7,13 +7,14 @@ mod peers;
 mod tests;
 mod window;
 
-use cronhold_schedule::{Instant, Span};
+use cronhold_schedule::{Instant, Span, TimeOfDay};
 
 use super::admission;
 use super::draft::UnitDraft;
 use super::finish_run;
+use super::run_lifecycle::RunWait;
 use crate::job::{Condition, Feature, Requirement};
-use crate::record::{JobRecord, JobState, Run};
+use crate::record::{Blocker, JobRecord, JobState, Run};
 use crate::run::{Reason, State};
 
 /// How deep conditions may be nested. A run whose conditions are nested deeper fails.
@@ -26,11 +27,31 @@ const POLL_MIN: Span = Span::from_secs(1);
 pub(super) enum ConditionResult {
     /// The run may start.
     Open,
-    /// The run waits and is checked again at this time.
-    Wait(Instant),
+    /// The run waits.
+    Wait(RunWait),
     /// The run is skipped.
     Skip(Reason),
     /// The run ends in error: a condition cannot be evaluated, or did not hold in time.
+    Fail(Reason),
+}
+
+/// The evaluation of one condition.
+#[derive(Debug, Clone)]
+struct Evaluation {
+    result: ConditionVerdict,
+    /// What would have to change for another result.
+    depends_on: Vec<Blocker>,
+    /// Until when a condition that holds does so at the latest, as far as only time can end it.
+    holds_until: Option<Instant>,
+}
+
+/// Whether a condition holds.
+#[derive(Debug, Clone)]
+enum ConditionVerdict {
+    Holds,
+    /// It may hold later. It is evaluated again at this time, unless something that it depends on changes before.
+    Wait(Instant),
+    Skip(Reason),
     Fail(Reason),
 }
 
@@ -41,7 +62,13 @@ pub(super) fn evaluate(draft: &UnitDraft<'_>, run: &Run, state: &JobState, job: 
     }
     // A condition may end the run, once the records that it depends on are loaded.
     finish_run::prefetch_end(draft.view, run, job);
-    ConditionCheck { draft, run, state, job }.all(&job.job.conditions, 0)
+    let Evaluation { result, depends_on, .. } = ConditionCheck { draft, run, state, job }.all(&job.job.conditions, 0);
+    match result {
+        ConditionVerdict::Holds => ConditionResult::Open,
+        ConditionVerdict::Wait(until) => ConditionResult::Wait(RunWait { until, blockers: depends_on }),
+        ConditionVerdict::Skip(reason) => ConditionResult::Skip(reason),
+        ConditionVerdict::Fail(reason) => ConditionResult::Fail(reason),
+    }
 }
 
 /// The evaluation of one run's conditions.
@@ -52,6 +79,31 @@ struct ConditionCheck<'a> {
     /// The job's set of runs as this decision leaves it so far.
     state: &'a JobState,
     job: &'a JobRecord,
+}
+
+impl Evaluation {
+    fn new(result: ConditionVerdict, depends_on: Vec<Blocker>) -> Self {
+        Self { result, depends_on, holds_until: None }
+    }
+
+    /// A condition that cannot be evaluated, or did not hold in time.
+    fn failed(why: String) -> Self {
+        Reason::Condition(why).into()
+    }
+
+    /// Adds what another condition that is not decided either depends on.
+    fn join(&mut self, other: Self) {
+        let first = |one: Option<Instant>, other: Option<Instant>| one.into_iter().chain(other).min();
+        self.holds_until = first(self.holds_until, other.holds_until);
+        self.depends_on.extend(other.depends_on);
+    }
+}
+
+/// A condition that ends the run in error.
+impl From<Reason> for Evaluation {
+    fn from(reason: Reason) -> Self {
+        Self::new(ConditionVerdict::Fail(reason), Vec::new())
+    }
 }
 
 impl<'a> ConditionCheck<'a> {
@@ -65,51 +117,63 @@ impl<'a> ConditionCheck<'a> {
         self.draft.view.is_complete()
     }
 
-    fn all(&self, conditions: &[Condition], depth: usize) -> ConditionResult {
-        let mut wait = ConditionResult::Open;
+    /// All conditions have to hold. What a condition that holds depends on counts only while all of them hold.
+    fn all(&self, conditions: &[Condition], depth: usize) -> Evaluation {
+        let mut all = Evaluation::new(ConditionVerdict::Holds, Vec::new());
         for condition in conditions {
-            wait = match (self.condition(condition, depth), wait) {
-                (ConditionResult::Open, wait) => wait,
-                (ConditionResult::Wait(at), ConditionResult::Wait(before)) => ConditionResult::Wait(at.min(before)),
-                (ConditionResult::Wait(at), _) => ConditionResult::Wait(at),
-                (over, _) if self.is_final() => return over,
-                (_, wait) => wait,
-            };
+            let one = self.condition(condition, depth);
+            match (&one.result, &all.result) {
+                (ConditionVerdict::Holds, ConditionVerdict::Holds) => all.join(one),
+                (ConditionVerdict::Holds, _) => {}
+                (ConditionVerdict::Wait(at), ConditionVerdict::Wait(before)) => {
+                    all.result = ConditionVerdict::Wait(*at.min(before));
+                    all.join(one);
+                }
+                (ConditionVerdict::Wait(_), _) => all = one,
+                _ if self.is_final() => return one,
+                _ => {}
+            }
         }
-        wait
+        all
     }
 
     /// One condition that holds is enough. While one may still hold, those that failed do not count.
-    fn any(&self, conditions: &[Condition], depth: usize) -> ConditionResult {
-        let mut best: Option<ConditionResult> = None;
+    fn any(&self, conditions: &[Condition], depth: usize) -> Evaluation {
+        let mut best: Option<Evaluation> = None;
         for condition in conditions {
-            best = Some(match (self.condition(condition, depth), best) {
-                (ConditionResult::Open, _) if self.is_final() => return ConditionResult::Open,
-                (ConditionResult::Wait(at), Some(ConditionResult::Wait(before))) => {
-                    ConditionResult::Wait(at.min(before))
-                }
-                (ConditionResult::Wait(at), _) => ConditionResult::Wait(at),
-                (over, before) => before.unwrap_or(over),
+            let one = self.condition(condition, depth);
+            best = Some(match (&one.result, best) {
+                (ConditionVerdict::Holds, _) if self.is_final() => return one,
+                (_, None) => one,
+                (ConditionVerdict::Wait(at), Some(mut best)) => match best.result {
+                    ConditionVerdict::Wait(before) => {
+                        best.result = ConditionVerdict::Wait(before.min(*at));
+                        best.join(one);
+                        best
+                    }
+                    _ => one,
+                },
+                (_, Some(best)) => best,
             });
         }
-        best.unwrap_or(ConditionResult::Open)
+        best.unwrap_or(Evaluation::new(ConditionVerdict::Holds, Vec::new()))
     }
 
     /// Evaluates a condition and its timeout, which is measured from when the run began to wait.
-    fn condition(&self, condition: &Condition, depth: usize) -> ConditionResult {
-        let gate = self.requirement(&condition.requires, condition.poll, depth);
-        let (ConditionResult::Wait(at), Some(timeout)) = (&gate, condition.timeout) else { return gate };
+    fn condition(&self, condition: &Condition, depth: usize) -> Evaluation {
+        let found = self.requirement(&condition.requires, condition.poll, depth);
+        let (ConditionVerdict::Wait(at), Some(timeout)) = (&found.result, condition.timeout) else { return found };
         let deadline = self.run.entered(State::Waiting).unwrap_or_else(|| self.now()).plus(timeout);
         if deadline > self.now() {
-            return ConditionResult::Wait(deadline.min(*at));
+            return Evaluation { result: ConditionVerdict::Wait(deadline.min(*at)), ..found };
         }
         let what = self.name(&condition.requires);
-        failed(format!("{what} did not hold within {timeout}"))
+        Evaluation::failed(format!("{what} did not hold within {timeout}"))
     }
 
-    fn requirement(&self, requirement: &'a Requirement, poll: Span, depth: usize) -> ConditionResult {
+    fn requirement(&self, requirement: &'a Requirement, poll: Span, depth: usize) -> Evaluation {
         if depth >= DEPTH_MAX {
-            return failed(format!("conditions are nested more than {DEPTH_MAX} deep"));
+            return Evaluation::failed(format!("conditions are nested more than {DEPTH_MAX} deep"));
         }
         let again = self.now().plus(poll.max(POLL_MIN));
         match requirement {
@@ -117,40 +181,62 @@ impl<'a> ConditionCheck<'a> {
                 let asked = after::AfterCondition { job, args, states, within: *within, must_exist: *must_exist };
                 self.after(&asked, again)
             }
-            Requirement::MaxRunning { pool: Some(_), .. } => failed(Feature::Pool.message()),
+            Requirement::MaxRunning { pool: Some(_), .. } => Evaluation::failed(Feature::Pool.message()),
             Requirement::MaxRunning { count, same_args, pool: None } => self.max_running(*count, *same_args, again),
             Requirement::SkipDuplicate { states } => {
                 let peers = peers::before(self.draft, self.state, self.run, self.job);
                 let is_duplicate = peers.iter().any(|peer| states.contains(&peer.state));
-                if is_duplicate { ConditionResult::Skip(Reason::Duplicate) } else { ConditionResult::Open }
+                let skip = ConditionVerdict::Skip(Reason::Duplicate);
+                Evaluation::new(if is_duplicate { skip } else { ConditionVerdict::Holds }, Vec::new())
             }
-            Requirement::Probe(probe) => failed(Feature::of_probe(probe).message()),
-            Requirement::Window { from, until, zone } => {
-                let zone = zone.as_deref().unwrap_or(&self.job.zone);
-                match self.draft.view.world.zones.get(zone) {
-                    Ok(zone) => window::opens(self.now(), *from, *until, &zone)
-                        .map_or(ConditionResult::Open, ConditionResult::Wait),
-                    Err(error) => failed(format!("`window`: {error}")),
-                }
-            }
+            Requirement::Probe(probe) => Evaluation::failed(Feature::of_probe(probe).message()),
+            Requirement::Window { from, until, zone } => self.window(*from, *until, zone.as_deref()),
             Requirement::All(conditions) => self.all(conditions, depth + 1),
             Requirement::Any(conditions) => self.any(conditions, depth + 1),
-            // The outer condition has the timeout, because the inner one may never hold.
-            Requirement::Not(inner) => match self.requirement(&inner.requires, inner.poll, depth + 1) {
-                ConditionResult::Open => ConditionResult::Wait(again),
-                ConditionResult::Wait(_) | ConditionResult::Skip(_) => ConditionResult::Open,
-                ConditionResult::Fail(reason) => ConditionResult::Fail(reason),
-            },
+            Requirement::Not(inner) => self.not(inner, again, depth),
         }
     }
 
-    fn max_running(&self, count: u32, same_args: bool, again: Instant) -> ConditionResult {
+    /// The outer condition has the timeout, because the inner one may never hold.
+    fn not(&self, inner: &'a Condition, again: Instant, depth: usize) -> Evaluation {
+        let Evaluation { result, depends_on, holds_until } = self.requirement(&inner.requires, inner.poll, depth + 1);
+        let depends_on = depends_on.into_iter().map(Blocker::negated).collect();
+        match result {
+            ConditionVerdict::Holds => {
+                let again = holds_until.map_or(again, |end| end.min(again));
+                Evaluation::new(ConditionVerdict::Wait(again), depends_on)
+            }
+            ConditionVerdict::Wait(_) | ConditionVerdict::Skip(_) => {
+                Evaluation::new(ConditionVerdict::Holds, depends_on)
+            }
+            ConditionVerdict::Fail(reason) => reason.into(),
+        }
+    }
+
+    fn max_running(&self, count: u32, same_args: bool, again: Instant) -> Evaluation {
         let args = self.run.args.digest();
         // The limit applies to all nodes together.
         let in_the_way = admission::blocking_runs(self.draft, self.run, self.state, |_| true);
         let running = in_the_way.iter().filter(|active| !same_args || active.args == args).count();
         let has_room = u32::try_from(running).is_ok_and(|running| running < count);
-        if has_room { ConditionResult::Open } else { ConditionResult::Wait(again) }
+        let result = if has_room { ConditionVerdict::Holds } else { ConditionVerdict::Wait(again) };
+        Evaluation::new(result, vec![Blocker::MaxRunning { count, same_args }])
+    }
+
+    fn window(&self, from: TimeOfDay, until: TimeOfDay, zone: Option<&str>) -> Evaluation {
+        let zone = match self.draft.view.world.zones.get(zone.unwrap_or(&self.job.zone)) {
+            Ok(zone) => zone,
+            Err(error) => return Evaluation::failed(format!("`window`: {error}")),
+        };
+        match window::opens(self.now(), from, until, &zone) {
+            Some(at) => Evaluation::new(ConditionVerdict::Wait(at), vec![Blocker::Time(at)]),
+            None => {
+                // Where a window ends, the one from its end to its beginning opens.
+                let holds_until = window::opens(self.now(), until, from, &zone);
+                let depends_on = holds_until.map(Blocker::Time).into_iter().collect();
+                Evaluation { holds_until, ..Evaluation::new(ConditionVerdict::Holds, depends_on) }
+            }
+        }
     }
 
     /// The name of a requirement in messages: its key in a job file, and its main value.
@@ -169,8 +255,4 @@ impl<'a> ConditionCheck<'a> {
             Requirement::Not(inner) => format!("`not` {}", self.name(&inner.requires)),
         }
     }
-}
-
-fn failed(why: String) -> ConditionResult {
-    ConditionResult::Fail(Reason::Condition(why))
 }

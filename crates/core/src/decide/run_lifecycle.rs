@@ -15,7 +15,7 @@ use crate::args::Args;
 use crate::decision::{Effect, Rejection};
 use crate::ids::{NodeId, RunId};
 use crate::policy::overlap::Admission;
-use crate::record::{Actor, JobRecord, JobState, LockName, QueuedRun, Run, ScheduleId, Transition};
+use crate::record::{Actor, Blocker, JobRecord, JobState, LockName, QueuedRun, Run, ScheduleId, Transition};
 use crate::run::{self, Cause, Operation, Reason, State};
 use crate::view::{DecisionView, Halt};
 
@@ -25,8 +25,18 @@ pub const LAUNCH_WITHIN: Span = Span::from_secs(10);
 pub const KILL_WAIT: Span = Span::from_secs(10);
 /// A waiting run is checked again after this time, in case a notification was lost.
 pub const WAIT_POLL: Span = Span::from_secs(60);
-/// A run that waits for a lock is checked again after this time, because the holder may be on another node.
+/// A run that waits for a lock beside foreign nodes is checked again after this time, because they release locks without
+/// a notification.
 pub const LOCK_POLL: Span = Span::from_secs(1);
+
+/// How long a run waits, unless one of its blockers ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RunWait {
+    /// When the run is checked again at the latest.
+    pub(super) until: Instant,
+    /// What the run waits for.
+    pub(super) blockers: Vec<Blocker>,
+}
 
 /// What identifies a run that is about to be created.
 pub(super) struct NewRun<'a> {
@@ -75,30 +85,30 @@ pub(super) fn apply_admission(
     match admission {
         // The node that the run is for starts it when it is notified.
         Admission::Start | Admission::Wait if !placement::is_for_this_node(draft.view, &run) => {
-            enqueue_if_room(draft, run, state, again)
+            enqueue_if_room(draft, run, state, RunWait { until: again, blockers: vec![Blocker::Node] })
         }
         Admission::Start => match conditions::evaluate(draft, &run, state, job) {
             ConditionResult::Open => start_run(draft, run, state, Cause::Ready, Actor::Queue),
-            ConditionResult::Wait(at) => enqueue_if_room(draft, run, state, at),
+            ConditionResult::Wait(wait) => enqueue_if_room(draft, run, state, wait),
             ConditionResult::Skip(reason) => skip_run(draft, run, state, reason),
             ConditionResult::Fail(reason) => finish(draft, run, state, Cause::Broke, Some(reason)),
         },
         Admission::Wait => {
-            wake_for_lock(draft, &run);
-            enqueue_if_room(draft, run, state, again)
+            let blockers = admission::blockers_of(draft, &run, state, job);
+            enqueue_if_room(draft, run, state, RunWait { until: again, blockers })
         }
         Admission::Skip(reason) => skip_run(draft, run, state, reason),
         Admission::Replace => {
             make_room(draft, &run, state, job)?;
-            Ok(enqueue(run, state, again))
+            Ok(enqueue(run, state, RunWait { until: again, blockers: vec![Blocker::OtherRuns] }))
         }
     }
 }
 
-/// Schedules a check of a run that waits for a lock. This writes nothing: the stored due time is the fallback if the
-/// node dies before.
-pub(super) fn wake_for_lock(draft: &mut UnitDraft<'_>, run: &Run) {
-    if run.lock.is_some() {
+/// Schedules a check of a run that waits for a lock which a foreign node may hold. This writes nothing: the stored due
+/// time is the fallback if the node dies before.
+pub(super) fn wake_for_foreign_lock(draft: &mut UnitDraft<'_>, run: &Run) {
+    if draft.view.world.has_foreign && run.blockers.iter().any(|blocker| matches!(blocker, Blocker::Lock(_))) {
         draft.emit(Effect::Wake { run: run.id, at: draft.at().plus(LOCK_POLL).into() });
     }
 }
@@ -140,21 +150,25 @@ pub(super) fn start_run(
     Ok(run)
 }
 
-/// Queues a run and checks it again at `until`. A retry goes to the front, before the runs that waited for it.
-pub(super) fn enqueue(mut run: Run, state: &mut JobState, until: Instant) -> Run {
+/// Queues a run. A retry goes to the front, before the runs that waited for it.
+fn enqueue(mut run: Run, state: &mut JobState, wait: RunWait) -> Run {
     if !state.is_queued(run.id) {
         let place = if state.is_active(run.id) { 0 } else { state.queue.len() };
         state.queue.insert(place, QueuedRun { run: run.id, target: run.target });
     }
-    run.due = Some(until);
+    run.due = Some(wait.until);
+    run.blockers = wait.blockers;
+    run.blockers.truncate(Blocker::MAX);
     run
 }
 
 /// Queues a run, or skips it if it is new and the queue is full.
-fn enqueue_if_room(draft: &mut UnitDraft<'_>, run: Run, state: &mut JobState, until: Instant) -> Result<Run, Halt> {
+fn enqueue_if_room(draft: &mut UnitDraft<'_>, run: Run, state: &mut JobState, wait: RunWait) -> Result<Run, Halt> {
     let is_counted = state.is_queued(run.id) || state.is_active(run.id);
     if is_counted || state.queue.len() < JobState::QUEUE_MAX {
-        Ok(enqueue(run, state, until))
+        let run = enqueue(run, state, wait);
+        wake_for_foreign_lock(draft, &run);
+        Ok(run)
     } else {
         skip_run(draft, run, state, Reason::QueueFull)
     }
@@ -206,6 +220,7 @@ fn make_room(draft: &mut UnitDraft<'_>, by: &Run, state: &mut JobState, job: &Jo
 pub(super) fn enter_state(run: &mut Run, cause: Cause, at: Instant, actor: Actor, message: &str) -> Result<(), Halt> {
     if let run::TransitionEffect::Enter(state) = run::next(run.state, cause)? {
         run.state = state;
+        run.blockers.clear();
         run.log.push(Transition::entered(at, state, actor).with_message(message));
     }
     Ok(())

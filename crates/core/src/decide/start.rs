@@ -89,11 +89,11 @@ mod tests {
             00:01 run j
                 #1 00:01 starting, → #1
             00:02 run j
-                #2 00:02 waiting, (wake #2 00:02:01), → #2
+                #2 00:02 waiting, → #2
             00:02 run j at=01:00
                 #3 01:00 scheduled, → #3
             00:03 start #3
-                #3 01:00 waiting, (wake #3 00:03:01)
+                #3 01:00 waiting
             00:03 ended #1 yes
                 #1 00:01 success
             00:03 start #3
@@ -158,7 +158,7 @@ mod tests {
             01:02 pause j
                 job paused
             01:03 start j#2
-                j#2 01:00 attempt 2 waiting, (wake #2 01:03:01)
+                j#2 01:00 attempt 2 waiting
             01:04 ended k#1 yes
                 k#1 01:02 success
             01:04 wake j#2

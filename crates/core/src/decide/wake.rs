@@ -14,7 +14,7 @@ use super::placement::{self, Placement};
 use super::run_lifecycle::{self, KILL_WAIT, LAUNCH_WITHIN, WAIT_POLL};
 use crate::decision::{CommandReply, DecidedUnit, Effect};
 use crate::ids::RunId;
-use crate::record::{Actor, JobRecord, JobState, Run};
+use crate::record::{Actor, Blocker, JobRecord, JobState, Run};
 use crate::run::{Cause, Reason, State};
 use crate::signal::Signal;
 use crate::view::{DecisionView, Halt};
@@ -56,16 +56,18 @@ fn before_program(view: &DecisionView<'_>, run: &Arc<Run>) -> Result<DecidedUnit
     }
     let after = if is_paused {
         // The end of the pause wakes the run; the due time is the fallback.
-        Run { due: Some(now.plus(WAIT_POLL)), ..(**run).clone() }
+        let pause = if before.pauses.is_paused() { Blocker::JobPause } else { Blocker::GlobalPause };
+        let blockers = if run.state == State::Waiting { vec![pause] } else { Vec::new() };
+        Run { due: Some(now.plus(WAIT_POLL)), blockers, ..(**run).clone() }
     } else {
         admitted(&mut draft, run, &mut state, &job)?
     };
-    // A run that goes on waiting is written only if it was due.
-    let goes_on = after.state == run.state && after.due >= run.due && state == before;
+    // A run that goes on waiting is written only if it was due, or waits for something else now.
+    let goes_on = after.state == run.state && after.due >= run.due && after.blockers == run.blockers && state == before;
     if goes_on && !is_due {
         let mut draft = UnitDraft::new(view);
         draft.emit(Effect::Wake { run: run.id, at: run.due.into() });
-        run_lifecycle::wake_for_lock(&mut draft, run);
+        run_lifecycle::wake_for_foreign_lock(&mut draft, run);
         return draft.finish(CommandReply::Unchanged);
     }
     written(draft, after, state, &before)

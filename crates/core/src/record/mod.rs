@@ -3,6 +3,7 @@
 
 mod actor;
 mod backlog;
+mod blocker;
 mod claimed_ranges;
 mod cursor;
 mod foreign;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 pub use actor::Actor;
 pub use backlog::Backlog;
+pub use blocker::{Blocker, WakeGroup};
 pub use claimed_ranges::ClaimedRanges;
 pub use cursor::{Cursor, SkipStreak};
 pub use foreign::ForeignRun;

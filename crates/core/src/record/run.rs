@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cronhold_schedule::{Instant, Span};
 use serde::{Deserialize, Serialize};
 
-use super::{Actor, LockName, RunOwner, ScheduleId};
+use super::{Actor, Blocker, LockName, RunOwner, ScheduleId};
 use crate::args::Args;
 use crate::ids::{JobId, JobUid, NodeId, RunId, RunNumber};
 use crate::job::{ResourceLimits, StopPolicy};
@@ -55,6 +55,8 @@ pub struct Run {
     pub ending: Option<Reason>,
     /// When the run has to be checked next: its time comes, its wait is polled, or it is stopped or killed.
     pub due: Option<Instant>,
+    /// What a waiting run waits for; empty in other states. At most [`Blocker::MAX`].
+    pub blockers: Vec<Blocker>,
     /// The exit code or signal of its program, once it has ended.
     pub exit: Option<ProgramExit>,
     /// The size and the last lines of its program's output, once it has ended.
@@ -261,6 +263,7 @@ impl Run {
             terms: ExecutionPolicy::default(),
             ending: None,
             due: None,
+            blockers: Vec::new(),
             exit: None,
             written: None,
             log: Vec::new(),

@@ -1,5 +1,5 @@
-//! Performs the effects of commits and of stored records: changes the plan, starts and stops programs, and wakes runs that
-//! wait for a lock.
+//! Performs the effects of commits and of stored records: changes the plan, starts and stops programs, and wakes runs
+//! that wait for a changed record.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use cronhold_core::command::{Command, CommandStamp, ProgramReport};
 use cronhold_core::decide::LAUNCH_WITHIN;
 use cronhold_core::decision::{DecidedUnit, Effect, RecordChange};
 use cronhold_core::owed::{owed, owed_by};
-use cronhold_core::record::{Actor, LockName, Record, RecordKey, Run};
+use cronhold_core::record::{Actor, Blocker, LockName, Record, RecordKey, Run};
 use cronhold_core::{RunId, State, When};
 use cronhold_schedule::{Instant, Span};
 
@@ -45,9 +45,11 @@ impl NodeLoop {
         effects.extend(done.effects);
         self.membership.heartbeater().record_locks(&done.take, &done.free, &done.changes);
         self.perform_all(effects, Some(commit), stamp.at).await;
-        for free in done.free {
-            self.agenda.wake_lock_waiter(&free.lock);
+        let freed = done.free.into_iter().map(|free| RecordKey::Lock(free.lock));
+        for record in done.changes.iter().map(RecordChange::key).chain(freed) {
+            self.agenda.wake_waiting(&record);
         }
+        self.agenda.plan_woken();
     }
 
     /// Follows a stored record, and performs what it owes.
@@ -55,6 +57,7 @@ impl NodeLoop {
         self.record_change(&RecordChange::Put(record.clone()), now);
         let effects = owed(record, self.context.me);
         self.perform_all(effects, None, now).await;
+        self.agenda.plan_woken();
     }
 
     /// Follows a record that another node has changed, and performs what it owes. What any node could do is left to that
@@ -69,15 +72,24 @@ impl NodeLoop {
             self.context.ports.programs.stop(run);
         }
         self.record_change(change, now);
+        // The other node could not start it; this one may be able to.
+        let waits_for_node =
+            matches!(change, RecordChange::Put(Record::Run(run)) if run.blockers.contains(&Blocker::Node));
         for effect in owed_by(change, self.context.me) {
             match effect {
-                Effect::Wake { run, at } if at.is_due(now) && !self.programs.contains(run) => {
-                    let at = self.claim_order().wake_after_change(run, now);
-                    self.agenda.put_by(PlanItem::Wake(run), at);
+                Effect::Wake { run, at } if (at.is_due(now) || waits_for_node) && !self.programs.contains(run) => {
+                    self.wake_after_change(run, now);
                 }
                 effect => self.perform(effect, None, now).await,
             }
         }
+        self.agenda.plan_woken();
+    }
+
+    /// Plans the check of a run that another node has changed or made possible. That node acts first.
+    pub(super) fn wake_after_change(&mut self, run: RunId, now: Instant) {
+        let at = self.claim_order().wake_after_change(run, now);
+        self.agenda.put_by(PlanItem::Wake(run), at);
     }
 
     /// Keeps what the node knows beside the store up to date with a change.

@@ -47,7 +47,8 @@ impl NodeLoop {
                     let over = run_without_wait(&command.command, &done);
                     self.apply_commit(&command.stamp, *done, CommitReceipt { sent: begin, fences: &fences }).await;
                     if let Some(run) = over {
-                        self.agenda.forget_lock_waiter(run);
+                        self.agenda.forget_waiting(run);
+                        self.agenda.plan_woken();
                     }
                     if let CommandOrigin::Request(reply) = origin {
                         reply.send(Ok(answer));

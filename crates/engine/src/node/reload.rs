@@ -33,8 +33,12 @@ impl NodeLoop {
 
     /// Evicts changed records from the cache, and plans to reload those that concern this node.
     pub(super) fn record_hints(&mut self, hints: Vec<Hint>) {
+        let now = self.read_clock();
         for Hint { key, is_quiet } in hints {
             self.session.evict(&key);
+            for run in self.agenda.record_foreign_change(&key) {
+                self.wake_after_change(run, now);
+            }
             if !is_quiet || self.is_concerned(&key) {
                 self.hints.insert(key);
             }

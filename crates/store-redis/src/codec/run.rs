@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
-    Actor, ExecutionPolicy, LockName, OutputSummary, ProgramExit, Record, ResolvedProgram, Run, RunOwner, ScheduleId,
-    SkipSpan, Transition, TransitionKind,
+    Actor, Blocker, ExecutionPolicy, LockName, OutputSummary, ProgramExit, Record, ResolvedProgram, Run, RunOwner,
+    ScheduleId, SkipSpan, Transition, TransitionKind,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -70,6 +70,8 @@ struct RunJson<'a> {
     tail: Cow<'a, [String]>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     span: Option<(i64, i64, u32)>,
+    #[serde(default, skip_serializing_if = "no_blockers")]
+    blockers: Cow<'a, [Blocker]>,
     log: Vec<LogEntryJson<'a>>,
     /// Kinds of log entries by their index; entries that are not listed are of the default kind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -116,6 +118,7 @@ fn write_run(body: &mut RecordBody, run: &Run, end: Option<Instant>, range: Opti
         bytes: run.written.as_ref().map(|written| written.bytes),
         tail: run.written.as_ref().map_or(Cow::Borrowed(&[]), |written| Cow::Borrowed(&written.tail)),
         span: range.map(|range| (range.from.micros(), range.to.micros(), range.count)),
+        blockers: Cow::Borrowed(&run.blockers),
         log: run.log.iter().map(entry).collect(),
         kinds: kinds(&run.log),
     });
@@ -158,6 +161,7 @@ pub(super) fn read(id: RunId, reading: &TextReader<'_>) -> Result<Record, Unread
         },
         ending: form.ending.map(Cow::into_owned),
         due: reading.due()?,
+        blockers: form.blockers.into_owned(),
         exit: form.exit,
         written: form.bytes.map(|bytes| OutputSummary { bytes, tail }),
         log: log(form.log, &form.kinds),
@@ -194,6 +198,10 @@ fn log(entries: Vec<LogEntryJson<'static>>, kinds: &[(usize, TransitionKind)]) -
 
 fn no_args(args: &Args) -> bool {
     args.is_empty()
+}
+
+fn no_blockers(blockers: &[Blocker]) -> bool {
+    blockers.is_empty()
 }
 
 fn no_lines(lines: &[String]) -> bool {

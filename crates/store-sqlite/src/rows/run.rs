@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
-    ExecutionPolicy, LockName, OutputSummary, ProgramExit, Record, Run, RunOwner, ScheduleId, SkipSpan,
+    Blocker, ExecutionPolicy, LockName, OutputSummary, ProgramExit, Record, Run, RunOwner, ScheduleId, SkipSpan,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -25,6 +25,7 @@ pub(super) const LAYOUT: TableLayout = TableLayout {
         "reason",
         "nominal",
         "due",
+        "blockers",
         "ended",
         "attempt",
         "schedule",
@@ -73,6 +74,7 @@ fn write_row(cells: &mut RowCells, run: &Run, ended: Option<Instant>, range: Opt
     cells.option(run.reason.as_ref(), RowCells::display);
     cells.instant(run.nominal);
     cells.option(run.due, RowCells::instant);
+    cells.option(Some(&run.blockers).filter(|blockers| !blockers.is_empty()), RowCells::json);
     cells.option(ended, RowCells::instant);
     cells.integer(run.attempt);
     cells.option(run.schedule.as_ref(), |cells, schedule| cells.text(schedule.as_str()));
@@ -111,7 +113,8 @@ pub(super) fn read(id: RunId, reading: &CellReader<'_>) -> Result<Record, Unread
         state,
         reason: reading.option_parsed(Reason::parse)?,
         nominal: reading.instant()?,
-        due: read_due(reading)?,
+        due: reading.option_instant()?,
+        blockers: read_blockers(reading)?,
         attempt: reading.integer()?,
         schedule: reading.option_parsed(ScheduleId::parse)?,
         args: reading.json()?,
@@ -139,11 +142,11 @@ pub(super) fn read(id: RunId, reading: &CellReader<'_>) -> Result<Record, Unread
     Ok(Record::SkipSpan(Arc::new(span)))
 }
 
-/// The due time, and the column `ended` after it, which follows from the log.
-fn read_due(reading: &CellReader<'_>) -> Result<Option<Instant>, UnreadableRow> {
-    let due = reading.option_instant()?;
+/// What the run waits for, and the column `ended` after it, which follows from the log.
+fn read_blockers(reading: &CellReader<'_>) -> Result<Vec<Blocker>, UnreadableRow> {
+    let blockers: Option<Vec<Blocker>> = reading.option_json()?;
     reading.option_instant()?;
-    Ok(due)
+    Ok(blockers.unwrap_or_default())
 }
 
 fn write_terms(cells: &mut RowCells, terms: &ExecutionPolicy) {

@@ -10,8 +10,13 @@ use crate::SqliteOpenError;
 pub(crate) const APPLICATION_ID: i32 = 0x4352_4844;
 
 /// All migrations. Step n leads from version n - 1 to version n.
-pub(crate) const STEPS: &[&str] =
-    &[include_str!("v1.sql"), include_str!("v2.sql"), include_str!("v3.sql"), include_str!("v4.sql")];
+pub(crate) const STEPS: &[&str] = &[
+    include_str!("v1.sql"),
+    include_str!("v2.sql"),
+    include_str!("v3.sql"),
+    include_str!("v4.sql"),
+    include_str!("v5.sql"),
+];
 
 /// What a database file contains.
 #[derive(Debug, PartialEq, Eq)]

@@ -7,9 +7,10 @@ use cronhold_core::args::Args;
 use cronhold_core::job::ResourceLimits;
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
-    ActivePause, ActiveRun, Actor, Backlog, ClaimedRanges, CommandLine, Cursor, EnvText, ExecutionPolicy, Identity,
-    JobState, KeptCounts, LatestOutcome, LatestRun, NodeRecord, OutputSummary, PauseState, ProgramExit, QueuedRun,
-    Record, ResolvedProcess, ResolvedProgram, Run, RunOwner, SkipSpan, SkipStreak, Transition, TransitionKind,
+    ActivePause, ActiveRun, Actor, Backlog, Blocker, ClaimedRanges, CommandLine, Cursor, EnvText, ExecutionPolicy,
+    Identity, JobState, KeptCounts, LatestOutcome, LatestRun, NodeRecord, OutputSummary, PauseState, ProgramExit,
+    QueuedRun, Record, ResolvedProcess, ResolvedProgram, Run, RunOwner, SkipSpan, SkipStreak, Transition,
+    TransitionKind,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -204,6 +205,7 @@ fn runs() -> Vec<Run> {
             terms: terms(index),
             ending: Some(reasons[(index + 1) % reasons.len()].clone()),
             due: Some(times()[(index + 3) % 5]),
+            blockers: blockers(index),
             exit: Some(exit),
             written: Some(written(index)),
             log: log.collect(),
@@ -232,6 +234,29 @@ fn skip_spans() -> Vec<SkipSpan> {
         }],
     };
     reasons.iter().enumerate().map(span).collect()
+}
+
+/// Two kinds of blockers, and none.
+fn blockers(index: usize) -> Vec<Blocker> {
+    let text = TEXTS[1 + index % (TEXTS.len() - 1)];
+    let all = [
+        Blocker::JobPause,
+        Blocker::GlobalPause,
+        Blocker::Node,
+        Blocker::Lock(lock_name(text)),
+        Blocker::OtherRuns,
+        Blocker::MaxRunning { count: u32::MAX, same_args: index % 2 == 0 },
+        Blocker::After {
+            job: job_id("größe/日本 🦀"),
+            args: args(&[("x", text)]),
+            states: State::ALL.to_vec(),
+            runs: vec![run_id(6, 1)],
+            is_negated: index % 2 == 0,
+        },
+        Blocker::MissingJob(job_id("a/b")),
+        Blocker::Time(times()[index % 5]),
+    ];
+    all.into_iter().cycle().skip(2 * index).take(index % 4).collect()
 }
 
 fn terms(index: usize) -> ExecutionPolicy {

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use cronhold_schedule::{Instant, Span};
 
-use super::{ConditionCheck, ConditionResult, failed, peers};
+use super::{ConditionCheck, ConditionVerdict, Evaluation, peers};
 use crate::args::Args;
 use crate::decide::bind;
 use crate::ids::JobId;
-use crate::record::JobState;
+use crate::record::{Blocker, JobState};
 use crate::run::{Reason, State};
 use crate::template::Template;
 
@@ -28,35 +28,44 @@ fn asks_for_peers(states: &[State], must_exist: bool) -> bool {
 }
 
 impl ConditionCheck<'_> {
-    pub(super) fn after(&self, asked: &AfterCondition<'_>, again: Instant) -> ConditionResult {
+    pub(super) fn after(&self, asked: &AfterCondition<'_>, again: Instant) -> Evaluation {
         let job = &match self.named_job(asked.job) {
             Ok(job) => job,
-            Err(reason) => return ConditionResult::Fail(reason),
+            Err(reason) => return reason.into(),
         };
         // Read before the job's args are known, so that both are loaded in one round.
         let state = asks_for_peers(asked.states, asked.must_exist).then(|| self.state_of(job));
         let args = &match self.target_args(job, asked.args) {
             Ok(Some(args)) => args,
-            Ok(None) if asked.must_exist => return failed("the job that `after` names does not exist".to_owned()),
-            Ok(None) => return ConditionResult::Wait(again),
-            Err(reason) => return ConditionResult::Fail(reason),
+            Ok(None) if asked.must_exist => {
+                return Evaluation::failed("the job that `after` names does not exist".to_owned());
+            }
+            Ok(None) => return Evaluation::new(ConditionVerdict::Wait(again), vec![Blocker::MissingJob(job.clone())]),
+            Err(reason) => return reason.into(),
+        };
+        let found = |result, runs| {
+            let states = asked.states.to_vec();
+            let after = Blocker::After { job: job.clone(), args: args.clone(), states, runs, is_negated: false };
+            Evaluation::new(result, vec![after])
         };
         let identity = self.draft.identity(job, args);
         let oldest = asked.within.map(|within| self.now().minus(within));
-        let mut outcomes = asked.states.iter().filter_map(|state| identity.outcome(*state));
-        if outcomes.any(|outcome| oldest.is_none_or(|oldest| outcome.at >= oldest)) {
-            return ConditionResult::Open;
+        let outcomes = asked.states.iter().filter_map(|state| identity.outcome(*state)).map(|outcome| outcome.at);
+        if let Some(latest) = outcomes.filter(|at| oldest.is_none_or(|oldest| *at >= oldest)).max() {
+            let holds_until = asked.within.map(|within| latest.plus(within).plus(Span::from_micros(1)));
+            return Evaluation { holds_until, ..found(ConditionVerdict::Holds, Vec::new()) };
         }
-        let Some(state) = state else { return ConditionResult::Wait(again) };
+        let Some(state) = state else { return found(ConditionVerdict::Wait(again), Vec::new()) };
         let peers = peers::of(self.draft, &state, args, self.run.id);
+        let runs = peers.iter().map(|peer| peer.id).collect();
         if peers.iter().any(|peer| asked.states.contains(&peer.state)) {
-            return ConditionResult::Open;
+            return found(ConditionVerdict::Holds, runs);
         }
         if asked.must_exist && peers.is_empty() && identity.touched().is_none() {
             let blank = if args.is_empty() { "" } else { " " };
-            return failed(format!("there is no run of {job}{blank}{args}, and none is pending"));
+            return Evaluation::failed(format!("there is no run of {job}{blank}{args}, and none is pending"));
         }
-        ConditionResult::Wait(again)
+        found(ConditionVerdict::Wait(again), runs)
     }
 
     /// The job that a template names for this run.

@@ -1,6 +1,7 @@
 //! Conditions, as scripts: what runs wait for, and how they continue.
 
 use crate::decide::testing::play;
+use crate::ids::JobId;
 
 #[test]
 fn after_waits_for_the_other_run() {
@@ -282,4 +283,81 @@ fn all_any_and_not_combine_conditions() {
         bench.happens("run j");
         assert_eq!(bench.run(None, 2).state.name(), expected, "{conditions:?}");
     }
+}
+
+/// What a waiting run waits for is stored with it, and changes when it waits for something else.
+#[test]
+fn waiting_run_records_its_blockers() {
+    let waits = |script: &str, number: u64| -> String {
+        let run = play(script).run(Some(&JobId::parse("j").expect("an id")), number);
+        run.blockers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + ")
+    };
+    let jobs = "00:00 put up param x; overlap allow
+            job r1
+        00:00 put k overlap allow; lock l
+            job r1
+        ";
+    let at_once = |needs: &str| {
+        format!(
+            "{jobs}00:00 put j param x; overlap allow; needs {needs}
+            job r1
+        00:01 run j x=1
+            j#1 00:01 waiting, → #1"
+        )
+    };
+    let first_runs = |with: &str, other: &str| {
+        format!(
+            "{jobs}00:00 put j param x; {with}
+            job r1
+        00:01 run j x=1
+            j#1 00:01 starting, → #1
+        00:02 run j x={other}
+            j#2 00:02 waiting, → #2"
+        )
+    };
+    for (script, run, expected) in [
+        (at_once("after up"), 1, "a run of `up` with x=1 in success"),
+        (at_once("after up x=2 in failure,error"), 1, "a run of `up` with x=2 in failure or error"),
+        (at_once("after nowhere"), 1, "the job `nowhere`, which does not exist"),
+        (at_once("window 09:00 17:00"), 1, "2026-01-05T09:00:00Z"),
+        (at_once("not window 00:00 00:30"), 1, "2026-01-05T00:30:00Z"),
+        (
+            at_once("all after up | window 00:00 12:00 | after up in failure"),
+            1,
+            "a run of `up` with x=1 in success + a run of `up` with x=1 in failure",
+        ),
+        (
+            at_once("any after up | after nowhere"),
+            1,
+            "a run of `up` with x=1 in success + the job `nowhere`, which does not exist",
+        ),
+        (first_runs("overlap allow; needs max_running 1", "2"), 2, "fewer than 1 active runs"),
+        (
+            first_runs("overlap allow; needs max_running 1 same_args", "1"),
+            2,
+            "fewer than 1 active runs with the same args",
+        ),
+        (first_runs("overlap queue", "2"), 2, "other runs of the job"),
+        (first_runs("overlap queue; lock", "2"), 2, "the lock `j` + other runs of the job"),
+        (first_runs("overlap allow; lock", "2"), 2, "the lock `j`"),
+    ] {
+        assert_eq!(waits(&script, run), expected, "{script}");
+    }
+    let moved = "00:00 put j @every 1h; overlap queue; lock l
+            next 01:00, job r1
+        00:00 put k overlap allow; lock l
+            job r1
+        00:59 run k
+            k#1 00:59 starting, → #1
+        01:00 due
+            j#1 01:00 waiting, j next 02:00
+        01:01 pause j
+            job paused
+        01:02 wake j#1
+            j#1 01:00 waiting";
+    assert_eq!(waits(moved, 1), "the end of the job's pause");
+    let started = format!(
+        "{moved}\n        01:02 ended k#1 yes\n            k#1 00:59 success\n        01:03 start j#1\n            j#1 01:00 starting"
+    );
+    assert_eq!(waits(&started, 1), "");
 }

@@ -82,8 +82,8 @@ fn held_lock_skips_or_queues_by_overlap_policy() {
         00:15 due
             b#1 00:15 skipped: lock, b next 00:30
         00:20 due
-            a#2 00:20 waiting, a next 00:30, (wake #2 00:20:01)
-            c#1 00:20 waiting, c next 00:40, (wake #1 00:20:01)
+            a#2 00:20 waiting, a next 00:30
+            c#1 00:20 waiting, c next 00:40
         ",
     );
 }

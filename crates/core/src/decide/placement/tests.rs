@@ -281,7 +281,7 @@ fn locks_and_limits_apply_across_nodes() {
             #1@1 00:10 starting, #2@2 00:10 waiting, next 00:20
         00:10 node 2.1
         00:10 wake #2
-            (wake #2 00:11), (wake #2 00:10:01), unchanged
+            #2@2 00:10 waiting
         00:10 node 1.1
         00:12 ended #1 yes
             #1@1 00:10 success

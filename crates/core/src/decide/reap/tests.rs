@@ -189,7 +189,7 @@ fn lost_lock_stops_its_program() {
         00:04 lock-lost k#1
             unchanged
         00:05 run j
-            j#3 00:05 waiting, (wake #3 00:05:01), → #3",
+            j#3 00:05 waiting, → #3",
     );
 }
 

@@ -80,17 +80,17 @@ fn released_lock_starts_the_next_waiting_run() {
         00:01 run a
             a#1 00:01 starting, → #1
         00:02 run a
-            a#2 00:02 waiting, (wake #2 00:02:01), → #2
+            a#2 00:02 waiting, → #2
         00:03 run b
-            b#1 00:03 waiting, (wake #1 00:03:01), → #1
+            b#1 00:03 waiting, → #1
         00:03 wake b#1
-            (wake #1 00:04), (wake #1 00:03:01), unchanged
+            (wake #1 00:04), unchanged
         00:04 ended a#1 no
             a#1 00:01 failure: exit code 1
         00:04 wake b#1
             b#1 00:03 starting
         00:04 wake a#2
-            a#2 00:02 waiting, (wake #2 00:04:01)
+            a#2 00:02 waiting
         00:05 lost b#1
             b#1 00:03 error: start unknown
         00:05 wake a#2
@@ -180,7 +180,7 @@ fn stop_time_that_has_passed_counts_from_the_start() {
         00:59 run k
             k#1 00:59 starting, → #1
         01:00 due
-            j#1 01:00 waiting, j next 25:00, (wake #1 01:00:01)
+            j#1 01:00 waiting, j next 25:00
         01:30 ended k#1 yes
             k#1 00:59 success
         01:30 wake j#1
@@ -249,13 +249,13 @@ fn retry_starts_before_queued_runs() {
         00:01 run j
             #1 00:01 starting, → #1
         00:02 run j
-            #2 00:02 waiting, (wake #2 00:02:01), → #2
+            #2 00:02 waiting, → #2
         00:02 ended #1 no
             #1 00:01 failure: exit code 1, #3 00:01 attempt 2 scheduled
         00:02 wake #2
-            (wake #2 00:03), (wake #2 00:02:01), unchanged
+            #2 00:02 waiting
         00:02:10 wake #2
-            (wake #2 00:03), (wake #2 00:02:11), unchanged
+            (wake #2 00:03), unchanged
         00:02:10 wake #3
             #3 00:01 attempt 2 starting
         00:03 ended #3 yes

@@ -40,6 +40,12 @@ export function tookOf(run) {
     return run.times.finished ? span(Date.parse(run.times.finished) - Date.parse(from)) : since(from);
 }
 
+/** The reason of a run's state, or what a waiting run waits for; empty if there is nothing to say. */
+export function reasonOf(run) {
+    const waits = run.waiting_for?.length ? `waits for ${run.waiting_for.join(" and ")}` : "";
+    return run.reason ?? waits;
+}
+
 /** A run as a row: name, state, start, duration and reason. */
 export function runRow(run, { withJob = true } = {}) {
     const name = withJob ? runLink(run) : runLink(run, `#${run.number}`);
@@ -50,7 +56,7 @@ export function runRow(run, { withJob = true } = {}) {
         h("td", {}, stateMark(run.state), countOf(run)),
         h("td", { class: "number" }, onClock(beginOf(run))),
         h("td", { class: "number" }, tookOf(run)),
-        h("td", { class: "reason quiet" }, run.reason ?? ""),
+        h("td", { class: "reason quiet" }, reasonOf(run)),
     );
 }
 
@@ -60,7 +66,7 @@ export function runItem(run) {
         "li",
         { "data-run": run.id },
         h("div", {}, runLink(run), h("span", {}, stateMark(run.state), countOf(run))),
-        h("div", { class: "quiet" }, fromNow(beginOf(run)), took(run), run.reason ? ` · ${run.reason}` : null),
+        h("div", { class: "quiet" }, fromNow(beginOf(run)), took(run), reasonOf(run) ? ` · ${reasonOf(run)}` : null),
     );
 }
 

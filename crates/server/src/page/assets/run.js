@@ -5,7 +5,7 @@ import { runButtons } from "./actions.js";
 import { fill, h, throttled } from "./dom.js";
 import { failed, sentence } from "./notice.js";
 import { showOutput } from "./output.js";
-import { countOf, isEnded, jobLink, stateMark, tookOf } from "./elements.js";
+import { countOf, isEnded, jobLink, reasonOf, stateMark, tookOf } from "./elements.js";
 import { onClock, toTheMillisecond } from "./time.js";
 
 const REFRESH_MS = 300;
@@ -58,7 +58,7 @@ function heading(run, refresh) {
             h("h1", { class: "name" }, jobLink(run.job), h("span", { class: "quiet" }, `#${run.number}`)),
             stateMark(run.state), countOf(run),
             h("div", { class: "buttons" }, runButtons(run, refresh))),
-        run.reason ? h("p", { class: run.state === "skipped" ? "reason" : "reason strong" }, run.reason) : null,
+        reasonOf(run) ? h("p", { class: run.reason && run.state !== "skipped" ? "reason strong" : "reason" }, reasonOf(run)) : null,
     ];
 }
 

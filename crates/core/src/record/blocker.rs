@@ -1,0 +1,198 @@
+//! What a waiting run waits for. It is stored with the run: every node wakes the run when a record changes that blocks
+//! it, and lists show the reason without evaluating conditions.
+
+use std::fmt;
+
+use cronhold_schedule::Instant;
+use serde::{Deserialize, Serialize};
+
+use super::{LockName, RecordKey, Run};
+use crate::args::Args;
+use crate::ids::{JobId, RunId};
+use crate::run::State;
+
+/// One thing that a waiting run waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Blocker {
+    /// Its job is paused.
+    JobPause,
+    /// All jobs are paused.
+    GlobalPause,
+    /// No node that may start it is available.
+    Node,
+    /// Another run holds its lock.
+    Lock(LockName),
+    /// Other runs of its job are active, or before it in the queue.
+    OtherRuns,
+    /// Too many runs of its job are active.
+    MaxRunning {
+        /// The limit.
+        count: u32,
+        /// Whether only runs with the same args count.
+        same_args: bool,
+    },
+    /// A run of a job with certain args is not, or has not ended, in one of these states.
+    After {
+        /// The job.
+        job: JobId,
+        /// The args of its run.
+        args: Args,
+        /// The states that count.
+        states: Vec<State>,
+        /// Unfinished runs whose next state may count.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        runs: Vec<RunId>,
+        /// Whether the run waits until there is no such run.
+        #[serde(default, skip_serializing_if = "is_false")]
+        is_negated: bool,
+    },
+    /// The job that a condition names does not exist.
+    MissingJob(JobId),
+    /// A time has not come.
+    Time(Instant),
+}
+
+/// Which of the runs that wait for the same record are woken when it changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WakeGroup {
+    /// All of them: any number may go on.
+    All,
+    /// The first one: if it starts, it takes what the others wait for as well. Runs with different numbers do not wait
+    /// for the same thing.
+    First(u64),
+}
+
+impl Blocker {
+    /// The most blockers that are stored with a run. Beyond that, the run depends on the poll interval of its conditions.
+    pub const MAX: usize = 256;
+
+    /// The records whose change may end the wait of a run, and which of the runs that wait for them are woken then.
+    pub fn watched(&self, run: &Run) -> Vec<(RecordKey, WakeGroup)> {
+        let own_state = || RecordKey::JobState(run.job.clone());
+        match self {
+            // The end of a pause of all jobs wakes all runs.
+            Self::GlobalPause | Self::Node | Self::Time(_) => Vec::new(),
+            Self::JobPause | Self::OtherRuns | Self::MaxRunning { same_args: false, .. } => {
+                vec![(own_state(), WakeGroup::First(0))]
+            }
+            Self::MaxRunning { same_args: true, .. } => vec![(own_state(), WakeGroup::First(run.args.digest()))],
+            Self::Lock(lock) => vec![(RecordKey::Lock(lock.clone()), WakeGroup::First(0))],
+            Self::After { job, args, states, runs, is_negated: _ } => {
+                let mut keys = vec![RecordKey::Identity(job.clone(), args.clone())];
+                if states.iter().any(|state| !state.is_finished()) {
+                    keys.push(RecordKey::JobState(job.clone()));
+                    keys.extend(runs.iter().map(|run| RecordKey::Run(*run)));
+                }
+                keys.into_iter().map(|key| (key, WakeGroup::All)).collect()
+            }
+            Self::MissingJob(job) => vec![(RecordKey::Job(job.clone()), WakeGroup::All)],
+        }
+    }
+
+    /// The blocker of a condition that must not hold.
+    pub(crate) fn negated(self) -> Self {
+        match self {
+            Self::After { job, args, states, runs, is_negated } => {
+                Self::After { job, args, states, runs, is_negated: !is_negated }
+            }
+            other => other,
+        }
+    }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+/// After "waits for".
+impl fmt::Display for Blocker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::JobPause => f.write_str("the end of the job's pause"),
+            Self::GlobalPause => f.write_str("the end of the pause of all jobs"),
+            Self::Node => f.write_str("a node that may run it"),
+            Self::Lock(lock) => write!(f, "the lock `{lock}`"),
+            Self::OtherRuns => f.write_str("other runs of the job"),
+            Self::MaxRunning { count, same_args } => {
+                let args = if *same_args { " with the same args" } else { "" };
+                write!(f, "fewer than {count} active runs{args}")
+            }
+            Self::After { job, args, states, is_negated, .. } => {
+                let article = if *is_negated { "no" } else { "a" };
+                let states: Vec<&str> = states.iter().map(|state| state.name()).collect();
+                write!(f, "{article} run of `{job}`")?;
+                if !args.is_empty() {
+                    write!(f, " with {args}")?;
+                }
+                write!(f, " in {}", states.join(" or "))
+            }
+            Self::MissingJob(job) => write!(f, "the job `{job}`, which does not exist"),
+            Self::Time(at) => write!(f, "{at}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{JobUid, RunNumber};
+
+    fn job(name: &str) -> JobId {
+        JobId::parse(name).expect("an id")
+    }
+
+    /// What is shown, and what wakes the run. What is stored can be read back.
+    #[test]
+    fn blockers_have_words_and_records_that_wake_the_run() {
+        let id = RunId::from_key(Instant::EPOCH, "1");
+        let args: Args = [("date".to_owned(), "2026-01-05".to_owned())].into_iter().collect();
+        let run = Run::blank(id, RunNumber(1), job("own"), JobUid::from_bits(1), Instant::EPOCH);
+        let run = Run { args: args.clone(), ..run };
+        let after = |states: &[State], is_negated| Blocker::After {
+            job: job("other"),
+            args: args.clone(),
+            states: states.to_vec(),
+            runs: vec![id],
+            is_negated,
+        };
+        let unfinished = format!("identity other {args}, state of other, run {id}");
+        for (blocker, words, watched) in [
+            (Blocker::JobPause, "the end of the job's pause", "state of own first"),
+            (Blocker::GlobalPause, "the end of the pause of all jobs", ""),
+            (Blocker::Node, "a node that may run it", ""),
+            (Blocker::Lock(LockName::parse("l").expect("a name")), "the lock `l`", "lock l first"),
+            (Blocker::OtherRuns, "other runs of the job", "state of own first"),
+            (Blocker::MaxRunning { count: 3, same_args: false }, "fewer than 3 active runs", "state of own first"),
+            (
+                Blocker::MaxRunning { count: 1, same_args: true },
+                "fewer than 1 active runs with the same args",
+                "state of own first with these args",
+            ),
+            (
+                after(&[State::Success], false),
+                "a run of `other` with date=2026-01-05 in success",
+                &format!("identity other {args}"),
+            ),
+            (
+                after(&[State::Running, State::Success], true),
+                "no run of `other` with date=2026-01-05 in running or success",
+                &unfinished,
+            ),
+            (Blocker::MissingJob(job("other")), "the job `other`, which does not exist", "job other"),
+            (Blocker::Time(Instant::EPOCH), "1970-01-01T00:00:00Z", ""),
+        ] {
+            assert_eq!(blocker.to_string(), words);
+            let group = |group| match group {
+                WakeGroup::All => "",
+                WakeGroup::First(0) => " first",
+                WakeGroup::First(_) => " first with these args",
+            };
+            let keys: Vec<String> =
+                blocker.watched(&run).into_iter().map(|(key, woken)| format!("{key}{}", group(woken))).collect();
+            assert_eq!(keys.join(", "), watched, "{words}");
+            let stored = serde_json::to_string(&blocker).expect("JSON");
+            assert_eq!(serde_json::from_str::<Blocker>(&stored).expect(&stored), blocker);
+        }
+    }
+}
