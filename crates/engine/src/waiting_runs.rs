@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cronhold_core::record::{RecordKey, Run, WakeGroup};
-use cronhold_core::{RunId, State};
+use cronhold_core::RunId;
+use cronhold_core::record::{Blocker, RecordKey, Run, WakeGroup};
 
 /// Changes of other nodes that are remembered in each of two generations.
 const RECENT_MAX: usize = 8_192;
@@ -29,10 +29,7 @@ impl WaitingRuns {
     /// Follows the change of a run. Returns runs that have to be checked: the run itself, if what it waits for may have
     /// changed meanwhile, and those that are first now because this run does not wait for the same thing any more.
     pub(crate) fn record_run(&mut self, run: &Run) -> Vec<RunId> {
-        let watched: Vec<(RecordKey, WakeGroup)> = match run.state {
-            State::Waiting => run.blockers.iter().flat_map(|blocker| blocker.watched(run)).collect(),
-            _ => Vec::new(),
-        };
+        let watched = Blocker::watched_by(run);
         if watched.is_empty() && self.by_run.is_empty() {
             return Vec::new();
         }
@@ -130,8 +127,8 @@ impl RecentChanges {
 
 #[cfg(test)]
 mod tests {
-    use cronhold_core::record::{Blocker, LockName};
-    use cronhold_core::{Args, JobId, JobUid, RunNumber};
+    use cronhold_core::record::LockName;
+    use cronhold_core::{Args, JobId, JobUid, RunNumber, State};
     use cronhold_schedule::Instant;
 
     use super::*;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cronhold_core::RunId;
 use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
-use cronhold_schedule::Instant;
+use cronhold_schedule::{Instant, Span};
 use cronhold_store::{
     Chunk, Fault, Hint, Obligation, Page, Pending, Query, Store, StoreHealthReport, Unit, UnitReceipt, UnitRefusal,
     WriterId,
@@ -77,6 +77,14 @@ impl StoreConnection {
         reply
     }
 
+    /// Reports a call or a hint that takes longer than usual.
+    fn report_delay(&self, longest: Span, all: Span) {
+        if longest > self.context.usual {
+            let until = self.context.time.now().plus(all);
+            self.context.daemon_changed(self.machine, DaemonChange::SlowCall { until });
+        }
+    }
+
     /// Sends a call. From here on it is independent of the sender, which may crash.
     fn send<T, F>(&self, kind: CallKind, work: F, is_lost: bool) -> Arc<ReplyBox<Result<T, Fault>>>
     where
@@ -88,6 +96,7 @@ impl StoreConnection {
         let (store, time, is_alive) = (Arc::clone(&self.store), self.context.time.clone(), Arc::clone(&self.is_alive));
         let (fault_plan, machine) = (self.fault_plan.clone(), self.machine);
         let (there, back) = (fault_plan.delay(&self.rng, machine), fault_plan.delay(&self.rng, machine));
+        self.report_delay(there.max(back), there.plus(back));
         // A call to a local store dies with its sender; on a network it may still arrive.
         let outlives_sender = store.is_shared() && self.rng.one_in(2);
         self.context.executor.spawn(TaskOwner::Detached, async move {
@@ -197,9 +206,13 @@ impl Store for StoreConnection {
     fn hints(&self) -> Pending<'_, Vec<Hint>> {
         let (rng, fault_plan, machine) = (&self.rng, &self.fault_plan, self.machine);
         Box::pin(self.hint_delivery.hints(&*self.store, &self.context.time, move |count| {
-            let lost = (0..count).filter(|_| fault_plan.loses_hint(rng)).collect();
-            let usual = fault_plan.delay(rng, machine);
-            HintBatch { lost, delays: fault_plan.hints(rng).into_iter().map(|late| late.plus(usual)).collect() }
+            let lost: Vec<usize> = (0..count).filter(|_| fault_plan.loses_hint(rng)).collect();
+            let (usual, late) = (fault_plan.delay(rng, machine), fault_plan.hints(rng));
+            self.report_delay(usual, usual);
+            if !lost.is_empty() || late.first() != Some(&Span::ZERO) {
+                self.context.daemon_changed(machine, DaemonChange::HintLost);
+            }
+            HintBatch { lost, delays: late.into_iter().map(|late| late.plus(usual)).collect() }
         }))
     }
 

@@ -22,6 +22,8 @@ pub(crate) struct SimContext {
     pub(crate) executor: SimExecutor,
     /// Time zones and calendars.
     pub(crate) world: DecisionContext,
+    /// The longest ordinary delay of a call to the store, one way.
+    pub(crate) usual: Span,
     record: Arc<Mutex<SimRecord>>,
 }
 
@@ -50,13 +52,14 @@ pub struct SimTally {
 
 impl SimContext {
     /// The context of a simulation that has not started.
-    pub(crate) fn new(world: DecisionContext, start: Instant, trace: EventTrace) -> Self {
+    pub(crate) fn new(world: DecisionContext, start: Instant, usual: Span, trace: EventTrace) -> Self {
         let (model, checkers) = (StoreModel::default(), CheckerSet::default());
         let record = SimRecord { trace, model, checkers, launches: 0, units: 0, ahead: 0, is_shared: false };
         Self {
             time: SimTime::new(start),
             executor: SimExecutor::default(),
             world,
+            usual,
             record: Arc::new(Mutex::new(record)),
         }
     }
@@ -207,7 +210,8 @@ impl SimContext {
     fn notify(&self, record: &mut SimRecord, notify: impl FnOnce(&mut CheckerSet, CheckerContext<'_>)) {
         let now = self.store_time(record);
         let SimRecord { model, checkers, is_shared, .. } = record;
-        notify(checkers, CheckerContext { model, world: &self.world, at: self.time.now(), now, is_shared: *is_shared });
+        let (world, at, usual, is_shared) = (&self.world, self.time.now(), self.usual, *is_shared);
+        notify(checkers, CheckerContext { model, world, at, now, usual, is_shared });
     }
 
     fn store_time(&self, record: &SimRecord) -> Instant {

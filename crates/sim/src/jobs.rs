@@ -1,14 +1,14 @@
 //! Draws jobs: schedules of every kind, and every policy in every combination. All schedules end with the fault phase,
-//! so that everything can come to rest.
+//! so that everything can come to rest. `job_conditions` draws params and conditions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cronhold_core::Job;
 use cronhold_core::job::{
     CatchUpPolicy, CatchUpRule, JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Program, Retain, Retry,
     RetryOn, StopPolicy, StopSchedule,
 };
 use cronhold_core::signal::Signal;
+use cronhold_core::{Job, JobId};
 use cronhold_schedule::{
     DailyInterval, DayShift, Instant, ScheduleSpec, Span, TimeBound, TimeOfDay, Timing, WindowEdge, ZoneRegistry,
 };
@@ -30,6 +30,8 @@ pub(crate) struct JobRecipe {
     pub(crate) shortest: u64,
     /// Whether jobs may have locks.
     pub(crate) has_locks: bool,
+    /// All jobs, which conditions may name.
+    pub(crate) names: Vec<JobId>,
 }
 
 /// The interval of a job that is due often.
@@ -70,6 +72,8 @@ impl JobRecipe {
             job.on_lost = OnLost::Retry;
         }
         job.paused = rng.one_in(12);
+        self.draw_params(&mut job);
+        self.draw_conditions(&mut job);
         job
     }
 
@@ -89,7 +93,7 @@ impl JobRecipe {
     /// Draws a copy of a job with one property changed.
     pub(crate) fn change(&self, job: &Job) -> Job {
         let mut job = job.clone();
-        match self.rng.between(0, 7) {
+        match self.rng.between(0, 8) {
             0 => job.program = Program::Noop { duration: self.duration() },
             1 => job.overlap = self.overlap(),
             2 => job.catch_up = self.catch_up(),
@@ -97,6 +101,7 @@ impl JobRecipe {
             4 => job.schedules.iter_mut().for_each(|schedule| schedule.enabled = !schedule.enabled),
             5 => job.schedules = vec![self.schedule(0)],
             6 => job.nodes = self.nodes(),
+            7 => self.draw_conditions(&mut job),
             _ => job.lock = self.lock(),
         }
         job

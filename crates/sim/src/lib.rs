@@ -19,6 +19,7 @@ mod events;
 mod executor;
 mod faults;
 mod hint_delivery;
+mod job_conditions;
 mod jobs;
 mod machine;
 mod observed_store;

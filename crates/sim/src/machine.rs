@@ -243,6 +243,8 @@ impl SimMachine {
         if self.daemon.is_none() && self.is_started {
             self.start();
         }
+        // Its clock may have been set.
+        self.context.daemon_changed(self.number, DaemonChange::Disturbed);
     }
 }
 

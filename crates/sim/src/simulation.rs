@@ -120,13 +120,14 @@ pub(crate) struct Simulation {
 
 impl Simulation {
     fn new(scenario: Scenario, settings: SimSettings, cut: &ScenarioCut, world: &DecisionContext) -> Self {
-        let context = SimContext::new(world.clone(), scenario.start, EventTrace::new(settings.trace));
+        let usual = Span::from_micros(scenario.usual);
+        let context = SimContext::new(world.clone(), scenario.start, usual, EventTrace::new(settings.trace));
         let fault_plan = FaultPlan::new(scenario.usual);
         let (machines, store_clock) = build_cluster(&scenario, &context, &fault_plan, settings.bug);
         context.log("seed", || {
-            let Scenario { seed, jobs, until, start, is_shared, usual, .. } = &scenario;
+            let Scenario { seed, jobs, until, start, is_shared, .. } = &scenario;
             let store = if *is_shared { "a shared store" } else { "a local store" };
-            let (nodes, usual) = (machines.len(), Span::from_micros(*usual));
+            let nodes = machines.len();
             format!("{seed}: {nodes} nodes, {jobs} jobs, {until} from {start}, {store}, calls take up to {usual}")
         });
         let mut simulation = Self {

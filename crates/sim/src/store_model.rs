@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{
-    Backlog, Cursor, JobRecord, JobState, LockName, NodeRecord, PauseState, Record, RecordKey, Run, ScheduleId,
-    SkipSpan,
+    Backlog, Cursor, Identity, JobRecord, JobState, LockName, NodeRecord, PauseState, Record, RecordKey, Run,
+    ScheduleId, SkipSpan,
 };
 use cronhold_core::{Args, JobId, NodeId, RunId};
 use cronhold_schedule::{Instant, Span};
@@ -37,8 +37,8 @@ pub(crate) struct StoreModel {
     pub(crate) locks: BTreeMap<LockName, ModelLock>,
     /// All nodes that ever sent a heartbeat.
     pub(crate) nodes: BTreeMap<NodeId, Arc<NodeRecord>>,
-    /// Jobs and args with stored outcomes.
-    pub(crate) identities: BTreeSet<(JobId, Args)>,
+    /// The latest outcomes of jobs with certain args.
+    pub(crate) identities: BTreeMap<(JobId, Args), Arc<Identity>>,
     /// Cursors with a next occurrence.
     ahead: BTreeSet<(JobId, ScheduleId)>,
 }
@@ -155,7 +155,9 @@ impl StoreModel {
             }
             Record::Run(run) => self.put_run(run),
             Record::SkipSpan(span) => drop(self.spans.insert(span.id, Arc::clone(span))),
-            Record::Identity(identity) => drop(self.identities.insert((identity.job.clone(), identity.args.clone()))),
+            Record::Identity(identity) => {
+                self.identities.insert((identity.job.clone(), identity.args.clone()), Arc::clone(identity));
+            }
             Record::Lock(_) | Record::Foreign(_) => {}
         }
     }

@@ -127,6 +127,10 @@ fn describe_run(run: &Run, before: &StoreModel) -> String {
             text += &format!(" ({})", entry.message);
         }
     }
+    if !run.blockers.is_empty() {
+        let blockers: Vec<String> = run.blockers.iter().map(ToString::to_string).collect();
+        text += &format!(" for {}", blockers.join(" and "));
+    }
     if let Some(reason) = run.reason.as_ref().filter(|_| old.is_none_or(|old| old.reason != run.reason)) {
         text += &format!(" ({reason})");
     }

@@ -10,6 +10,7 @@ use cronhold_core::signal::Signal;
 use cronhold_core::{Job, JobId, JobUid, NodeId, RunId, State};
 
 use crate::context::SimContext;
+use crate::job_conditions::draw_args;
 use crate::jobs::JobRecipe;
 use crate::random::SimRandom;
 use crate::scenario::Scenario;
@@ -39,6 +40,7 @@ impl OperatorWorkload {
             end: scenario.start.plus(scenario.until),
             shortest: scenario.shortest,
             has_locks: scenario.has_locks,
+            names: (1..=scenario.jobs).map(name).collect(),
         };
         Self {
             context,
@@ -67,10 +69,10 @@ impl OperatorWorkload {
         let job = rng.pick(&self.names).clone();
         let why = "drawn".to_owned();
         let command = match rng.between(0, 19) {
-            0 | 1 => Command::Run { job, args: BTreeMap::new(), id: self.run_id(rng), at: None },
+            0 | 1 => Command::Run { args: self.args(&job, rng), job, id: self.run_id(rng), at: None },
             2 => {
                 let at = self.context.time.day().plus(rng.secs(1, 120));
-                Command::Run { job, args: BTreeMap::new(), id: self.run_id(rng), at: Some(at) }
+                Command::Run { args: self.args(&job, rng), job, id: self.run_id(rng), at: Some(at) }
             }
             3 | 4 => Command::Start { run: self.a_run(rng, before_program)? },
             5 => Command::Skip { run: self.a_run(rng, before_program)?, why },
@@ -135,6 +137,10 @@ impl OperatorWorkload {
         self.wanted.insert(id.clone(), job.clone());
         let uid = JobUid::from_bits(u128::from(rng.bits()));
         Command::PutJob { id, job: Arc::new(job), source: JobSource::Api, uid, provided: Precondition::Any }
+    }
+
+    fn args(&self, job: &JobId, rng: &SimRandom) -> BTreeMap<String, String> {
+        draw_args(self.wanted.get(job), rng)
     }
 
     fn run_id(&self, rng: &SimRandom) -> RunId {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{LockName, RecordKey, Run};
 use crate::args::Args;
-use crate::ids::{JobId, RunId};
+use crate::ids::{JobId, NodeId, RunId};
 use crate::run::State;
 
 /// One thing that a waiting run waits for.
@@ -54,32 +54,42 @@ pub enum Blocker {
 }
 
 /// Which of the runs that wait for the same record are woken when it changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WakeGroup {
     /// All of them: any number may go on.
     All,
-    /// The first one: if it starts, it takes what the others wait for as well. Runs with different numbers do not wait
-    /// for the same thing.
-    First(u64),
+    /// The first run of each job, for each node if its runs have targets, and for each args if only runs with the same
+    /// args count. If it starts, it takes what the others wait for as well. It may start on the same nodes as the others.
+    First(JobId, Option<NodeId>, Option<u64>),
 }
 
 impl Blocker {
     /// The most blockers that are stored with a run. Beyond that, the run depends on the poll interval of its conditions.
     pub const MAX: usize = 256;
 
-    /// The records whose change may end the wait of a run, and which of the runs that wait for them are woken then.
-    pub fn watched(&self, run: &Run) -> Vec<(RecordKey, WakeGroup)> {
+    /// The records whose change may let a waiting run start, and which of the runs that wait for them are woken then. All
+    /// of them depend on their job; other runs depend on nothing.
+    pub fn watched_by(run: &Run) -> Vec<(RecordKey, WakeGroup)> {
+        if run.state != State::Waiting {
+            return Vec::new();
+        }
+        let own_job = (RecordKey::Job(run.job.clone()), WakeGroup::All);
+        [own_job].into_iter().chain(run.blockers.iter().flat_map(|blocker| blocker.watched(run))).collect()
+    }
+
+    fn watched(&self, run: &Run) -> Vec<(RecordKey, WakeGroup)> {
         let own_state = || RecordKey::JobState(run.job.clone());
+        let first = |args| WakeGroup::First(run.job.clone(), run.target, args);
         match self {
             // The end of a pause of all jobs wakes all runs.
             Self::GlobalPause | Self::Node | Self::Time(_) => Vec::new(),
             Self::JobPause | Self::OtherRuns | Self::MaxRunning { same_args: false, .. } => {
-                vec![(own_state(), WakeGroup::First(0))]
+                vec![(own_state(), first(None))]
             }
-            Self::MaxRunning { same_args: true, .. } => vec![(own_state(), WakeGroup::First(run.args.digest()))],
-            Self::Lock(lock) => vec![(RecordKey::Lock(lock.clone()), WakeGroup::First(0))],
+            Self::MaxRunning { same_args: true, .. } => vec![(own_state(), first(Some(run.args.digest())))],
+            Self::Lock(lock) => vec![(RecordKey::Lock(lock.clone()), first(None))],
             Self::After { job, args, states, runs, is_negated: _ } => {
-                let mut keys = vec![RecordKey::Identity(job.clone(), args.clone())];
+                let mut keys = vec![RecordKey::Identity(job.clone(), args.clone()), RecordKey::Job(job.clone())];
                 if states.iter().any(|state| !state.is_finished()) {
                     keys.push(RecordKey::JobState(job.clone()));
                     keys.extend(runs.iter().map(|run| RecordKey::Run(*run)));
@@ -156,7 +166,8 @@ mod tests {
             runs: vec![id],
             is_negated,
         };
-        let unfinished = format!("identity other {args}, state of other, run {id}");
+        let finished = format!("identity other {args}, job other");
+        let unfinished = format!("{finished}, state of other, run {id}");
         for (blocker, words, watched) in [
             (Blocker::JobPause, "the end of the job's pause", "state of own first"),
             (Blocker::GlobalPause, "the end of the pause of all jobs", ""),
@@ -169,11 +180,7 @@ mod tests {
                 "fewer than 1 active runs with the same args",
                 "state of own first with these args",
             ),
-            (
-                after(&[State::Success], false),
-                "a run of `other` with date=2026-01-05 in success",
-                &format!("identity other {args}"),
-            ),
+            (after(&[State::Success], false), "a run of `other` with date=2026-01-05 in success", &finished),
             (
                 after(&[State::Running, State::Success], true),
                 "no run of `other` with date=2026-01-05 in running or success",
@@ -185,12 +192,15 @@ mod tests {
             assert_eq!(blocker.to_string(), words);
             let group = |group| match group {
                 WakeGroup::All => "",
-                WakeGroup::First(0) => " first",
-                WakeGroup::First(_) => " first with these args",
+                WakeGroup::First(_, _, None) => " first",
+                WakeGroup::First(_, _, Some(_)) => " first with these args",
             };
+            let run = Run { blockers: vec![blocker.clone()], ..run.clone() };
             let keys: Vec<String> =
-                blocker.watched(&run).into_iter().map(|(key, woken)| format!("{key}{}", group(woken))).collect();
+                Blocker::watched_by(&run).into_iter().map(|(key, woken)| format!("{key}{}", group(woken))).collect();
+            let watched = if watched.is_empty() { "job own".to_owned() } else { format!("job own, {watched}") };
             assert_eq!(keys.join(", "), watched, "{words}");
+            assert_eq!(Blocker::watched_by(&Run { state: State::Starting, ..run }), []);
             let stored = serde_json::to_string(&blocker).expect("JSON");
             assert_eq!(serde_json::from_str::<Blocker>(&stored).expect(&stored), blocker);
         }

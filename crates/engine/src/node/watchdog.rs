@@ -85,8 +85,9 @@ impl NodeLoop {
             self.hints.clear_overflow();
         }
         if self.store_health.has_unknown_outcome() {
-            // The commit whose outcome is unknown may have ended a pause.
+            // The commit whose outcome is unknown may have ended a pause, or what runs wait for.
             self.agenda.resume(None, now);
+            self.agenda.wake_all(now);
         }
         self.check_programs(now).await?;
         self.store_health.resolve_unknown_outcome();

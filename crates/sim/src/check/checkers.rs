@@ -8,8 +8,9 @@ use cronhold_schedule::Span;
 use cronhold_store::{Unit, UnitReceipt};
 
 use super::{
-    CheckResult, CheckerContext, InvariantChecker, catch_up, drain, each, early, fence, first_start, growth, keeper,
-    launch, lease, lock, numbers, obligation, outcome, overlap, pause, place, reason, sets, table,
+    CheckResult, CheckerContext, InvariantChecker, catch_up, conditions, drain, each, early, fence, first_start,
+    growth, keeper, late_wake, launch, lease, lock, numbers, obligation, outcome, overlap, pause, place, reason, sets,
+    table,
 };
 
 /// A violated invariant.
@@ -57,6 +58,10 @@ pub(crate) enum DaemonChange {
     StoreFaultBegins,
     /// A period of store faults ends for it.
     StoreFaultEnds,
+    /// A call takes longer than usual, until this time.
+    SlowCall { until: Span },
+    /// It does not learn of a change, or only much later.
+    HintLost,
 }
 
 #[derive(Debug)]
@@ -77,6 +82,8 @@ impl Default for CheckerSet {
             Box::<drain::DrainChecker>::default(),
             Box::<keeper::KeeperChecker>::default(),
             Box::<early::EarlyStartChecker>::default(),
+            Box::<conditions::ConditionChecker>::default(),
+            Box::<late_wake::LateWakeChecker>::default(),
             Box::<launch::LaunchChecker>::default(),
             Box::<lease::LeaseChecker>::default(),
             Box::<lock::LockChecker>::default(),

@@ -57,6 +57,7 @@ impl FaultWindows {
             (DaemonChange::KeeperFails, Some(fit)) => fit.keeper.count = 1,
             (DaemonChange::KeeperWorks, Some(fit)) => fit.keeper.end(at),
             (DaemonChange::KeeperFails | DaemonChange::KeeperWorks, None) => {}
+            (DaemonChange::SlowCall { .. } | DaemonChange::HintLost, _) => {}
             (DaemonChange::Up, Some(fit)) => (fit.is_up, fit.since, fit.beat) = (true, at, None),
             (DaemonChange::Down, Some(fit)) => fit.is_up = false,
             (DaemonChange::Disturbed, Some(fit)) => fit.since = fit.since.max(at.plus(HOLD)),

@@ -21,7 +21,7 @@ impl InvariantChecker for GrowthChecker {
         if let Some(job) = model.states.keys().find(|job| !model.jobs.contains_key(*job)) {
             return Err(format!("the state of {job} is still there, and the job is not"));
         }
-        if let Some((job, _)) = model.identities.iter().find(|(job, _)| !model.jobs.contains_key(job)) {
+        if let Some((job, _)) = model.identities.keys().find(|(job, _)| !model.jobs.contains_key(job)) {
             return Err(format!("outcomes of {job} are still there, and the job is not"));
         }
         let is_there = |id: &RunId| !model.gone.contains(id);

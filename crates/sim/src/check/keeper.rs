@@ -51,7 +51,11 @@ impl InvariantChecker for KeeperChecker {
                     *since = context.now.max(*since);
                 }
             }
-            DaemonChange::Down | DaemonChange::StoreFaultBegins | DaemonChange::StoreFaultEnds => {}
+            DaemonChange::Down
+            | DaemonChange::StoreFaultBegins
+            | DaemonChange::StoreFaultEnds
+            | DaemonChange::SlowCall { .. }
+            | DaemonChange::HintLost => {}
         }
     }
 }

@@ -4,6 +4,8 @@
 
 mod catch_up;
 mod checkers;
+mod condition_oracle;
+mod conditions;
 mod drain;
 mod each;
 mod early;
@@ -12,6 +14,7 @@ mod first_start;
 mod fitness;
 mod growth;
 mod keeper;
+mod late_wake;
 mod launch;
 mod lease;
 mod lock;
@@ -54,6 +57,8 @@ pub(crate) struct CheckerContext<'a> {
     pub(crate) at: Span,
     /// The store's time.
     pub(crate) now: Instant,
+    /// The longest ordinary delay of a call to the store, one way.
+    pub(crate) usual: Span,
     /// Whether nodes share the store, which then has its own clock.
     pub(crate) is_shared: bool,
 }

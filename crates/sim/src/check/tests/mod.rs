@@ -132,7 +132,7 @@ impl Bench {
     fn notify(&mut self, notify: impl FnOnce(&mut CheckerSet, CheckerContext<'_>)) {
         let now = Instant::EPOCH.plus(self.at);
         let Self { checkers, model, world, at, is_shared } = self;
-        notify(checkers, CheckerContext { model, world, at: *at, now, is_shared: *is_shared });
+        notify(checkers, CheckerContext { model, world, at: *at, now, usual: Span::ZERO, is_shared: *is_shared });
     }
 
     fn pass(&mut self, secs: u64) {
