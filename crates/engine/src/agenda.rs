@@ -107,8 +107,8 @@ impl Agenda {
     }
 
     /// The runs that wait for a record which another node has changed.
-    pub(crate) fn record_foreign_change(&mut self, record: &RecordKey) -> Vec<RunId> {
-        self.waiting.record_foreign_change(record)
+    pub(crate) fn record_foreign_change(&mut self, record: &RecordKey, now: Instant) -> Vec<RunId> {
+        self.waiting.record_foreign_change(record, now)
     }
 
     /// Plans the checks of woken runs. This comes after the effects of their records, which would replace the time.
@@ -136,7 +136,7 @@ impl Agenda {
     pub(crate) fn record_change(&mut self, change: &RecordChange, now: Instant) {
         match change {
             RecordChange::Put(Record::Run(run)) => {
-                let woken = self.waiting.record_run(run);
+                let woken = self.waiting.record_run(run, now);
                 self.woken.extend(woken);
             }
             RecordChange::Delete(RecordKey::Run(run)) => self.forget_waiting(*run),

@@ -5,9 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::RunId;
 use cronhold_core::record::{Blocker, RecordKey, Run, WakeGroup};
+use cronhold_schedule::{Instant, Span};
 
 /// Changes of other nodes that are remembered in each of two generations.
 const RECENT_MAX: usize = 8_192;
+/// How long a generation lasts at least. Commits in flight and loads are much shorter.
+const RECENT_FOR: Span = Span::from_secs(5);
 
 /// Runs that wait, by the records that block them.
 #[derive(Debug, Default)]
@@ -23,12 +26,14 @@ pub(crate) struct WaitingRuns {
 struct RecentChanges {
     young: BTreeSet<RecordKey>,
     old: BTreeSet<RecordKey>,
+    /// When the young generation began.
+    since: Option<Instant>,
 }
 
 impl WaitingRuns {
     /// Follows the change of a run. Returns runs that have to be checked: the run itself, if what it waits for may have
     /// changed meanwhile, and those that are first now because this run does not wait for the same thing any more.
-    pub(crate) fn record_run(&mut self, run: &Run) -> Vec<RunId> {
+    pub(crate) fn record_run(&mut self, run: &Run, now: Instant) -> Vec<RunId> {
         let watched = Blocker::watched_by(run);
         if watched.is_empty() && self.by_run.is_empty() {
             return Vec::new();
@@ -44,6 +49,7 @@ impl WaitingRuns {
             // It has taken what the others wait for.
             woken.clear();
         }
+        self.recent.rotate(now);
         if joined.iter().any(|(record, _)| self.recent.contains(record)) {
             woken.push(run.id);
         }
@@ -74,8 +80,8 @@ impl WaitingRuns {
     }
 
     /// The runs to check because another node has changed a record.
-    pub(crate) fn record_foreign_change(&mut self, record: &RecordKey) -> Vec<RunId> {
-        self.recent.insert(record);
+    pub(crate) fn record_foreign_change(&mut self, record: &RecordKey, now: Instant) -> Vec<RunId> {
+        self.recent.insert(record, now);
         self.waiting_for(record)
     }
 
@@ -102,7 +108,7 @@ impl WaitingRuns {
 }
 
 impl RecentChanges {
-    fn insert(&mut self, record: &RecordKey) {
+    fn insert(&mut self, record: &RecordKey, now: Instant) {
         // Runs never wait for the others.
         if !matches!(
             record,
@@ -114,10 +120,22 @@ impl RecentChanges {
         ) {
             return;
         }
-        if self.young.len() >= RECENT_MAX {
-            self.old = std::mem::take(&mut self.young);
-        }
+        self.rotate(now);
         self.young.insert(record.clone());
+    }
+
+    /// Begins a new generation if the young one is old or full.
+    fn rotate(&mut self, now: Instant) {
+        let since = *self.since.get_or_insert(now);
+        // A clock that was set back counts as well.
+        if self.young.len() >= RECENT_MAX || now.since(since) >= RECENT_FOR || now < since {
+            let is_outdated = now.since(since) >= RECENT_FOR.plus(RECENT_FOR);
+            self.old = std::mem::take(&mut self.young);
+            if is_outdated {
+                self.old.clear();
+            }
+            self.since = Some(now);
+        }
     }
 
     fn contains(&self, record: &RecordKey) -> bool {
@@ -127,11 +145,11 @@ impl RecentChanges {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use cronhold_core::record::LockName;
     use cronhold_core::{Args, JobId, JobUid, RunNumber, State};
-    use cronhold_schedule::Instant;
 
-    use super::*;
+    const NOW: Instant = Instant::from_secs(1_000);
 
     fn id(number: u8) -> RunId {
         RunId::from_random(Instant::EPOCH, [number; 10])
@@ -162,11 +180,11 @@ mod tests {
         let mut waiting = WaitingRuns::default();
         let ((lock, released), (after, outcome)) = (lock(), after());
         for number in [2, 1, 3] {
-            assert_eq!(waiting.record_run(&run(number, State::Waiting, &[lock.clone(), after.clone()])), []);
+            assert_eq!(waiting.record_run(&run(number, State::Waiting, &[lock.clone(), after.clone()]), NOW), []);
         }
         assert_eq!(waiting.waiting_for(&released), [id(1)]);
         assert_eq!(waiting.waiting_for(&outcome), [id(1), id(2), id(3)]);
-        assert_eq!(waiting.record_run(&run(1, State::Starting, &[])), [], "it has the lock");
+        assert_eq!(waiting.record_run(&run(1, State::Starting, &[]), NOW), [], "it has the lock");
         assert_eq!(waiting.waiting_for(&released), [id(2)]);
         assert_eq!(waiting.waiting_for(&RecordKey::JobState(job("own"))), []);
     }
@@ -177,10 +195,10 @@ mod tests {
         let mut waiting = WaitingRuns::default();
         let ((lock, released), (after, _)) = (lock(), after());
         for number in [1, 2, 3, 4] {
-            waiting.record_run(&run(number, State::Waiting, std::slice::from_ref(&lock)));
+            waiting.record_run(&run(number, State::Waiting, std::slice::from_ref(&lock)), NOW);
         }
-        assert_eq!(waiting.record_run(&run(1, State::Waiting, &[after])), [id(2)]);
-        assert_eq!(waiting.record_run(&run(2, State::Skipped, &[])), [id(3)]);
+        assert_eq!(waiting.record_run(&run(1, State::Waiting, &[after]), NOW), [id(2)]);
+        assert_eq!(waiting.record_run(&run(2, State::Skipped, &[]), NOW), [id(3)]);
         assert_eq!(waiting.remove(id(3)), [id(4)]);
         assert_eq!(waiting.waiting_for(&released), [id(4)]);
         for number in [1, 4] {
@@ -195,7 +213,7 @@ mod tests {
         let same_args = [Blocker::MaxRunning { count: 1, same_args: true }];
         for (number, arg) in [(1, "a"), (2, "a"), (3, "b")] {
             let args: Args = [("x".to_owned(), arg.to_owned())].into_iter().collect();
-            waiting.record_run(&Run { args, ..run(number, State::Waiting, &same_args) });
+            waiting.record_run(&Run { args, ..run(number, State::Waiting, &same_args) }, NOW);
         }
         let mut woken = waiting.waiting_for(&RecordKey::JobState(job("own")));
         woken.sort();
@@ -207,13 +225,26 @@ mod tests {
     fn change_before_the_run_is_known_wakes_it() {
         let mut waiting = WaitingRuns::default();
         let (lock, released) = lock();
-        assert_eq!(waiting.record_foreign_change(&released), []);
-        assert_eq!(waiting.record_run(&run(1, State::Waiting, std::slice::from_ref(&lock))), [id(1)]);
-        assert_eq!(waiting.record_foreign_change(&released), [id(1)]);
+        assert_eq!(waiting.record_foreign_change(&released, NOW), []);
+        assert_eq!(waiting.record_run(&run(1, State::Waiting, std::slice::from_ref(&lock)), NOW), [id(1)]);
+        assert_eq!(waiting.record_foreign_change(&released, NOW), [id(1)]);
         for number in 0..3 * RECENT_MAX {
-            waiting.record_foreign_change(&RecordKey::Job(job(&format!("j{number}"))));
+            waiting.record_foreign_change(&RecordKey::Job(job(&format!("j{number}"))), NOW);
         }
         assert!(waiting.recent.young.len() + waiting.recent.old.len() <= 2 * RECENT_MAX);
-        assert_eq!(waiting.record_run(&run(2, State::Waiting, &[lock])), []);
+        assert_eq!(waiting.record_run(&run(2, State::Waiting, &[lock]), NOW), []);
+    }
+    #[test]
+    fn change_of_long_ago_does_not_wake_a_new_run() {
+        let mut waiting = WaitingRuns::default();
+        let (lock, released) = lock();
+        for (second, woken) in [(4, true), (9, true), (30, false)] {
+            waiting.record_foreign_change(&released, NOW);
+            let later = NOW.plus(Span::from_secs(second));
+            waiting.record_foreign_change(&RecordKey::Job(job("other")), later);
+            let found = waiting.record_run(&run(1, State::Waiting, std::slice::from_ref(&lock)), later);
+            assert_eq!(found.contains(&id(1)), woken, "{second}");
+            waiting = WaitingRuns::default();
+        }
     }
 }

@@ -36,7 +36,7 @@ impl NodeLoop {
         let now = self.read_clock();
         for Hint { key, is_quiet } in hints {
             self.session.evict(&key);
-            for run in self.agenda.record_foreign_change(&key) {
+            for run in self.agenda.record_foreign_change(&key, now) {
                 self.wake_after_change(run, now);
             }
             if !is_quiet || self.is_concerned(&key) {
