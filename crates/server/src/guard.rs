@@ -23,6 +23,8 @@ use crate::stream;
 
 /// Maximum length of a body, in bytes.
 pub(crate) const BODY_MAX: usize = 1024 * 1024;
+/// Maximum length of the head of a request, in bytes.
+pub(crate) const HEAD_MAX: usize = 64 * 1024;
 /// Maximum length of a path and its query, in bytes.
 const URI_MAX: usize = 8 * 1024;
 /// Maximum length of a user name, in bytes.
@@ -129,6 +131,7 @@ impl RequestGuard {
     /// The identity of the caller; `None` for paths that need no authentication.
     fn check(&self, request: &Request) -> Result<Option<(RequestIdentity, Credential)>, ApiError> {
         let (headers, uri) = (request.headers(), request.uri());
+        check_head(request)?;
         check_uri(uri)?;
         let is_local = request.extensions().get::<Arc<ClientConnection>>().is_some_and(|from| from.is_local());
         // No browser can use the socket, and a command may still have the address of a daemon that was restarted.
@@ -196,6 +199,21 @@ impl RequestGuard {
 fn is_open(path: &str) -> bool {
     matches!(path, "/" | "/health" | "/ready" | "/enter" | "/favicon.ico" | "/api/v1/session")
         || path.starts_with("/page/")
+}
+
+/// Rejects a head that is too long. Its length is computed with one space after each colon.
+fn check_head(request: &Request) -> Result<(), ApiError> {
+    let uri = request.uri();
+    let uri = uri.scheme_str().map_or(0, |scheme| scheme.len() + "://".len())
+        + uri.authority().map_or(0, |authority| authority.as_str().len())
+        + uri.path_and_query().map_or(0, |path| path.as_str().len());
+    let line = request.method().as_str().len() + uri + "  HTTP/1.1\r\n".len();
+    let headers = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
+    if line + headers.sum::<usize>() + "\r\n".len() > HEAD_MAX {
+        let message = format!("the head of the request has more than {HEAD_MAX} bytes");
+        return Err(ApiError::new(ProblemCode::HeadTooLarge, message));
+    }
+    Ok(())
 }
 
 /// Rejects paths that a proxy or a route could interpret differently.
