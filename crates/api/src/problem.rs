@@ -28,7 +28,7 @@ pub enum ProblemCode {
     BadRequest,
     /// The token is missing or wrong.
     Unauthorized,
-    /// The request has a foreign origin or host name.
+    /// The request has a foreign origin or host name, or its caller has not the right to it.
     Forbidden,
     /// The job, run, node or path does not exist.
     NotFound,

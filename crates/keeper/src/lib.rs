@@ -39,3 +39,4 @@ pub use protocol::{
     ProgramLaunch, ProgramStage, RunKey, ToKeeper,
 };
 pub use spawn::launch_stage;
+pub use tree::run_of_process;

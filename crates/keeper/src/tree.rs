@@ -25,6 +25,8 @@ const FREEZES_MAX: usize = 64;
 const QUIET_SCANS: usize = 2;
 /// How often processes are listed in one scan, if some are gone before they can be read.
 const LISTS_MAX: usize = 10;
+/// How many ancestors of a process are examined.
+const ANCESTORS_MAX: usize = 64;
 /// Standard output and error.
 const OUTPUTS: [i32; 2] = [1, 2];
 /// The parent of threads of the kernel, which have no environment.
@@ -287,6 +289,14 @@ fn read_whole(pid: i32) -> io::Result<Option<ProcessStat>> {
         process.outputs = OUTPUTS.map(|number| pipe_of(pid, number).unwrap_or(0));
     }
     Ok(Some(process))
+}
+
+/// The run that a process belongs to: the one in its environment, or in that of its nearest ancestor that has one.
+/// Passes over environments that cannot be read.
+pub fn run_of_process(pid: i32) -> Option<RunKey> {
+    let ancestors = std::iter::successors(Some(pid), |pid| Some(read_process(*pid)?.parent));
+    let mut ancestors = ancestors.take(ANCESTORS_MAX).take_while(|pid| *pid > 1);
+    ancestors.find_map(|pid| run_id_in(&environment_of(pid).ok()?))
 }
 
 /// The environment that a process was started with.

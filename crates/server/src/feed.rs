@@ -323,10 +323,9 @@ impl FeedReader {
             match self.next().await {
                 FeedRead::Gap(_) => return,
                 FeedRead::Events(events) => {
-                    if events
-                        .iter()
-                        .any(|(_, event)| matches!(&event.entry, FeedEntry::Run(ListedRun::Run(run)) if run.id == wanted))
-                    {
+                    if events.iter().any(
+                        |(_, event)| matches!(&event.entry, FeedEntry::Run(ListedRun::Run(run)) if run.id == wanted),
+                    ) {
                         return;
                     }
                 }

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use axum::{Extension, Router};
+use cronhold_core::RunId;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -49,6 +50,7 @@ impl HttpServer {
         let BoundListener { socket, address, hosts } = listening;
         let (stop, stopping) = watch::channel(false);
         let executor = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+        let run_of_process = Arc::clone(&app.programs.run_of_process);
         let routes = router(app, AllowedHosts::new(address, &hosts));
         let socket = {
             let _inside = executor.enter();
@@ -58,7 +60,8 @@ impl HttpServer {
             executor.block_on(async {
                 let serve_local = async {
                     if let Some(local) = local
-                        && let Err(error) = accept_local(local, routes.clone(), stopping.clone()).await
+                        && let Err(error) =
+                            accept_local(local, &*run_of_process, routes.clone(), stopping.clone()).await
                     {
                         warn!(event = "local_socket_failed", "cannot serve the socket in the data directory: {error}");
                     }
@@ -134,12 +137,18 @@ async fn accept_tcp(socket: TcpListener, routes: Router, stopping: watch::Receiv
 }
 
 /// Accepts connections to the socket in the data directory, from users that may control the daemon.
-async fn accept_local(local: LocalListener, routes: Router, stopping: watch::Receiver<bool>) -> io::Result<()> {
+async fn accept_local(
+    local: LocalListener,
+    run_of_process: &dyn Fn(i32) -> Option<RunId>,
+    routes: Router,
+    stopping: watch::Receiver<bool>,
+) -> io::Result<()> {
     let socket = UnixListener::from_std(local.socket.try_clone()?)?;
     let accept = async move || {
         let (stream, _) = socket.accept().await?;
-        let is_accepted = stream.peer_cred().is_ok_and(|peer| local.accepts(peer.uid()));
-        Ok(is_accepted.then(|| (stream, ClientConnection::local())))
+        let Some(peer) = stream.peer_cred().ok().filter(|peer| local.accepts(peer.uid())) else { return Ok(None) };
+        let program_run = peer.pid().and_then(run_of_process);
+        Ok(Some((stream, ClientConnection::local(program_run))))
     };
     accept_all(accept, LOCAL_MAX, routes, stopping).await;
     Ok(())
