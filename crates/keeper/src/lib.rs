@@ -23,6 +23,7 @@ mod output_pipe;
 mod outputs;
 mod recover;
 mod refusal;
+mod run_mark;
 #[cfg(test)]
 mod scratch_dir;
 mod sole;
