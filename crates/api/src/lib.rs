@@ -9,6 +9,7 @@ mod operation;
 mod peer;
 mod problem;
 mod report;
+mod role;
 mod run;
 
 pub use entry::{AdminToken, DaemonLocation, PageLink, PageSession, SOCKET, SignInBody};
@@ -19,6 +20,7 @@ pub use operation::{ControlEvent, CreatedRun, MarkBody, PauseBody, RerunBody, Ru
 pub use peer::{PeerRun, PeerState};
 pub use problem::{Problem, ProblemCode};
 pub use report::{AnswerLine, BackfillItem, BackfillPlan, HolesReport, ReloadReport, UnreadableItem, WhyReport};
+pub use role::CallerRole;
 pub use run::{RunDetail, RunList, RunStep, RunSummary, RunTimes};
 
 /// Path prefix of the API.

@@ -28,7 +28,7 @@ pub enum ProblemCode {
     BadRequest,
     /// The token is missing or wrong.
     Unauthorized,
-    /// The request has a foreign origin or host name.
+    /// The request has a foreign origin or host name, or its caller has not the right to it.
     Forbidden,
     /// The job, run, node or path does not exist.
     NotFound,
@@ -42,6 +42,8 @@ pub enum ProblemCode {
     Changed,
     /// The body or URL is too long.
     TooLarge,
+    /// The request line and the headers together are too long.
+    HeadTooLarge,
     /// The body is neither JSON nor YAML.
     UnsupportedMediaType,
     /// The request is well-formed but invalid, such as an invalid job or unknown args.
@@ -71,6 +73,7 @@ impl ProblemCode {
             Self::UnsupportedMediaType => 415,
             Self::Invalid => 422,
             Self::Busy => 429,
+            Self::HeadTooLarge => 431,
             Self::Unreadable | Self::Internal => 500,
             Self::Unavailable => 503,
         }
@@ -88,6 +91,7 @@ impl ProblemCode {
             Self::Ambiguous => "ambiguous name",
             Self::Changed => "changed in the meantime",
             Self::TooLarge => "request too large",
+            Self::HeadTooLarge => "request head too large",
             Self::UnsupportedMediaType => "unsupported media type",
             Self::Invalid => "invalid request",
             Self::Busy => "too many requests",

@@ -62,6 +62,9 @@ pub struct UnreadableItem {
     pub job: Option<String>,
     /// Where it is stored, and why it cannot be read.
     pub reason: String,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
 }
 
 /// Occurrences that a backfill can run.

@@ -90,6 +90,16 @@ pub enum Command {
         /// The operator's reason; may be empty.
         why: String,
     },
+    /// End a run whose record cannot be read: replace the record by one in a finished state.
+    EndUnreadable {
+        /// The job that counts the run as active or waiting.
+        job: JobId,
+        run: RunId,
+        /// Its new state.
+        state: State,
+        /// The operator's reason; may be empty.
+        why: String,
+    },
     /// Run a finished run again.
     Rerun {
         /// The finished run.

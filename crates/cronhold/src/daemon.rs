@@ -124,7 +124,7 @@ pub fn up(up: &UpArgs, setting: &DaemonEnv) -> Result<ExitStatus, CliError> {
             there = await_store(&*store) => there?,
         }
         // After the store: if another daemon runs, the error of the store names it, and an address in use does not.
-        let front = listen.map(|listen| BoundServer::bind(&listen, up.link, &home)).transpose()?;
+        let front = listen.map(|listen| BoundServer::bind(&listen, up, &home)).transpose()?;
         let files = JobDirectories::load(node, roots, world, &*store, clock::now(), &log).await;
         let files = files.map_err(|fault| store_failure(&fault))?;
         let parts = assemble(store, options, files, front, (setting, &up.pass_env), &home, &log)?;

@@ -5,13 +5,13 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use cronhold_api::{AdminToken, DaemonLocation, SOCKET};
+use cronhold_api::{AdminToken, CallerRole, DaemonLocation, SOCKET};
 use cronhold_cli::{CliError, UpArgs};
-use cronhold_core::NodeId;
+use cronhold_core::{NodeId, RunId};
 use cronhold_engine::{MachineClock, NodeHandle};
 use cronhold_server::{
     AddressFile, AppState, Authenticator, BoundListener, FeedBuffer, HttpServer, ListenError, ListenOptions,
-    LocalListener,
+    LocalListener, ProgramAccess,
 };
 use cronhold_store::Store;
 use cronhold_store::lock_mutex;
@@ -29,6 +29,8 @@ pub(crate) struct BoundServer {
     listening: BoundListener,
     authenticator: Authenticator,
     wants_link: bool,
+    /// The role of programs that call `cronhold`.
+    programs: CallerRole,
     /// Whether the daemon has just created its token.
     is_first: bool,
 }
@@ -69,7 +71,7 @@ pub(crate) fn listen(up: &UpArgs) -> Result<Option<ListenOptions>, CliError> {
 
 impl BoundServer {
     /// Binds the address. The first start creates the token.
-    pub(crate) fn bind(listen: &ListenOptions, wants_link: bool, home: &StateDir) -> Result<Self, CliError> {
+    pub(crate) fn bind(listen: &ListenOptions, up: &UpArgs, home: &StateDir) -> Result<Self, CliError> {
         let listening = listen.bind().map_err(|error| CliError::refused(error.to_string(), error.hint()))?;
         let token = home.path().join(AdminToken::FILE);
         let is_first = !token.exists();
@@ -77,12 +79,12 @@ impl BoundServer {
             let message = format!("cannot use the token in {}: {error}", token.display());
             CliError::Refused { message, hint: None }
         })?;
-        Ok(Self { listening, authenticator, wants_link, is_first })
+        Ok(Self { listening, authenticator, wants_link: up.link, programs: up.programs, is_first })
     }
 
     /// Starts to serve requests, and writes the address file.
     pub(crate) fn start(self, parts: ServerParts, home: &StateDir) -> Result<RunningServer, CliError> {
-        let Self { listening, authenticator, wants_link, is_first } = self;
+        let Self { listening, authenticator, wants_link, programs, is_first } = self;
         let url = listening.url();
         // The output of a service goes into a log that others may read.
         let prints_link = wants_link || is_first && io::stdout().is_terminal();
@@ -90,6 +92,8 @@ impl BoundServer {
         let is_ready = Arc::new(AtomicBool::new(false));
         let ServerParts { node, store, clock, status, feed, this } = parts;
         let worlds = Arc::clone(&status);
+        let run_of_process = |pid| RunId::parse(&cronhold_keeper::run_of_process(pid)?.to_string()).ok();
+        let programs = ProgramAccess { role: programs, run_of_process: Arc::new(run_of_process) };
         let app = AppState {
             node,
             store,
@@ -98,6 +102,7 @@ impl BoundServer {
             files: status,
             feed,
             auth: authenticator,
+            programs,
             this,
             is_ready: Arc::clone(&is_ready),
             version: VERSION,

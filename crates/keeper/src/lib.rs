@@ -23,6 +23,7 @@ mod output_pipe;
 mod outputs;
 mod recover;
 mod refusal;
+mod run_mark;
 #[cfg(test)]
 mod scratch_dir;
 mod sole;
@@ -39,3 +40,4 @@ pub use protocol::{
     ProgramLaunch, ProgramStage, RunKey, ToKeeper,
 };
 pub use spawn::launch_stage;
+pub use tree::run_of_process;

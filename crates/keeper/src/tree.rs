@@ -1,6 +1,6 @@
 //! Finds everything that belongs to a run through `/proc`: its process group, its session, its descendants, processes
-//! with its id in their environment, processes that write to its output, and its control group. A signal to the group is not enough, because programs can
-//! leave their group. So all processes are scanned once for all runs that must end, and signalled one by one. A process
+//! with its id in their environment or with its mark, processes that write to its output, and its control group. A
+//! signal to the group is not enough, because programs can leave their group. So all processes are scanned once for all runs that must end, and signalled one by one. A process
 //! that was found once stays known, because after the end of its parent its origin is no longer visible.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,8 +12,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::cgroups;
 use crate::protocol::RunKey;
+use crate::{cgroups, run_mark};
 
 /// The environment variable by which a process and its descendants are recognized.
 pub(crate) const RUN_ID_VARIABLE: &str = "CRONHOLD_RUN_ID";
@@ -25,6 +25,8 @@ const FREEZES_MAX: usize = 64;
 const QUIET_SCANS: usize = 2;
 /// How often processes are listed in one scan, if some are gone before they can be read.
 const LISTS_MAX: usize = 10;
+/// How many ancestors of a process are examined.
+const ANCESTORS_MAX: usize = 64;
 /// Standard output and error.
 const OUTPUTS: [i32; 2] = [1, 2];
 /// The parent of threads of the kernel, which have no environment.
@@ -45,6 +47,8 @@ pub(crate) struct ProcessStat {
     pub(crate) run_id: Option<RunKey>,
     /// The pipes that are its standard output and error, if it has no run in its environment; otherwise 0.
     outputs: [u64; 2],
+    /// The mark of its run, if it has no run in its environment.
+    mark: Option<u64>,
     /// Whether its environment was read. A process that executes another program has none for a moment.
     has_environment: bool,
 }
@@ -75,6 +79,8 @@ pub(crate) struct ProcessSnapshot {
     by_run: BTreeMap<RunKey, Vec<i32>>,
     /// Processes without a run in their environment, by the pipes that they write to.
     by_output: BTreeMap<u64, Vec<i32>>,
+    /// Processes without a run in their environment, by the mark of their run.
+    by_mark: BTreeMap<u64, Vec<i32>>,
     /// The keeper itself.
     own: i32,
 }
@@ -141,6 +147,7 @@ impl ProcessSnapshot {
         let mut near: BTreeMap<i32, BTreeSet<i32>> = BTreeMap::new();
         let mut by_run: BTreeMap<RunKey, Vec<i32>> = BTreeMap::new();
         let mut by_output: BTreeMap<u64, Vec<i32>> = BTreeMap::new();
+        let mut by_mark: BTreeMap<u64, Vec<i32>> = BTreeMap::new();
         for process in processes.values() {
             children.entry(process.parent).or_default().push(process.pid);
             for leader in [process.pid, process.group, process.session] {
@@ -149,11 +156,14 @@ impl ProcessSnapshot {
             if let Some(run_id) = process.run_id {
                 by_run.entry(run_id).or_default().push(process.pid);
             }
+            if let Some(mark) = process.mark {
+                by_mark.entry(mark).or_default().push(process.pid);
+            }
             for output in process.outputs.into_iter().filter(|output| *output != 0) {
                 by_output.entry(output).or_default().push(process.pid);
             }
         }
-        Self { processes, children, near, by_run, by_output, own }
+        Self { processes, children, near, by_run, by_output, by_mark, own }
     }
 
     /// The processes of a run that live.
@@ -175,8 +185,9 @@ impl ProcessSnapshot {
         let known = tree.known.iter().filter(|(pid, start)| self.has(*pid, *start)).map(|(pid, _)| *pid);
         let by_run = self.by_run.get(&tree.run).into_iter().flatten().copied();
         let by_output = tree.output.and_then(|output| self.by_output.get(&output)).into_iter().flatten().copied();
+        let by_mark = self.by_mark.get(&run_mark::mark_of(tree.run)).into_iter().flatten().copied();
         let in_cgroup = tree.cgroup.iter().flat_map(|group| cgroups::members(group));
-        known.chain(by_run).chain(by_output).chain(in_cgroup).chain(self.group(tree)).collect()
+        known.chain(by_run).chain(by_mark).chain(by_output).chain(in_cgroup).chain(self.group(tree)).collect()
     }
 
     /// The group and the session of a run.
@@ -255,6 +266,7 @@ fn parse(pid: i32, stat: &str) -> Option<ProcessStat> {
         start: fields.get(19)?.parse().ok()?,
         run_id: None,
         outputs: [0; 2],
+        mark: None,
         has_environment: true,
     })
 }
@@ -268,7 +280,7 @@ fn list() -> io::Result<BTreeSet<i32>> {
     Ok(pids)
 }
 
-/// Reads one process with its environment, or with its output if it has no run in its environment.
+/// Reads one process with its environment, or with its output and its mark if it has no run in its environment.
 fn read_whole(pid: i32) -> io::Result<Option<ProcessStat>> {
     let Some(mut process) = read_stat(pid)? else { return Ok(None) };
     if process.is_dead || process.parent == KERNEL {
@@ -285,8 +297,17 @@ fn read_whole(pid: i32) -> io::Result<Option<ProcessStat>> {
     }
     if process.run_id.is_none() {
         process.outputs = OUTPUTS.map(|number| pipe_of(pid, number).unwrap_or(0));
+        process.mark = run_mark::read_mark(pid);
     }
     Ok(Some(process))
+}
+
+/// The run that a process belongs to: the one in its environment, or in that of its nearest ancestor that has one.
+/// Passes over environments that cannot be read.
+pub fn run_of_process(pid: i32) -> Option<RunKey> {
+    let ancestors = std::iter::successors(Some(pid), |pid| Some(read_process(*pid)?.parent));
+    let mut ancestors = ancestors.take(ANCESTORS_MAX).take_while(|pid| *pid > 1);
+    ancestors.find_map(|pid| run_id_in(&environment_of(pid).ok()?))
 }
 
 /// The environment that a process was started with.
@@ -333,8 +354,8 @@ mod tests {
 
     fn process(pid: i32, parent: i32, group: i32, start: u64, run_id: Option<u128>) -> ProcessStat {
         let run_id = run_id.map(RunKey);
-        let (outputs, has_environment) = ([0; 2], true);
-        ProcessStat { pid, parent, group, session: group, start, is_dead: false, run_id, outputs, has_environment }
+        let (session, is_dead, outputs, mark, has_environment) = (group, false, [0; 2], None, true);
+        ProcessStat { pid, parent, group, session, start, is_dead, run_id, outputs, mark, has_environment }
     }
 
     fn members(processes: Vec<ProcessStat>, root: Root) -> Vec<i32> {
@@ -409,6 +430,14 @@ mod tests {
         let mut tree = ProcessTree::new(RUN, None, Some(70), None);
         assert_eq!(look_again(&mut tree, all.clone()), [10, 11, 13]);
         assert!(members(all, None).is_empty());
+    }
+
+    #[test]
+    fn processes_with_the_mark_belong_to_the_run() {
+        let marked =
+            |pid, run| ProcessStat { mark: Some(run_mark::mark_of(RunKey(run))), ..process(pid, OWN, pid, 60, None) };
+        let all = vec![marked(10, 5), marked(11, 6), process(12, 10, 12, 61, None), process(13, OWN, 13, 60, None)];
+        assert_eq!(members(all, None), [10, 12]);
     }
 
     #[test]

@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cronhold_api::{FileMistake, ReloadReport};
+use cronhold_api::{CallerRole, FileMistake, ReloadReport};
 use cronhold_core::command::Command;
 use cronhold_core::decision::CommandReply;
 use cronhold_core::record::Actor;
-use cronhold_core::{DecisionContext, JobId, NodeId};
+use cronhold_core::{DecisionContext, JobId, NodeId, RunId};
 use cronhold_engine::{MachineClock, NodeHandle, RequestError};
 use cronhold_schedule::Span;
 use cronhold_store::{Pending, Store};
@@ -18,6 +18,14 @@ use crate::auth::Authenticator;
 
 /// Returns the current zones and calendars, which can change while the node runs.
 pub type WorldNow = Arc<dyn Fn() -> DecisionContext + Send + Sync>;
+
+/// What programs of runs may do that send requests over the socket in the data directory.
+#[derive(Clone)]
+pub struct ProgramAccess {
+    pub role: CallerRole,
+    /// Returns the run whose program a process belongs to, by its pid.
+    pub run_of_process: Arc<dyn Fn(i32) -> Option<RunId> + Send + Sync>,
+}
 
 /// The state that all routes share.
 pub struct AppState {
@@ -34,6 +42,8 @@ pub struct AppState {
     pub feed: Arc<FeedBuffer>,
     /// Checks tokens and sessions.
     pub auth: Authenticator,
+    /// The rights of programs.
+    pub programs: ProgramAccess,
     /// The id of this node.
     pub this: NodeId,
     /// Whether the node has recovered and starts due runs.
@@ -66,6 +76,19 @@ pub struct MistakeAt {
 /// Timeout of a command. The node drops a command that it cannot begin in this time, because the client gives up soon
 /// after.
 const COMMAND_TIMEOUT: Span = Span::from_secs(20);
+
+impl ProgramAccess {
+    /// For a server that has no socket in a data directory.
+    pub fn without_socket() -> Self {
+        Self { role: CallerRole::None, run_of_process: Arc::new(|_| None) }
+    }
+}
+
+impl fmt::Debug for ProgramAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProgramAccess").field("role", &self.role).finish_non_exhaustive()
+    }
+}
 
 impl AppState {
     /// Sends a command to the node and waits for the reply.

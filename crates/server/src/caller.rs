@@ -16,6 +16,8 @@ pub(crate) struct RequestIdentity(pub(crate) Actor);
 pub(crate) enum Credential {
     /// The socket in the data directory: the process belongs to the daemon's user or to root.
     LocalUser,
+    /// The same socket, by the program of a run. The guard has checked the role of programs.
+    Program,
     /// The admin token.
     Token,
     /// A session of the web page.
@@ -23,6 +25,11 @@ pub(crate) enum Credential {
 }
 
 impl Credential {
+    /// Whether the credential becomes invalid when the token is renewed.
+    pub(crate) fn ends_with_token(self) -> bool {
+        matches!(self, Self::Token | Self::Session)
+    }
+
     /// Refuses what a session must not do, so that a stolen session cannot outlive the token.
     pub(crate) fn check_admin(self) -> Result<(), ApiError> {
         if self == Self::Session {

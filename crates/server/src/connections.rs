@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use cronhold_core::RunId;
 use cronhold_store::lock_mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
@@ -24,6 +25,8 @@ pub(crate) const WRITE_WAIT: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct ClientConnection {
     is_local: bool,
+    /// The run whose program is the other side of a local connection.
+    program_run: Option<RunId>,
     /// The address, if it belongs to another machine.
     remote: Option<IpAddr>,
     is_trusted: AtomicBool,
@@ -56,20 +59,25 @@ pub(crate) struct TableEntry {
 impl ClientConnection {
     /// A connection to a TCP port.
     pub(crate) fn tcp(from: IpAddr) -> Self {
-        Self::new(false, Some(from).filter(|from| !from.is_loopback()))
+        Self::new(false, None, Some(from).filter(|from| !from.is_loopback()))
     }
 
-    /// A connection to the socket in the data directory, from a process of a user that may control the daemon.
-    pub(crate) fn local() -> Self {
-        Self::new(true, None)
+    /// A connection to the socket in the data directory, from a process of a user that may control the daemon; with a
+    /// run, if its program is that process.
+    pub(crate) fn local(program_run: Option<RunId>) -> Self {
+        Self::new(true, program_run, None)
     }
 
-    fn new(is_local: bool, remote: Option<IpAddr>) -> Self {
-        Self { is_local, remote, is_trusted: AtomicBool::new(false), close: Notify::new() }
+    fn new(is_local: bool, program_run: Option<RunId>, remote: Option<IpAddr>) -> Self {
+        Self { is_local, program_run, remote, is_trusted: AtomicBool::new(false), close: Notify::new() }
     }
 
     pub(crate) fn is_local(&self) -> bool {
         self.is_local
+    }
+
+    pub(crate) fn program_run(&self) -> Option<RunId> {
+        self.program_run
     }
 
     /// Records that a request was authenticated. The connection is no longer closed to make room.
@@ -249,7 +257,7 @@ mod tests {
     fn full_table_of_trusted_connections_waits_for_one_to_close() {
         paused().block_on(async {
             let table = ConnectionTable::new(1);
-            let entry = table.add(ClientConnection::local());
+            let entry = table.add(ClientConnection::local(None));
             table.wait_for_room().await;
             entry.connection.set_trusted();
             let waiting = tokio::time::timeout(Duration::from_secs(1), table.wait_for_room());

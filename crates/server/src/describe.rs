@@ -12,6 +12,7 @@ use cronhold_store::{Fault, ReadableRecords, UnreadableRecord, load_readable};
 use crate::AppState;
 use crate::find_run::{ListedRun, current_of, latest_started, run_ids};
 use crate::node_names::NodeNames;
+use crate::problem::repair_hint;
 
 /// Number of active runs of a job among which the running one is found for a list of jobs.
 const ACTIVE_LOADED: usize = 20;
@@ -147,8 +148,10 @@ impl JobSurroundings {
 pub(crate) fn unreadable_items(app: &AppState, records: &[UnreadableRecord]) -> Vec<UnreadableItem> {
     let item = |record: &UnreadableRecord| {
         app.feed.record_unreadable(record);
-        let job = record.key.as_ref().and_then(RecordKey::job).map(ToString::to_string);
-        UnreadableItem { record: record.key.as_ref().map(ToString::to_string), job, reason: record.reason.clone() }
+        let key = record.key.as_ref();
+        let job = key.and_then(RecordKey::job).map(ToString::to_string);
+        let hint = Some(repair_hint(key));
+        UnreadableItem { record: key.map(ToString::to_string), job, reason: record.reason.clone(), hint }
     };
     records.iter().map(item).collect()
 }

@@ -1,15 +1,15 @@
 //! The event feed. The node appends an event for each committed change to a ring buffer; readers are notified and read
 //! at their own pace. A reader that is too slow gets a gap instead of the overwritten events. The node never waits.
 //!
-//! The ring holds shared records. They are serialised only when a reader needs them.
+//! The ring holds shared records. The first reader that needs an event serialises it, for all readers.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use cronhold_core::command::CommandStamp;
 use cronhold_core::decision::{DecidedUnit, RecordChange};
 use cronhold_core::record::{ActivePause, PauseState, Record, RecordKey};
-use cronhold_core::{JobId, RunId};
+use cronhold_core::{JobId, NodeId, RunId};
 use cronhold_engine::EngineEvent;
 use cronhold_store::{UnreadableRecord, lock_mutex};
 use tokio::sync::watch;
@@ -19,8 +19,8 @@ use crate::find_run::ListedRun;
 
 /// Number of events that are kept for readers that reconnect.
 const KEPT_MAX: usize = 4_096;
-/// Maximum number of events that a reader gets in one batch.
-const BATCH_MAX: usize = 256;
+/// Maximum number of events that a reader gets in one batch. A reader that waits for its client keeps them in memory.
+pub(crate) const BATCH_MAX: usize = 64;
 
 /// Maximum number of distinct unreadable records that are counted.
 const UNREADABLE_MAX: usize = 1_000;
@@ -62,10 +62,18 @@ struct FeedRing {
     epoch: u64,
     /// The number of the next event.
     next: u64,
-    events: VecDeque<FeedEntry>,
+    events: VecDeque<Arc<KeptEvent>>,
 }
 
-/// An event. Cheap to clone.
+/// An event in the ring.
+#[derive(Debug, PartialEq)]
+pub(crate) struct KeptEvent {
+    pub(crate) entry: FeedEntry,
+    /// The event as clients receive it, without its id.
+    text: OnceLock<String>,
+}
+
+/// What has happened.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum FeedEntry {
     /// A run was created or changed, or a span of skips was created or extended.
@@ -91,7 +99,7 @@ pub(crate) struct EventId {
 #[derive(Debug, PartialEq)]
 pub(crate) enum FeedRead {
     /// Events in order.
-    Events(Vec<(EventId, FeedEntry)>),
+    Events(Vec<(EventId, Arc<KeptEvent>)>),
     /// Events were overwritten before they were read. The reader continues after this one.
     Gap(EventId),
 }
@@ -242,7 +250,7 @@ impl FeedBuffer {
             if ring.events.len() == KEPT_MAX {
                 ring.events.pop_front();
             }
-            ring.events.push_back(event);
+            ring.events.push_back(Arc::new(KeptEvent { entry: event, text: OnceLock::new() }));
             ring.next += 1;
         }
         let next = ring.next;
@@ -315,10 +323,9 @@ impl FeedReader {
             match self.next().await {
                 FeedRead::Gap(_) => return,
                 FeedRead::Events(events) => {
-                    if events
-                        .iter()
-                        .any(|(_, event)| matches!(event, FeedEntry::Run(ListedRun::Run(run)) if run.id == wanted))
-                    {
+                    if events.iter().any(
+                        |(_, event)| matches!(&event.entry, FeedEntry::Run(ListedRun::Run(run)) if run.id == wanted),
+                    ) {
                         return;
                     }
                 }
@@ -345,6 +352,21 @@ fn events(stamp: &CommandStamp, done: &DecidedUnit) -> Vec<FeedEntry> {
         _ => None,
     };
     done.changes.iter().filter_map(event).collect()
+}
+
+impl KeptEvent {
+    /// The text for clients. Only the first call for an event uses `format`.
+    pub(crate) fn text(&self, format: impl FnOnce(&FeedEntry) -> String) -> &str {
+        self.text.get_or_init(|| format(&self.entry))
+    }
+
+    /// The node whose name the text needs; `None` if there is none, or the text is there already.
+    pub(crate) fn node_to_name(&self) -> Option<NodeId> {
+        match &self.entry {
+            FeedEntry::Run(run) if self.text.get().is_none() => run.node(),
+            _ => None,
+        }
+    }
 }
 
 impl FeedEntry {

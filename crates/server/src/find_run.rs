@@ -21,6 +21,8 @@ const PAGES_MAX: usize = 50;
 const UNSTARTED_MAX: usize = 1_000;
 /// Number of runs that an error message lists.
 const NAMED_MAX: usize = 5;
+/// Number of jobs per page in the search for the job of a run.
+const STATES_PAGE: usize = 500;
 /// States of runs that have not started.
 const UNSTARTED: [State; 2] = [State::Scheduled, State::Waiting];
 /// States of ended runs that started, or ended in error before they could.
@@ -79,6 +81,33 @@ pub(crate) async fn find_run(store: &dyn Store, name: &str, choice: JobRunChoice
         ListedRun::SkipSpan(span) => {
             let message = format!("run {} stands for occurrences that were skipped, and is not one run", span.id);
             Err(ApiError::new(ProblemCode::Conflict, message).hint("`cronhold backfill` runs a stretch of occurrences"))
+        }
+    }
+}
+
+/// Finds the job of a run that was named by its id and cannot be read, which is the error that its search returned;
+/// `None` if no job counts the run as active or waiting.
+pub(crate) async fn find_unreadable_run(
+    store: &dyn Store,
+    name: &str,
+    error: &ApiError,
+) -> Result<Option<(RunId, JobId)>, Fault> {
+    let Ok(RunRef::Id(run)) = RunRef::parse(name) else { return Ok(None) };
+    if error.problem.code != ProblemCode::Unreadable {
+        return Ok(None);
+    }
+    let mut after = None;
+    loop {
+        let page = store.page(&Query::JobStates { after }, STATES_PAGE).await?;
+        let next = page.next(STATES_PAGE);
+        let found = page.records.into_iter().find_map(|stored| match stored.record {
+            Record::JobState(state) if state.is_active(run) || state.is_queued(run) => Some(state.job.clone()),
+            _ => None,
+        });
+        match (found, next) {
+            (Some(job), _) => return Ok(Some((run, job))),
+            (None, Some(RecordKey::JobState(last))) => after = Some(last),
+            (None, _) => return Ok(None),
         }
     }
 }
@@ -224,7 +253,10 @@ async fn newest_listed(store: &dyn Store, job: &JobId) -> Result<Option<ListedRu
 
 async fn numbered(store: &dyn Store, job: &JobId, number: RunNumber) -> Result<ListedRun, ApiError> {
     let query = RunQuery { job: Some(job.clone()), number: Some(number), ..RunQuery::default() };
-    let found = store.page(&Query::Runs(query), 1).await?;
+    let mut found = store.page(&Query::Runs(query), 1).await?;
+    if let Some(record) = found.unreadable.pop() {
+        return Err(Fault::Unreadable(Box::new(record)).into());
+    }
     match found.records.into_iter().find_map(ListedRun::of) {
         Some(run) => Ok(run),
         None if is_job(store, job).await? => {

@@ -10,8 +10,10 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use cronhold_api::ProblemCode;
+use cronhold_core::RunId;
 use cronhold_core::percent;
-use cronhold_core::record::Actor;
+use cronhold_core::record::{Actor, Record, RecordKey, StoredRecord};
+use cronhold_store::Store;
 use tracing::{debug, warn};
 
 use crate::AppState;
@@ -19,10 +21,13 @@ use crate::caller::{Credential, RequestIdentity};
 use crate::connections::ClientConnection;
 use crate::extract;
 use crate::problem::ApiError;
+use crate::roles;
 use crate::stream;
 
 /// Maximum length of a body, in bytes.
 pub(crate) const BODY_MAX: usize = 1024 * 1024;
+/// Maximum length of the head of a request, in bytes.
+pub(crate) const HEAD_MAX: usize = 64 * 1024;
 /// Maximum length of a path and its query, in bytes.
 const URI_MAX: usize = 8 * 1024;
 /// Maximum length of a user name, in bytes.
@@ -90,14 +95,19 @@ pub(crate) async fn guard(State(guard): State<Arc<RequestGuard>>, mut request: R
     // The log must not contain the query, which has the code of a sign-in link.
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let mut actor = None;
-    let mut response = match guard.check(&request) {
+    let connection = request.extensions().get::<Arc<ClientConnection>>();
+    let program = match connection.and_then(|connection| connection.program_run()) {
+        Some(run) => program_name(&*guard.app.store, run).await,
+        None => None,
+    };
+    let mut response = match guard.check(&request, program) {
         Ok(None) => next.run(request).await,
         Ok(Some((caller, credential))) => {
             actor = Some(caller.0.to_string());
             if let Some(connection) = request.extensions().get::<Arc<ClientConnection>>() {
                 connection.set_trusted();
             }
-            let renewals = (credential != Credential::LocalUser).then(|| guard.app.auth.renewals());
+            let renewals = credential.ends_with_token().then(|| guard.app.auth.renewals());
             request.extensions_mut().insert(caller);
             request.extensions_mut().insert(credential);
             let response = next.run(request).await;
@@ -126,9 +136,15 @@ pub(crate) async fn guard(State(guard): State<Arc<RequestGuard>>, mut request: R
 }
 
 impl RequestGuard {
-    /// The identity of the caller; `None` for paths that need no authentication.
-    fn check(&self, request: &Request) -> Result<Option<(RequestIdentity, Credential)>, ApiError> {
+    /// The identity of the caller; `None` for paths that need no authentication. `program` is the name of the program
+    /// that sent the request.
+    fn check(
+        &self,
+        request: &Request,
+        program: Option<String>,
+    ) -> Result<Option<(RequestIdentity, Credential)>, ApiError> {
         let (headers, uri) = (request.headers(), request.uri());
+        check_head(request)?;
         check_uri(uri)?;
         let is_local = request.extensions().get::<Arc<ClientConnection>>().is_some_and(|from| from.is_local());
         // No browser can use the socket, and a command may still have the address of a daemon that was restarted.
@@ -143,7 +159,14 @@ impl RequestGuard {
         if is_open(uri.path()) {
             return Ok(None);
         }
-        let caller = if is_local { (Credential::LocalUser, name(headers)?) } else { self.check_caller(headers)? };
+        let caller = match program {
+            Some(program) => {
+                roles::check(self.app.programs.role, &program, request.method(), uri.path())?;
+                (Credential::Program, program)
+            }
+            None if is_local => (Credential::LocalUser, name(headers)?),
+            None => self.check_caller(headers)?,
+        };
         if !self.app.is_ready() && uri.path().starts_with(cronhold_api::BASE) {
             return Err(ApiError::new(ProblemCode::Unavailable, "the daemon is starting").hint("try again in a moment"));
         }
@@ -192,10 +215,35 @@ impl RequestGuard {
     }
 }
 
+/// The name of the program that belongs to a run; `None` if the store has no such run, because the program belongs to
+/// another daemon or its run is no longer kept.
+async fn program_name(store: &dyn Store, run: RunId) -> Option<String> {
+    match store.load(&[RecordKey::Run(run)]).await.as_deref() {
+        Ok([Some(StoredRecord { record: Record::Run(run), .. })]) => Some(format!("run {}#{}", run.job, run.number.0)),
+        Ok(_) => None,
+        Err(_) => Some(format!("run {run}")),
+    }
+}
+
 /// Paths that need no authentication: health, the files of the page, and the sign-in with a code.
 fn is_open(path: &str) -> bool {
     matches!(path, "/" | "/health" | "/ready" | "/enter" | "/favicon.ico" | "/api/v1/session")
         || path.starts_with("/page/")
+}
+
+/// Rejects a head that is too long. Its length is computed with one space after each colon.
+fn check_head(request: &Request) -> Result<(), ApiError> {
+    let uri = request.uri();
+    let uri = uri.scheme_str().map_or(0, |scheme| scheme.len() + "://".len())
+        + uri.authority().map_or(0, |authority| authority.as_str().len())
+        + uri.path_and_query().map_or(0, |path| path.as_str().len());
+    let line = request.method().as_str().len() + uri + "  HTTP/1.1\r\n".len();
+    let headers = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
+    if line + headers.sum::<usize>() + "\r\n".len() > HEAD_MAX {
+        let message = format!("the head of the request has more than {HEAD_MAX} bytes");
+        return Err(ApiError::new(ProblemCode::HeadTooLarge, message));
+    }
+    Ok(())
 }
 
 /// Rejects paths that a proxy or a route could interpret differently.

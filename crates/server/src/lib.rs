@@ -25,6 +25,7 @@ mod openapi;
 mod page;
 mod private_file;
 mod problem;
+mod roles;
 mod routes;
 mod serve;
 mod stream;
@@ -38,7 +39,7 @@ use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn_with_state, map_response_with_state};
 
 pub use address::AddressFile;
-pub use app::{AppState, JobFilesPort, MistakeAt, WorldNow};
+pub use app::{AppState, JobFilesPort, MistakeAt, ProgramAccess, WorldNow};
 pub use auth::Authenticator;
 pub use feed::FeedBuffer;
 pub use guard::AllowedHosts;

@@ -86,7 +86,7 @@ pub(crate) async fn report_damage(State(app): State<Arc<AppState>>, response: Re
 }
 
 /// What an operator can do about a record that cannot be read.
-fn repair_hint(key: Option<&RecordKey>) -> String {
+pub(crate) fn repair_hint(key: Option<&RecordKey>) -> String {
     match key {
         Some(RecordKey::Job(job)) => {
             format!("`cronhold del {job}` removes the job, `cronhold upd {job} -f FILE` replaces it")
@@ -95,9 +95,11 @@ fn repair_hint(key: Option<&RecordKey>) -> String {
             format!("`cronhold del {job}` removes the job with it; then add the job again")
         }
         Some(RecordKey::Pause) => "`cronhold resume all` or `cronhold pause all` replaces it".to_owned(),
-        Some(RecordKey::Run(_) | RecordKey::SkipSpan(_)) => {
-            "it is removed when the job has more runs than it retains".to_owned()
-        }
+        Some(RecordKey::Run(run)) => format!(
+            "if it has not ended, `cronhold mark {run} error` ends it; first make sure that its program has ended; \
+             a finished run is removed when the job has more runs than it retains"
+        ),
+        Some(RecordKey::SkipSpan(_)) => "it is removed when the job has more runs than it retains".to_owned(),
         _ => "restore the store from a backup, or remove the record".to_owned(),
     }
 }

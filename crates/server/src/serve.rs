@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use axum::{Extension, Router};
+use cronhold_core::RunId;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -17,7 +18,7 @@ use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
 use crate::connections::{ClientConnection, ConnectionTable, TableEntry, TimedStream};
-use crate::guard::AllowedHosts;
+use crate::guard::{AllowedHosts, HEAD_MAX};
 use crate::listen::BoundListener;
 use crate::local::LocalListener;
 use crate::{AppState, router};
@@ -28,8 +29,6 @@ const CONNECTIONS_MAX: usize = 512;
 const LOCAL_MAX: usize = 128;
 /// Timeout for the head of a request, and for an idle connection.
 const HEAD_WAIT: Duration = Duration::from_secs(60);
-/// Maximum length of the head of a request, in bytes.
-const HEAD_MAX: usize = 64 * 1024;
 /// Maximum number of headers of a request.
 const HEADERS_MAX: usize = 64;
 /// Delay after a connection could not be accepted.
@@ -51,6 +50,7 @@ impl HttpServer {
         let BoundListener { socket, address, hosts } = listening;
         let (stop, stopping) = watch::channel(false);
         let executor = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+        let run_of_process = Arc::clone(&app.programs.run_of_process);
         let routes = router(app, AllowedHosts::new(address, &hosts));
         let socket = {
             let _inside = executor.enter();
@@ -60,7 +60,8 @@ impl HttpServer {
             executor.block_on(async {
                 let serve_local = async {
                     if let Some(local) = local
-                        && let Err(error) = accept_local(local, routes.clone(), stopping.clone()).await
+                        && let Err(error) =
+                            accept_local(local, &*run_of_process, routes.clone(), stopping.clone()).await
                     {
                         warn!(event = "local_socket_failed", "cannot serve the socket in the data directory: {error}");
                     }
@@ -98,49 +99,63 @@ impl Drop for HttpServer {
     }
 }
 
-/// Accepts connections to the port until the server stops, and waits for those that are left.
-async fn accept_tcp(socket: TcpListener, routes: Router, stopping: watch::Receiver<bool>) {
-    let table = ConnectionTable::new(CONNECTIONS_MAX);
+/// Accepts the connections of one listener until the server stops, and waits for those that are left. `accept` returns
+/// `None` for a connection that it has refused. Each listener has its own limit.
+async fn accept_all<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
+    accept: impl AsyncFn() -> io::Result<Option<(S, ClientConnection)>>,
+    connections_max: usize,
+    routes: Router,
+    stopping: watch::Receiver<bool>,
+) {
+    let table = ConnectionTable::new(connections_max);
     let mut until = stopping.clone();
     loop {
-        let (stream, from) = tokio::select! {
+        let accepted = tokio::select! {
             biased;
             _ = until.wait_for(|stop| *stop) => break,
-            accepted = next(&table, async || socket.accept().await) => accepted,
+            accepted = next(&table, &accept) => accepted,
         };
-        // Responses are small and written at once.
-        let _ = stream.set_nodelay(true);
-        let entry = table.add(ClientConnection::tcp(from.ip()));
-        tokio::spawn(serve_connection(stream, routes.clone(), stopping.clone(), entry));
+        if let Some((stream, connection)) = accepted {
+            let entry = table.add(connection);
+            tokio::spawn(serve_connection(stream, routes.clone(), stopping.clone(), entry));
+        }
     }
-    drop(socket);
+    // Closes the socket.
+    drop(accept);
     let _ = timeout(STOP_WAIT, table.wait_until_empty()).await;
 }
 
-/// Like [`accept_tcp`], for the socket in the data directory. Its connections do not count towards those of the port.
-async fn accept_local(local: LocalListener, routes: Router, stopping: watch::Receiver<bool>) -> io::Result<()> {
+/// Accepts connections to the port.
+async fn accept_tcp(socket: TcpListener, routes: Router, stopping: watch::Receiver<bool>) {
+    let accept = async move || {
+        let (stream, from) = socket.accept().await?;
+        // Responses are small and written at once.
+        let _ = stream.set_nodelay(true);
+        Ok(Some((stream, ClientConnection::tcp(from.ip()))))
+    };
+    accept_all(accept, CONNECTIONS_MAX, routes, stopping).await;
+}
+
+/// Accepts connections to the socket in the data directory, from users that may control the daemon.
+async fn accept_local(
+    local: LocalListener,
+    run_of_process: &dyn Fn(i32) -> Option<RunId>,
+    routes: Router,
+    stopping: watch::Receiver<bool>,
+) -> io::Result<()> {
     let socket = UnixListener::from_std(local.socket.try_clone()?)?;
-    let table = ConnectionTable::new(LOCAL_MAX);
-    let mut until = stopping.clone();
-    loop {
-        let (stream, _) = tokio::select! {
-            biased;
-            _ = until.wait_for(|stop| *stop) => break,
-            accepted = next(&table, async || socket.accept().await) => accepted,
-        };
-        if !stream.peer_cred().is_ok_and(|peer| local.accepts(peer.uid())) {
-            continue;
-        }
-        let entry = table.add(ClientConnection::local());
-        tokio::spawn(serve_connection(stream, routes.clone(), stopping.clone(), entry));
-    }
-    drop((socket, local));
-    let _ = timeout(STOP_WAIT, table.wait_until_empty()).await;
+    let accept = async move || {
+        let (stream, _) = socket.accept().await?;
+        let Some(peer) = stream.peer_cred().ok().filter(|peer| local.accepts(peer.uid())) else { return Ok(None) };
+        let program_run = peer.pid().and_then(run_of_process);
+        Ok(Some((stream, ClientConnection::local(program_run))))
+    };
+    accept_all(accept, LOCAL_MAX, routes, stopping).await;
     Ok(())
 }
 
 /// The next connection, when there is room for it.
-async fn next<T>(table: &ConnectionTable, accept: impl AsyncFn() -> io::Result<T>) -> T {
+async fn next<T>(table: &ConnectionTable, accept: &impl AsyncFn() -> io::Result<T>) -> T {
     table.wait_for_room().await;
     loop {
         match accept().await {
@@ -162,6 +177,7 @@ async fn serve_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     entry: TableEntry,
 ) {
     let mut settings = http1::Builder::new();
+    // hyper compares its buffer only when it needs more room. The guard refuses heads that it lets pass.
     settings.timer(TokioTimer::new()).header_read_timeout(HEAD_WAIT).max_buf_size(HEAD_MAX).max_headers(HEADERS_MAX);
     let routes = routes.layer(Extension(Arc::clone(&entry.connection)));
     let stream = TokioIo::new(TimedStream::new(stream));
@@ -184,13 +200,14 @@ async fn serve_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
 mod tests {
     use std::io::{Read, Write};
     use std::net::TcpStream as Stream;
+    use std::os::unix::net::UnixStream;
 
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpStream;
 
     use super::*;
     use crate::ListenOptions;
-    use crate::testing::with_rig;
+    use crate::testing::{ServerScratchDir, with_rig};
 
     /// Read timeout, long enough for a slow machine. No test measures it.
     const READ_TIMEOUT: Duration = Duration::from_secs(20);
@@ -203,8 +220,14 @@ mod tests {
 
     /// Sends a text and reads until the server closes the connection.
     fn exchange(address: SocketAddr, sent: &str) -> String {
-        let mut stream = connect(address);
-        let _ = stream.write_all(sent.as_bytes());
+        exchange_pieces(connect(address), sent, sent.len())
+    }
+
+    /// Sends a text with one write for each piece, and reads until the server closes the connection.
+    fn exchange_pieces(mut stream: impl Read + Write, sent: &str, piece: usize) -> String {
+        for piece in sent.as_bytes().chunks(piece) {
+            let _ = stream.write_all(piece);
+        }
         let mut received = Vec::new();
         let _ = stream.read_to_end(&mut received);
         String::from_utf8_lossy(&received).into_owned()
@@ -235,6 +258,36 @@ mod tests {
                 () = serving => panic!("the server has stopped"),
                 () = clients => {}
             }
+        });
+    }
+
+    /// Requests with heads of exactly these lengths, by both listeners, at once and in pieces.
+    #[test]
+    fn head_longer_than_the_limit_is_refused() {
+        with_rig("heads", async |rig| {
+            let scratch = ServerScratchDir::new("heads-socket");
+            let listen =
+                ListenOptions { address: "127.0.0.1:0".parse().expect("an address"), ..ListenOptions::default() };
+            let local = LocalListener::bind(scratch.path()).expect("bound");
+            let listening = listen.bind().expect("bound");
+            let server = HttpServer::start(listening, Some(local), Arc::clone(&rig.app)).expect("a thread");
+            let address = server.address();
+            let path = scratch.path().join(cronhold_api::SOCKET);
+            for (length, status) in [(HEAD_MAX - 1, "200"), (HEAD_MAX, "200"), (HEAD_MAX + 1, "431"), (90_000, "431")] {
+                let start = format!("GET /health HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\nx: ");
+                let head = format!("{start}{}\r\n\r\n", "y".repeat(length - start.len() - 4));
+                for piece in [length, 60_000, 1_000] {
+                    let by_tcp = exchange_pieces(connect(address), &head, piece);
+                    let by_socket = exchange_pieces(UnixStream::connect(&path).expect("connected"), &head, piece);
+                    for response in [by_tcp, by_socket] {
+                        // The server may close the connection before it has read everything; the response is lost then.
+                        let is_lost = status == "431" && response.is_empty();
+                        let is_as_expected = response.starts_with(&format!("HTTP/1.1 {status}"));
+                        assert!(is_lost || is_as_expected, "{length} in pieces of {piece}: {response}");
+                    }
+                }
+            }
+            server.stop();
         });
     }
 

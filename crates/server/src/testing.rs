@@ -9,7 +9,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use axum::response::Response;
-use cronhold_api::{FileMistake, ReloadReport};
+use cronhold_api::{CallerRole, FileMistake, ReloadReport};
 use cronhold_core::record::Run;
 use cronhold_core::signal::Signal;
 use cronhold_core::{DecisionContext, JobId, NodeId, RunId};
@@ -25,7 +25,7 @@ use tower::ServiceExt;
 use crate::auth::Authenticator;
 use crate::connections::ClientConnection;
 use crate::guard::AllowedHosts;
-use crate::{AppState, FeedBuffer, JobFilesPort, MistakeAt};
+use crate::{AppState, FeedBuffer, JobFilesPort, MistakeAt, ProgramAccess};
 
 /// Maximum length of a response that a test reads, in bytes.
 const RESPONSE_MAX: usize = 16 * 1024 * 1024;
@@ -183,6 +183,13 @@ pub(crate) struct TestResponse {
 }
 
 impl TestResponse {
+    async fn read(response: Response) -> Self {
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = to_bytes(response.into_body(), RESPONSE_MAX).await.expect("a body");
+        assert_ne!(status, StatusCode::INTERNAL_SERVER_ERROR, "{body:?}");
+        Self { status: status.as_u16(), headers, text: String::from_utf8_lossy(&body).into_owned() }
+    }
+
     /// The body as JSON.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
@@ -238,7 +245,10 @@ impl ServerFixture {
         let token = fs::read_to_string(scratch.path().join("token")).expect("a token").trim().to_owned();
         let files = Arc::new(BrokenFiles);
         let world = Arc::new(world);
-        let app = Arc::new(AppState { node, store, clock, world, files, feed, auth, this, is_ready, version: "1.2.3" });
+        let programs = ProgramAccess { role: CallerRole::Operator, ..ProgramAccess::without_socket() };
+        let version = "1.2.3";
+        let app =
+            Arc::new(AppState { node, store, clock, world, files, feed, auth, programs, this, is_ready, version });
         let hosts = AllowedHosts::new(HOST.parse().expect("an address"), &["cron.example".to_owned()]);
         let router = crate::router(Arc::clone(&app), hosts);
         Self { app, hands, token, router, _scratch: scratch }
@@ -287,11 +297,12 @@ impl ServerFixture {
 
     /// Sends a request without the token.
     pub(crate) async fn raw(&self, line: &str, more: &str) -> TestResponse {
-        let response = self.respond(line, more, None).await;
-        let (status, headers) = (response.status(), response.headers().clone());
-        let body = to_bytes(response.into_body(), RESPONSE_MAX).await.expect("a body");
-        assert_ne!(status, StatusCode::INTERNAL_SERVER_ERROR, "{body:?}");
-        TestResponse { status: status.as_u16(), headers, text: String::from_utf8_lossy(&body).into_owned() }
+        TestResponse::read(self.respond(line, more, None).await).await
+    }
+
+    /// Sends a request by a connection.
+    pub(crate) async fn by(&self, line: &str, more: &str, from: Arc<ClientConnection>) -> TestResponse {
+        TestResponse::read(self.respond(line, more, Some(from)).await).await
     }
 }
 

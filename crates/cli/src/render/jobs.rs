@@ -52,7 +52,8 @@ pub(crate) fn table(
 pub(crate) fn unreadable(items: &[UnreadableItem], err: &mut dyn Write) -> io::Result<()> {
     items.iter().try_for_each(|item| {
         let record = item.record.as_deref().unwrap_or("a stored record");
-        writeln!(err, "warning: cannot read {}: {}", visible(record), visible(&item.reason))
+        writeln!(err, "warning: cannot read {}: {}", visible(record), visible(&item.reason))?;
+        item.hint.iter().try_for_each(|hint| writeln!(err, "hint: {}", visible(hint)))
     })
 }
 

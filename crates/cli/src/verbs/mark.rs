@@ -13,6 +13,7 @@ use crate::{CliError, ExitStatus, follow};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Runs that wait for this run see the new state.
+An unfinished run whose record cannot be read is ended by its id, and its program is killed.
 
 Examples:
   cronhold mark backup#42 success --why 'restored by hand'")]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
+use cronhold_api::CallerRole;
 use cronhold_schedule::text::shortened;
 
 use crate::{CliError, LogArgs};
@@ -71,6 +72,10 @@ pub struct UpArgs {
     /// Daemon variable that programs inherit, such as `AWS_*`; repeatable
     #[arg(long, value_name = "VARIABLE")]
     pub pass_env: Vec<String>,
+    /// Role of programs that call `cronhold`: `none`, `viewer`, `operator` (may run, stop and pause jobs, but not change
+    /// them) or `admin`
+    #[arg(long, value_name = "ROLE", default_value = "operator", value_parser = parse_role)]
+    pub programs: CallerRole,
     /// Start even if another running node has the same name
     #[arg(long)]
     pub force: bool,
@@ -105,6 +110,10 @@ impl UpArgs {
             None => Ok(labels),
         }
     }
+}
+
+fn parse_role(name: &str) -> Result<CallerRole, String> {
+    CallerRole::parse(name).ok_or_else(|| "a role is none, viewer, operator or admin".to_owned())
 }
 
 fn what_is_wrong(label: &str) -> Option<String> {

@@ -16,7 +16,7 @@ use crate::policy::retention::with_margin;
 use crate::policy::retry::{self, AttemptEnd};
 use crate::record::{
     Actor, Cursor, ExecutionPolicy, Identity, JobRecord, JobState, LatestOutcome, LockName, Record, RecordKey, Run,
-    Transition,
+    ScheduleId, Transition,
 };
 use crate::run::{Cause, Reason, State};
 use crate::view::{DecisionView, Halt};
@@ -110,7 +110,7 @@ fn follow_retry(draft: &mut UnitDraft<'_>, run: &Run, job: &JobRecord, retry: Ru
 }
 
 /// Sets the next time of a schedule that counts from the end of this run.
-fn plan_after(draft: &mut UnitDraft<'_>, run: &Run, job: &JobRecord) {
+pub(super) fn plan_after(draft: &mut UnitDraft<'_>, run: &Run, job: &JobRecord) {
     let Some((schedule, mut cursor)) = following_cursor(draft, run, job) else { return };
     let next = match job.compile(schedule, draft.view.world) {
         Ok(compiled) => compiled.after_run(draft.at()),
@@ -121,6 +121,13 @@ fn plan_after(draft: &mut UnitDraft<'_>, run: &Run, job: &JobRecord) {
     cursor.next = next.filter(|_| schedule.enabled);
     cursor.wake = cursor.next;
     draft.put_cursor(cursor);
+}
+
+/// The schedule whose cursor waits for the end of a run.
+pub(super) fn following_schedule(draft: &UnitDraft<'_>, run: RunId, job: &JobRecord) -> Option<ScheduleId> {
+    let mut counting = job.schedules().filter(|(_, schedule)| counts_from_previous(schedule));
+    let follows = |id: &ScheduleId| draft.cursor(&job.id, id).is_some_and(|cursor| cursor.follows == Some(run));
+    counting.find(|(id, _)| follows(id)).map(|(id, _)| id.clone())
 }
 
 /// The schedule that counts from the end of this run, with its cursor.

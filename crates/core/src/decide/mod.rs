@@ -16,6 +16,7 @@ mod catch_up;
 mod conditions;
 mod draft;
 mod drain;
+mod end_unreadable;
 mod event;
 mod expire;
 mod finish_run;
@@ -91,6 +92,7 @@ fn dispatch(view: &DecisionView<'_>, command: &Command) -> Result<DecidedUnit, H
         Command::Stop { run } => stop::decide(view, *run),
         Command::Signal { run, signal } => signal::decide(view, *run, *signal),
         Command::Mark { run, state, why } => mark::decide(view, *run, *state, why),
+        Command::EndUnreadable { job, run, state, why } => end_unreadable::decide(view, job, *run, *state, why),
         Command::Rerun { run, id, current } => rerun::decide(view, *run, *id, *current),
         Command::Reap { run, beat } => reap::decide(view, *run, *beat),
         Command::Drain { node, on } => drain::decide(view, *node, *on),

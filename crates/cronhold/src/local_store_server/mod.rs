@@ -19,7 +19,7 @@ use cronhold_cli::{CliError, ForeignJob, NamedStore, ServedStore, StoreServer};
 use cronhold_core::{DecisionContext, NodeId};
 use cronhold_engine::{CommandExecutor, EntropySource, MachineClock, NodeHandle};
 use cronhold_schedule::{Instant, Zone};
-use cronhold_server::{AppState, Authenticator, FeedBuffer, HttpServer, ListenOptions};
+use cronhold_server::{AppState, Authenticator, FeedBuffer, HttpServer, ListenOptions, ProgramAccess};
 use cronhold_store::{Fault, Query, Store, has_foreign_nodes};
 use cronhold_wiring::{StoreContext, StoreUrl};
 use tokio::runtime::{Builder, Runtime};
@@ -163,6 +163,7 @@ impl LocalStoreServer {
             files: Arc::new(NoFiles),
             feed: Arc::clone(&feed),
             auth: authenticator,
+            programs: ProgramAccess::without_socket(),
             // No node has this identity, so the API does not mark any node as the one that answers.
             this: NodeId::from_bits(SystemEntropy.bits()),
             is_ready: Arc::new(AtomicBool::new(true)),

@@ -15,6 +15,7 @@ mod operations;
 mod pauses;
 #[path = "../processes/mod.rs"]
 mod processes;
+mod program_rights;
 mod queries;
 mod redact;
 mod runs;

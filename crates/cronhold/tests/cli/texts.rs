@@ -88,18 +88,7 @@ fn unreadable_job_is_named_everywhere_and_can_be_removed_or_replaced() {
     for name in ["bad", "worse"] {
         sandbox.done(&["add", "--description", "MARKED", name, "@every 1h", "true"]);
     }
-    sandbox.end(Signal::TERM);
-    // A copy has everything in one file, without a log that has checksums.
-    sandbox.done(&["store", "backup", "copy.db"]);
-    let mut bytes = fs::read(sandbox.path("copy.db")).expect("a copy");
-    let marks: Vec<usize> =
-        bytes.windows(8).enumerate().filter(|(_, part)| *part == b"\"MARKED\"").map(|(at, _)| at).collect();
-    assert!(!marks.is_empty());
-    marks.iter().for_each(|at| bytes[*at] = b'?');
-    for log in ["home/cronhold.db-wal", "home/cronhold.db-shm"] {
-        let _ = fs::remove_file(sandbox.path(log));
-    }
-    fs::write(sandbox.path("home/cronhold.db"), bytes).expect("written");
+    damage_marked(&sandbox);
     sandbox.start();
 
     eventually("health reports both", || {
@@ -130,6 +119,22 @@ fn unreadable_job_is_named_everywhere_and_can_be_removed_or_replaced() {
     assert_eq!(sandbox.run_command(&["holes"]).status.code(), Some(0));
 }
 
+/// Stops the daemon, and damages all stored JSON texts that have the value `MARKED`.
+fn damage_marked(sandbox: &Sandbox) {
+    sandbox.end(Signal::TERM);
+    // A copy has everything in one file, without a log that has checksums.
+    sandbox.done(&["store", "backup", "copy.db"]);
+    let mut bytes = fs::read(sandbox.path("copy.db")).expect("a copy");
+    let marks: Vec<usize> =
+        bytes.windows(8).enumerate().filter(|(_, part)| *part == b"\"MARKED\"").map(|(at, _)| at).collect();
+    assert!(!marks.is_empty());
+    marks.iter().for_each(|at| bytes[*at] = b'?');
+    for log in ["home/cronhold.db-wal", "home/cronhold.db-shm"] {
+        let _ = fs::remove_file(sandbox.path(log));
+    }
+    fs::write(sandbox.path("home/cronhold.db"), bytes).expect("written");
+}
+
 fn health(sandbox: &Sandbox) -> Value {
     serde_json::from_str(&get(sandbox, "/health")).expect("JSON")
 }
@@ -149,4 +154,40 @@ fn get(sandbox: &Sandbox, path: &str) -> String {
     let mut reply = String::new();
     wire.read_to_string(&mut reply).expect("a reply");
     reply.split_once("\r\n\r\n").expect("a body").1.to_owned()
+}
+
+/// A run whose record was damaged while no daemon ran. The job starts nothing until an operator ends that run.
+#[test]
+fn unreadable_active_run_blocks_its_job_until_it_is_marked() {
+    let sandbox = Sandbox::empty("texts-unreadable-run");
+    let pid = sandbox.path("pid");
+    let program = format!("program: echo $$ > {}; exec sleep 1000\n", pid.display());
+    sandbox.put("jobs/job.yaml", &format!("{program}params: {{x: {{}}}}\noverlap: skip\nlock: true\n"));
+    sandbox.start();
+    sandbox.done(&["run", "job", "x=MARKED"]);
+    sandbox.wait_for("job#1", "running");
+    let id = sandbox.json(&["runs", "job#1"])[0]["id"].as_str().expect("an id").to_owned();
+    damage_marked(&sandbox);
+    let process = format!("/proc/{}", fs::read_to_string(&pid).expect("a pid").trim());
+    sandbox.start();
+
+    let mark = format!("`cronhold mark {id} error`");
+    let listed = String::from_utf8(sandbox.run_command(&["runs", "job"]).stderr).expect("UTF-8");
+    assert!(listed.contains(&mark), "{listed}");
+    for args in [&["stop", "job"][..], &["stop", "job#1"], &["stop", &id]] {
+        let output = sandbox.run_command(args);
+        let error = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {error}");
+        assert!(error.contains(&mark), "{args:?}: {error}");
+    }
+    assert_eq!(sandbox.run_command(&["run", "job", "x=1"]).status.code(), Some(1));
+    assert_eq!(sandbox.json(&["runs", "job#2"])[0]["state"], "skipped");
+    assert!(fs::exists(&process).expect("a directory"));
+
+    sandbox.done(&["mark", &id, "error", "--why", "its record is lost"]);
+    assert_eq!(sandbox.json(&["runs", &id])[0]["state"], "error");
+    eventually("nothing is unreadable", || health(&sandbox)["problems"] == json!([]));
+    eventually("its program is killed", || !fs::exists(&process).expect("a directory"));
+    sandbox.done(&["run", "job", "x=2"]);
+    sandbox.wait_for("job#4", "running");
 }

@@ -184,15 +184,19 @@ fn keeper_killed_at_each_point_is_replaced() {
 }
 
 /// The keeper dies before the process is in its journal, and the process has no run in its environment. The next keeper
-/// finds it by its output, so it is dead before its lock is free.
+/// finds it by its output, or by its mark if it redirects its output, so it is dead before its lock is free.
 #[test]
 fn program_without_run_id_dies_with_a_keeper_that_did_not_record_it() {
-    for limits in ["", "limits: {files: 64}\n"] {
-        let sandbox = Sandbox::new(&format!("unmarked-{}", limits.len()));
+    let files = "limits: {files: 64}\n";
+    for (number, (limits, redirection)) in
+        [("", ""), (files, ""), ("", "> /dev/null 2>&1"), (files, "> /dev/null 2>&1")].into_iter().enumerate()
+    {
+        let sandbox = Sandbox::new(&format!("unmarked-{number}"));
         // A unique sleep time, by which it is found.
-        let time = format!("600.{}{}", std::process::id(), limits.len());
+        let time = format!("600.{}{number}", std::process::id());
         let rest = format!("lock: true\n{limits}schedule: '@reboot'");
-        sandbox.put_job("job", &format!("program: [env, -i, sleep, '{time}']\n{rest}\n"));
+        let program = format!("[env, -i, /bin/sh, -c, 'exec sleep {time} {redirection}']");
+        sandbox.put_job("job", &format!("program: {program}\n{rest}\n"));
         let died = sandbox.path("died");
         let mut daemon = armed(&sandbox, &format!("keeper-after-spawn:{}", died.display()));
         daemon.wait_for("keeper_connected");
@@ -205,7 +209,7 @@ fn program_without_run_id_dies_with_a_keeper_that_did_not_record_it() {
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             line.split(|byte| *byte == 0).any(|word| word == time.as_bytes())
         };
-        assert_eq!(processes().filter(is_ours).count(), 0, "{limits}");
+        assert_eq!(processes().filter(is_ours).count(), 0, "{limits} {redirection}");
         assert_eq!(daemon.stop().0.code(), Some(0));
     }
 }

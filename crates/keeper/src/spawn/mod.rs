@@ -18,9 +18,9 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::collector::COLLECTOR_VERB;
-use crate::protocol::{ProcessLimits, ProgramLaunch};
+use crate::protocol::{ProcessLimits, ProgramLaunch, RunKey};
 use crate::tree;
-use crate::{KeeperError, home};
+use crate::{KeeperError, home, run_mark};
 
 pub(crate) use error::{ExecFailure, OsError, SpawnError};
 pub use stage::launch_stage;
@@ -95,7 +95,7 @@ impl Spawner {
             rustix::process::umask(Mode::from_raw_mode(mask));
         }
         let result = path::find(&launch.argv[0], variable(&launch.env, "PATH")).and_then(|file| {
-            self.posix_spawn(file.as_str(), &actions, &arguments, environment)
+            self.posix_spawn(file.as_str(), &actions, &arguments, environment, Some(launch.run))
                 .map_err(|errno| path::exec_error(&file, errno as i32))
         });
         if mask != UMASK {
@@ -125,7 +125,7 @@ impl Spawner {
             .map_err(SpawnError::system("redirect the standard streams"))?;
         let arguments = [c"cronhold".to_owned(), CString::new(STAGE_VERB).expect("no zero byte in our own verb")];
         let pid = self
-            .posix_spawn(OWN_BINARY, &actions, &arguments, environment)
+            .posix_spawn(OWN_BINARY, &actions, &arguments, environment, Some(launch.run))
             .map_err(|errno| path::exec_error("the second stage of the keeper", errno as i32))?
             .as_raw();
         Ok(SpawnedProcess { pid, start: start_of(pid), report: Some(report) })
@@ -136,23 +136,29 @@ impl Spawner {
         let actions =
             actions(&[(control, 0), (folder, 1)]).map_err(SpawnError::system("redirect the standard streams"))?;
         let arguments = [c"cronhold".to_owned(), CString::new(COLLECTOR_VERB).expect("no zero byte in our own verb")];
-        let pid = self.posix_spawn(OWN_BINARY, &actions, &arguments, &[]);
+        let pid = self.posix_spawn(OWN_BINARY, &actions, &arguments, &[], None);
         Ok(pid.map_err(|errno| path::exec_error("the collector of outputs", errno as i32))?.as_raw())
     }
 
-    /// Starts a process with the file limit of programs, which is lower than the keeper's own.
+    /// Starts a process with the file limit of programs, which is lower than the keeper's own, and with the mark of its
+    /// run.
     fn posix_spawn(
         &self,
         file: &str,
         actions: &PosixSpawnFileActions,
         arguments: &[CString],
         environment: &[CString],
+        run: Option<RunKey>,
     ) -> nix::Result<Pid> {
         let Rlimit { current, maximum } = self.file_limit;
         let own = Rlimit { current: maximum, maximum };
         // Neither exceeds the hard limit, so the calls cannot fail.
         let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
+        let unmarked = run.map(run_mark::set_mark);
         let spawned = posix_spawn(file, actions, &self.attributes, arguments, environment);
+        if let Some(unmarked) = unmarked {
+            run_mark::restore(unmarked);
+        }
         let _ = setrlimit(Resource::Nofile, own);
         spawned
     }

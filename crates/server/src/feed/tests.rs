@@ -1,7 +1,7 @@
 //! Readers of the feed: those that keep up, those that reconnect, and those that are too slow.
 
 use cronhold_core::record::{Actor, JobState, Run, RunOwner};
-use cronhold_core::{JobUid, NodeId, RunNumber};
+use cronhold_core::{JobUid, RunNumber};
 use cronhold_engine::EngineObserver as _;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, UnreadableRecord};
@@ -46,7 +46,7 @@ fn numbers(reader: &mut FeedReader) -> Vec<u64> {
         Some(FeedRead::Gap(at)) => panic!("a gap up to {at:?}"),
         Some(FeedRead::Events(events)) => events
             .into_iter()
-            .map(|(_, event)| match event {
+            .map(|(_, event)| match &event.entry {
                 FeedEntry::Run(run) => run.to_run().number.0,
                 other => panic!("{other:?}"),
             })
@@ -140,7 +140,7 @@ fn only_relevant_changes_become_events() {
     feed.on_event(&EngineEvent::RecordUnreadable(&unreadable(Some(RecordKey::Job(job())))));
     assert_eq!(feed.unreadable_records(), 2, "each counts once");
     let Some(FeedRead::Events(events)) = now(&mut reader) else { panic!("there are events") };
-    let events: Vec<FeedEntry> = events.into_iter().map(|(_, event)| event).collect();
+    let events: Vec<FeedEntry> = events.into_iter().map(|(_, event)| event.entry.clone()).collect();
     assert_eq!(
         events,
         [
@@ -152,4 +152,16 @@ fn only_relevant_changes_become_events() {
             FeedEntry::Node("the clock was set forward by 1m".to_owned()),
         ]
     );
+}
+
+#[test]
+fn event_is_serialised_once_for_all_readers() {
+    let feed = Arc::new(FeedBuffer::default());
+    let mut readers = [feed.reader(None), feed.reader(None)];
+    commit(&feed, 1, vec![run(1)]);
+    let texts = readers.each_mut().map(|reader| {
+        let Some(FeedRead::Events(events)) = now(reader) else { panic!("there are events") };
+        events[0].1.text(|_| String::from("serialised")).as_ptr()
+    });
+    assert_eq!(texts[0], texts[1]);
 }

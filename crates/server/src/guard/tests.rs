@@ -126,7 +126,7 @@ fn browser_signs_in_once_with_a_link() {
 fn renewed_token_ends_open_streams() {
     with_rig("renewed", async |rig| {
         let mut by_token = rig.open("GET /api/v1/feed", &format!("Authorization: Bearer {}", rig.token), None).await;
-        let mut local = rig.open("GET /api/v1/feed", "", Some(Arc::new(ClientConnection::local()))).await;
+        let mut local = rig.open("GET /api/v1/feed", "", Some(Arc::new(ClientConnection::local(None)))).await;
         for stream in [&mut by_token, &mut local] {
             assert!(next_part(stream).await.is_some_and(|part| part.is_ok()));
         }
@@ -206,5 +206,26 @@ fn bodies_have_a_maximum_length_and_a_known_type() {
         let deep = "[".repeat(100_000);
         assert_eq!(rig.send(pause, &deep).await.problem().0, 400);
         assert_eq!(rig.send(pause, "{\"why\": \"tea\"}").await.status, 204);
+    });
+}
+
+#[test]
+fn program_of_a_run_in_the_store_has_its_role_and_name() {
+    with_rig("programs", async |rig| {
+        rig.send("PUT /api/v1/jobs/a", r#"{"program": "true"}"#).await;
+        let run = rig.send("POST /api/v1/jobs/a/runs", "{}").await.json()["id"].as_str().map(RunId::parse);
+        let run = run.expect("a run").expect("an id");
+        let request = async |line: &str, run| {
+            let from = Arc::new(ClientConnection::local(Some(run)));
+            rig.by(line, "Content-Type: application/json\n\n{}", from).await
+        };
+        assert_eq!(request("GET /api/v1/jobs", run).await.status, 200);
+        assert_eq!(request("POST /api/v1/pause", run).await.status, 204);
+        assert_eq!(rig.request("GET /api/v1/jobs/a", "").await.json()["pause"]["by"], "run a#1");
+        for line in ["DELETE /api/v1/jobs/a", "POST /api/v1/link"] {
+            assert_eq!(request(line, run).await.problem(), (403, "forbidden".to_owned()), "{line}");
+        }
+        // The program of another daemon is a process like any other.
+        assert_eq!(request("DELETE /api/v1/jobs/a", RunId::MIN).await.status, 204);
     });
 }

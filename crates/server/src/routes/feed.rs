@@ -11,20 +11,26 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use cronhold_api::{FeedReset, JobChange, NodeChange, PauseChange, PauseSummary, Problem, ProblemCode, StoreChange};
-use cronhold_core::{JobId, NodeId};
+use cronhold_core::JobId;
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
 use super::runs::read;
 use crate::AppState;
 use crate::extract::QueryParams;
-use crate::feed::{EventId, FeedEntry, FeedRead, FeedReader};
+use crate::feed::{BATCH_MAX, EventId, FeedEntry, FeedRead, FeedReader, KeptEvent};
 use crate::node_names::NodeNames;
 use crate::problem::ApiError;
 use crate::stream::{self, ReaderGone, StreamWriter};
 
 /// Interval of keep-alive messages on an idle feed, with which both sides detect a lost connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Length of a part of the response, in bytes, after which another one begins. It bounds what is buffered for a client
+/// that does not read.
+const PART_LENGTH: usize = 64 * 1024;
+/// Pause after a client has received all events, in which more can gather. Many clients thus cost little while many
+/// events occur; an event after a quiet time is sent at once.
+const GATHER: Duration = Duration::from_millis(50);
 /// Delay before a client reconnects.
 const RETRY: Duration = Duration::from_secs(1);
 /// The reason in a `reset` event.
@@ -100,69 +106,80 @@ impl FeedSender {
                 }
                 () = writer.gone() => return Err(ReaderGone),
             };
-            let text = match read {
-                FeedRead::Gap(id) => event(id, "reset", &FeedReset { why: GAP.to_owned() }),
-                FeedRead::Events(events) => self.format_all(events).await,
+            let (is_sent, has_all) = match read {
+                FeedRead::Gap(id) => {
+                    let text = event("reset", &FeedReset { why: GAP.to_owned() });
+                    writer.write(format!("id: {}\n{text}", FeedEventId(id))).await?;
+                    (true, true)
+                }
+                FeedRead::Events(events) => (self.send_batch(&events, writer).await?, events.len() < BATCH_MAX),
             };
-            if !text.is_empty() {
-                writer.write(text).await?;
+            if is_sent {
                 quiet.set(sleep(KEEP_ALIVE));
             }
+            if has_all {
+                sleep(GATHER).await;
+            }
         }
     }
 
-    /// The events that match the filter of the client, as text.
-    async fn format_all(&mut self, events: Vec<(EventId, FeedEntry)>) -> String {
-        let wanted = |event: &FeedEntry| match (&self.job, event.job()) {
+    /// Sends the events that match the filter of the client. Returns whether there were any.
+    async fn send_batch(
+        &mut self,
+        events: &[(EventId, Arc<KeptEvent>)],
+        writer: &StreamWriter,
+    ) -> Result<bool, ReaderGone> {
+        let wanted: Vec<&(EventId, Arc<KeptEvent>)> =
+            events.iter().filter(|(_, event)| self.is_wanted(&event.entry)).collect();
+        // If the store fails, runs show the ids of nodes instead of their names.
+        let nodes = wanted.iter().filter_map(|(_, event)| event.node_to_name());
+        let _ = self.names.learn(&*self.app.store, nodes).await;
+        let mut part = String::new();
+        for (id, event) in &wanted {
+            let text = event.text(|entry| self.format(entry));
+            write!(part, "id: {}\n{text}", FeedEventId(*id)).expect("writing to a string does not fail");
+            if part.len() >= PART_LENGTH {
+                writer.write(std::mem::take(&mut part)).await?;
+            }
+        }
+        if !part.is_empty() {
+            writer.write(part).await?;
+        }
+        Ok(!wanted.is_empty())
+    }
+
+    fn is_wanted(&self, entry: &FeedEntry) -> bool {
+        match (&self.job, entry.job()) {
             (Some(wanted), Some(job)) => wanted == job,
             _ => true,
-        };
-        let events: Vec<(EventId, FeedEntry)> = events.into_iter().filter(|(_, event)| wanted(event)).collect();
-        let nodes = events.iter().filter_map(|(_, event)| node(event));
-        // If the store fails, runs show the ids of nodes instead of their names.
-        let _ = self.names.learn(&*self.app.store, nodes).await;
-        let mut text = String::new();
-        for (id, event) in events {
-            self.format(&mut text, id, event);
         }
-        text
     }
 
-    fn format(&self, text: &mut String, id: EventId, entry: FeedEntry) {
-        text.push_str(&match entry {
-            FeedEntry::Run(run) => event(id, "run", &self.names.summary(&run)),
-            FeedEntry::Job(job, revision) => event(id, "job", &JobChange { id: job.to_string(), revision }),
+    fn format(&self, entry: &FeedEntry) -> String {
+        match entry {
+            FeedEntry::Run(run) => event("run", &self.names.summary(run)),
+            FeedEntry::Job(job, revision) => event("job", &JobChange { id: job.to_string(), revision: *revision }),
             FeedEntry::Pause(job, pause) => {
-                let everything = job.is_none();
-                let pause = pause.map(|pause| PauseSummary {
+                let pause = pause.as_ref().map(|pause| PauseSummary {
                     since: pause.since,
                     by: pause.by.to_string(),
-                    why: pause.why,
-                    everything,
+                    why: pause.why.clone(),
+                    everything: job.is_none(),
                 });
-                event(id, "pause", &PauseChange { job: job.map(|job| job.to_string()), pause })
+                event("pause", &PauseChange { job: job.as_ref().map(ToString::to_string), pause })
             }
-            FeedEntry::Node(message) => event(id, "node", &NodeChange { message }),
-            FeedEntry::Store(trouble) => event(id, "store", &StoreChange { failing: trouble.is_some(), trouble }),
-        });
+            FeedEntry::Node(message) => event("node", &NodeChange { message: message.clone() }),
+            FeedEntry::Store(trouble) => {
+                event("store", &StoreChange { failing: trouble.is_some(), trouble: trouble.clone() })
+            }
+        }
     }
 }
 
-/// The node of the run that an event is about.
-fn node(event: &FeedEntry) -> Option<NodeId> {
-    match event {
-        FeedEntry::Run(run) => run.node(),
-        _ => None,
-    }
-}
-
-/// An event as text. The JSON has no line breaks.
-fn event(id: EventId, name: &str, value: &impl Serialize) -> String {
+/// An event as text, without its id. The JSON has no line breaks.
+fn event(name: &str, value: &impl Serialize) -> String {
     let json = serde_json::to_string(value).expect("events consist of strings and numbers");
-    let mut text = String::with_capacity(json.len() + 64);
-    write!(text, "id: {}\nevent: {name}\ndata: {json}\n\n", FeedEventId(id))
-        .expect("writing to a string does not fail");
-    text
+    format!("event: {name}\ndata: {json}\n\n")
 }
 
 /// The text form of an event id.

@@ -19,7 +19,7 @@ use super::runs::{create_run, key};
 use crate::AppState;
 use crate::caller::RequestIdentity;
 use crate::extract::{JsonBody, PathSegment};
-use crate::find_run::{JobRunChoice, ListedRun, find_run, load_run};
+use crate::find_run::{JobRunChoice, ListedRun, find_run, find_unreadable_run, load_run};
 use crate::keys::KeyedRequest;
 use crate::node_names;
 use crate::problem::ApiError;
@@ -129,6 +129,8 @@ pub(crate) async fn signal(
 }
 
 /// Mark a finished run with another finished state
+///
+/// Also ends an unfinished run whose record cannot be read, by its id. If this node still has its program, it is killed.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/mark", tag = "runs", request_body = MarkBody,
     params(("run" = String, Path,
         description = "Run id, `job#number`, or a job id for its running run, else the last one that started")),
@@ -139,8 +141,14 @@ pub(crate) async fn mark(
     PathSegment(name): PathSegment,
     JsonBody(MarkBody { state, why }): JsonBody<MarkBody>,
 ) -> Result<Json<RunSummary>, ApiError> {
-    let id = find_run(&*app.store, &name, JobRunChoice::Current).await?.id;
-    app.ensure(actor, Command::Mark { run: id, state, why }).await?;
+    let (id, command) = match find_run(&*app.store, &name, JobRunChoice::Current).await {
+        Ok(run) => (run.id, Command::Mark { run: run.id, state, why }),
+        Err(error) => match find_unreadable_run(&*app.store, &name, &error).await? {
+            Some((run, job)) => (run, Command::EndUnreadable { job, run, state, why }),
+            None => return Err(error),
+        },
+    };
+    app.ensure(actor, command).await?;
     summary(&app, id).await
 }
 

@@ -156,6 +156,7 @@ macro_rules! conformance_cases {
             unreadable::unreadable_record_can_be_replaced_and_deleted
             unreadable::unreadable_job_can_be_removed_and_replaced_by_command
             unreadable::unreadable_pause_and_run_can_be_replaced_by_command
+            unreadable::unreadable_active_run_can_be_ended_by_command
             unreadable::unreadable_records_do_not_stop_expiry
             unreadable::every_character_is_returned_as_written
         }

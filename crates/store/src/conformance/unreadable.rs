@@ -1,10 +1,12 @@
 //! Cases about records that are stored and cannot be read: they are named, stop nothing else, and can be replaced or
 //! deleted by their keys. Stores that cannot have such records pass without doing anything.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cronhold_core::command::{Command, CommandStamp, Precondition};
 use cronhold_core::decision::CommandReply;
+use cronhold_core::job::{Job, LockPolicy, OverlapPolicy};
 use cronhold_core::record::{Actor, JobSource, Record, RecordKey, RunOwner};
 use cronhold_core::{DecisionContext, JobUid, NodeId, RunId, State};
 use cronhold_schedule::{Zone, ZoneRegistry};
@@ -136,6 +138,50 @@ pub fn unreadable_pause_and_run_can_be_replaced_by_command(subject: &dyn Subject
     assert_eq!(request(&mut session, prune(Vec::new())), Some(CommandReply::Unchanged), "only what is listed");
     assert_eq!(request(&mut session, prune(vec![(run, State::Success)])), done);
     assert_eq!(writer.record(&RecordKey::Run(run)), None);
+}
+
+/// A command ends an unfinished run that cannot be read: its place among the active runs and its lock become free.
+pub fn unreadable_active_run_can_be_ended_by_command(subject: &dyn Subject) {
+    let (a, lost) = (job_id("a"), run_id(1, 1));
+    let Record::Job(record) = job("a", "") else { panic!("a job is a job") };
+    let definition = Job { lock: LockPolicy::Job, overlap: OverlapPolicy::Skip, ..(*record.job).clone() };
+    let put = Command::PutJob {
+        id: a.clone(),
+        job: Arc::new(definition),
+        source: JobSource::Api,
+        uid: JobUid::from_bits(9),
+        provided: Precondition::Any,
+    };
+    let mut session = block_on(WriterSession::new(subject.store(), 0)).expect("a session");
+    assert_eq!(request(&mut session, put), Some(CommandReply::Done));
+    let start = |session: &mut WriterSession, id| {
+        let command = Command::Run { job: a.clone(), args: BTreeMap::new(), id, at: None };
+        assert!(request(session, command).is_some());
+    };
+    start(&mut session, lost);
+    if !subject.damage(&RecordKey::Run(lost)) {
+        return;
+    }
+    let mut session = block_on(WriterSession::new(subject.store(), 0)).expect("a session");
+    let writer = TestWriter::of(subject);
+    let state_of = |id| match writer.record(&RecordKey::Run(id)) {
+        Some(Record::Run(run)) => run.state,
+        other => panic!("{other:?} is not a run"),
+    };
+    start(&mut session, run_id(2, 1));
+    assert_eq!(state_of(run_id(2, 1)), State::Skipped, "the run that cannot be read is active");
+    let end = |run, state| Command::EndUnreadable { job: job_id("a"), run, state, why: "lost".to_owned() };
+    assert_eq!(request(&mut session, end(run_id(3, 1), State::Error)), None, "there is no such run");
+    assert_eq!(request(&mut session, end(lost, State::Running)), None, "this is not a finished state");
+    assert_eq!(request(&mut session, end(lost, State::Failure)), Some(CommandReply::Done));
+    assert_eq!(state_of(lost), State::Failure);
+    let unfinished = writer.page(&Query::Unfinished { node: None, after: None }, 10);
+    assert!(unfinished.is_empty(), "{unfinished:?}");
+    let failures = Query::Oldest { job: job_id("a"), state: State::Failure, after: None };
+    assert_eq!(writer.page(&failures, 10).len(), 1);
+    start(&mut session, run_id(4, 1));
+    assert_eq!(state_of(run_id(4, 1)), State::Starting, "its place and its lock are free");
+    assert_eq!(request(&mut session, end(lost, State::Error)), Some(CommandReply::Done), "it is a run like any other");
 }
 
 /// The walk through outputs goes past unreadable runs and jobs, and keeps their outputs.

@@ -4,11 +4,19 @@ use std::pin::pin;
 
 use axum::body::BodyDataStream;
 use axum::http::HeaderName;
+use cronhold_engine::{EngineEvent, EngineObserver as _};
 use futures_core::Stream;
 use serde_json::Value;
 
 use super::*;
 use crate::testing::{ServerFixture, with_rig};
+
+/// Events that occur at once: fewer than the ring keeps.
+const BURST: usize = 1_000;
+/// Together more than the ring and the buffers of a client hold.
+const BURSTS: usize = 6;
+/// What is buffered for a client at most, in bytes.
+const BUFFERED_MAX: usize = 1024 * 1024;
 
 struct Listener {
     stream: BodyDataStream,
@@ -50,6 +58,11 @@ impl Listener {
         let json = serde_json::from_str(&field(json, "data: ")).expect("JSON");
         (field(id, "id: "), field(name, "event: "), json)
     }
+}
+
+/// The message that a node has joined.
+fn joined(name: &str) -> String {
+    format!("node {name} joined")
 }
 
 #[test]
@@ -95,6 +108,40 @@ fn clients_receive_matching_events_and_resume() {
         assert_eq!(unknown.event().await.1, "reset");
         for (path, more) in [("feed?job=%23", ""), ("feed?x=1", ""), ("feed", "Last-Event-ID: 7\n")] {
             assert_eq!(rig.request(&format!("GET /api/v1/{path}"), more).await.problem().0, 400, "{path} {more}");
+        }
+    });
+}
+
+/// More events than the ring keeps, each longer than usual. One client reads along, and one reads nothing until the end.
+#[test]
+fn client_that_does_not_read_gets_reset_and_others_get_everything() {
+    with_rig("feed-slow", async |rig| {
+        let (mut fast, mut slow) = (Listener::new(rig, None, None).await, Listener::new(rig, None, None).await);
+        fast.block().await;
+        let message = |number: usize| format!("{number} {}", "x".repeat(2_000));
+        for burst in 0..BURSTS {
+            let numbers = burst * BURST..(burst + 1) * BURST;
+            numbers.clone().for_each(|number| rig.app.feed.on_event(&EngineEvent::NodeJoined(&message(number))));
+            for number in numbers {
+                let (_, name, event) = fast.event().await;
+                assert_eq!((name, &event["message"]), ("node".to_owned(), &joined(&message(number)).into()));
+            }
+        }
+        slow.block().await;
+        let mut received = 0;
+        loop {
+            let (_, name, event) = slow.event().await;
+            if name == "reset" {
+                break;
+            }
+            assert_eq!(event["message"], joined(&message(received)));
+            received += 1;
+        }
+        assert!(received * message(0).len() < BUFFERED_MAX, "{received} events were buffered");
+        // Both receive what comes next.
+        rig.app.feed.on_event(&EngineEvent::NodeJoined("last"));
+        for listener in [&mut fast, &mut slow] {
+            assert_eq!(listener.event().await.2["message"], joined("last"));
         }
     });
 }
