@@ -230,7 +230,7 @@ impl Agenda {
         }
     }
 
-    /// The time of the first claims, if there are at least `least` of them at that time.
+    /// The time of the first claims, if at least `least` of them were not deferred to it.
     pub(crate) fn crowded_instant(&self, least: usize) -> Option<Instant> {
         self.plan.crowded_instant(least)
     }

@@ -35,6 +35,9 @@ pub enum PlanItem {
     Expire(ExpiryStep),
 }
 
+/// Claims of an instant that are examined for each one that makes it crowded.
+const SCANNED_PER_CLAIM: usize = 4;
+
 /// An item that was taken out of the plan because its time had come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueItem {
@@ -193,22 +196,34 @@ impl NodePlan {
         due.into_iter().filter_map(|(_, item)| self.take_time(item)).collect()
     }
 
-    /// The time of the first claims, if there are at least `least` of them at that time.
+    /// The time of the first claims, if there are at least `least` of them that were not deferred to that time.
     pub fn crowded_instant(&self, least: usize) -> Option<Instant> {
         let (first, _) = self.claims.first()?;
         let When::At(at) = first else { return None };
-        let together = self.claims.iter().take(least.max(1)).take_while(|(other, _)| other == first).count();
-        (together >= least.max(1)).then_some(*at)
+        let least = least.max(1);
+        let together = self.claims.iter().take(SCANNED_PER_CLAIM * least).take_while(|(other, _)| other == first);
+        let count = together.filter(|(_, item)| !self.is_deferred(item)).take(least).count();
+        (count >= least).then_some(*at)
     }
 
-    /// Takes out up to `most` claims of an instant. It has to be the instant of the first claims.
+    /// Takes out up to `most` claims of an instant, except those that were deferred to it. It has to be the instant of
+    /// the first claims.
     pub fn take_claims(&mut self, at: Instant, most: usize) -> Vec<DueItem> {
-        let mut taken = Vec::new();
+        let (mut taken, mut deferred) = (Vec::new(), Vec::new());
         while taken.len() < most && self.claims.first().is_some_and(|(first, _)| *first == When::At(at)) {
-            let (_, item) = self.claims.pop_first().expect("the loop has just seen a first claim");
-            taken.extend(self.take_time(item));
+            let claim = self.claims.pop_first().expect("the loop has just seen a first claim");
+            match self.is_deferred(&claim.1) {
+                true => deferred.push(claim),
+                false => taken.extend(self.take_time(claim.1)),
+            }
         }
+        self.claims.extend(deferred);
         taken
+    }
+
+    /// Whether an item was due before the time that it is planned for. Another node may do it in the meantime.
+    fn is_deferred(&self, item: &PlanItem) -> bool {
+        self.times.get(item).is_some_and(|time| time.due != time.at)
     }
 
     /// Completes an item that was taken out of its order.
@@ -363,6 +378,18 @@ mod tests {
         assert_eq!(claims, [fire("a"), fire("b")]);
         assert_eq!(plan.take_claims(second(10), 2), [due_claim("c", 10, 10)]);
         assert_eq!((plan.len(), plan.at(&fire("a")), plan.crowded_instant(1)), (2, None, Some(second(11))));
+    }
+
+    /// Another node claims them first, so a decision in advance would be made in vain.
+    #[test]
+    fn deferred_claims_are_not_taken_in_advance() {
+        let mut plan = NodePlan::default();
+        plan.defer(due_claim("a", 10, 10), second(11));
+        assert_eq!(plan.crowded_instant(1), None);
+        put(&mut plan, "b", 11, 11);
+        assert_eq!((plan.crowded_instant(1), plan.crowded_instant(2)), (Some(second(11)), None));
+        assert_eq!(plan.take_claims(second(11), 9), [due_claim("b", 11, 11)]);
+        assert_eq!(taken(&mut plan, 11, 9, 9), [fire("a")]);
     }
 
     #[test]

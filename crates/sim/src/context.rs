@@ -34,6 +34,7 @@ struct SimRecord {
     checkers: CheckerSet,
     launches: u64,
     units: u64,
+    refused: u64,
     /// How far the store's clock is ahead of the true time, in microseconds, and whether nodes share the store.
     ahead: i64,
     is_shared: bool,
@@ -44,6 +45,8 @@ struct SimRecord {
 pub struct SimTally {
     /// Number of committed units.
     pub units: u64,
+    /// Number of units that the store refused.
+    pub refused: u64,
     /// Created runs, including those that stand for a span of skips.
     pub runs: u64,
     /// Number of launched programs.
@@ -54,7 +57,8 @@ impl SimContext {
     /// The context of a simulation that has not started.
     pub(crate) fn new(world: DecisionContext, start: Instant, usual: Span, trace: EventTrace) -> Self {
         let (model, checkers) = (StoreModel::default(), CheckerSet::default());
-        let record = SimRecord { trace, model, checkers, launches: 0, units: 0, ahead: 0, is_shared: false };
+        let record =
+            SimRecord { trace, model, checkers, launches: 0, units: 0, refused: 0, ahead: 0, is_shared: false };
         Self {
             time: SimTime::new(start),
             executor: SimExecutor::default(),
@@ -79,6 +83,13 @@ impl SimContext {
         let now = self.store_time(&record);
         record.model.apply(unit, now);
         self.notify(&mut record, |checkers, context| checkers.after(context, unit, committed));
+    }
+
+    /// Reports a unit that the store refused, because another node has changed a record or holds a lock.
+    pub(crate) fn refused(&self, unit: &Unit) {
+        let mut record = self.record();
+        record.refused += 1;
+        self.notify(&mut record, |checkers, context| checkers.refused(context, unit));
     }
 
     /// Sets the store's time and whether nodes share the store. Must be called before each event of the store.
@@ -193,7 +204,7 @@ impl SimContext {
     pub(crate) fn tally(&self) -> SimTally {
         let record = self.record();
         let runs = record.model.runs.len() + record.model.spans.len();
-        SimTally { units: record.units, runs: runs as u64, launches: record.launches }
+        SimTally { units: record.units, refused: record.refused, runs: runs as u64, launches: record.launches }
     }
 
     /// Whether a trace is recorded.

@@ -25,6 +25,8 @@ pub(crate) struct FaultPlan(Arc<Mutex<FaultPlanState>>);
 struct FaultPlanState {
     /// Maximum duration of an ordinary call, in microseconds; a few calls take much longer.
     usual: u64,
+    /// Whether all hints are lost, also after the fault phase.
+    loses_all_hints: bool,
     /// Calls in a thousand that fail without effect.
     unavailable: u64,
     /// Calls in a thousand whose reply is lost.
@@ -53,9 +55,9 @@ pub(crate) enum CallFate {
 }
 
 impl FaultPlan {
-    /// No faults; an ordinary call takes at most `usual` microseconds.
-    pub(crate) fn new(usual: u64) -> Self {
-        Self(Arc::new(Mutex::new(FaultPlanState { usual, ..FaultPlanState::default() })))
+    /// No faults, except that hints may be lost for ever; an ordinary call takes at most `usual` microseconds.
+    pub(crate) fn new(usual: u64, loses_all_hints: bool) -> Self {
+        Self(Arc::new(Mutex::new(FaultPlanState { usual, loses_all_hints, ..FaultPlanState::default() })))
     }
 
     /// Sets how many calls in a thousand fail, and how many lose their reply.
@@ -89,8 +91,9 @@ impl FaultPlan {
     /// Ends all faults and returns the periods that were active.
     pub(crate) fn clear(&self) -> Vec<FaultPeriod> {
         let mut inner = self.lock();
-        let usual = inner.usual;
-        let before = std::mem::replace(&mut *inner, FaultPlanState { usual, ..FaultPlanState::default() });
+        let FaultPlanState { usual, loses_all_hints, .. } = *inner;
+        let calm = FaultPlanState { usual, loses_all_hints, ..FaultPlanState::default() };
+        let before = std::mem::replace(&mut *inner, calm);
         before.periods.into_iter().map(|(_, period)| period).collect()
     }
 
@@ -127,8 +130,9 @@ impl FaultPlan {
 
     /// Draws whether a hint is lost.
     pub(crate) fn loses_hint(&self, rng: &SimRandom) -> bool {
-        let lost = self.lock().hints.lost;
-        lost > 0 && rng.per_mille(lost)
+        let inner = self.lock();
+        let lost = inner.hints.lost;
+        inner.loses_all_hints || lost > 0 && rng.per_mille(lost)
     }
 
     /// Draws the extra delays of the copies of a batch of hints; there is at least one copy.

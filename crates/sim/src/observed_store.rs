@@ -59,9 +59,13 @@ impl Wrapper for ObservedStore {
             // One by one, so that each is reported before the next is compared. The store does the same.
             for unit in units {
                 let result = self.store.commit(vec![unit.clone()]).await;
-                if let [Ok(committed)] = &result[..] {
-                    self.report_time().await;
-                    self.context.committed(&self.source, &unit, committed);
+                match &result[..] {
+                    [Ok(committed)] => {
+                        self.report_time().await;
+                        self.context.committed(&self.source, &unit, committed);
+                    }
+                    [Err(UnitRefusal::Conflict(_) | UnitRefusal::Held { .. })] => self.context.refused(&unit),
+                    _ => {}
                 }
                 results.extend(result);
             }

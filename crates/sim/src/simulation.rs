@@ -89,7 +89,7 @@ pub fn simulate_cut(seed: u64, settings: SimSettings, cut: &ScenarioCut, world: 
         context.log("check", || finding.to_string());
     }
     let (lasted, tally) = (context.time.now(), context.tally());
-    let SimTally { units, runs, launches } = tally;
+    let SimTally { units, runs, launches, .. } = tally;
     context.log("end", || format!("{units} units, {runs} runs, {launches} programs"));
     context.executor.clear();
     SimResult { finding, trace: context.take_trace(), events, lasted, steps, tally }
@@ -122,7 +122,7 @@ impl Simulation {
     fn new(scenario: Scenario, settings: SimSettings, cut: &ScenarioCut, world: &DecisionContext) -> Self {
         let usual = Span::from_micros(scenario.usual);
         let context = SimContext::new(world.clone(), scenario.start, usual, EventTrace::new(settings.trace));
-        let fault_plan = FaultPlan::new(scenario.usual);
+        let fault_plan = FaultPlan::new(scenario.usual, settings.bug == DeliberateBug::NoHints);
         let (machines, store_clock) = build_cluster(&scenario, &context, &fault_plan, settings.bug);
         context.log("seed", || {
             let Scenario { seed, jobs, until, start, is_shared, .. } = &scenario;

@@ -2,7 +2,7 @@
 //! rule as after a commit, so that nothing depends on the memory of an earlier process.
 
 use cronhold_core::command::Command;
-use cronhold_core::record::{Actor, Cursor, Record, RecordKey};
+use cronhold_core::record::{Actor, Cursor, Record, RecordKey, Run};
 use cronhold_core::{State, When};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Page, Query};
@@ -31,7 +31,7 @@ impl NodeLoop {
     pub(super) async fn recover_all(&mut self, now: Instant) -> Result<usize, Fault> {
         self.recover_cursors(now).await?;
         self.recover_backlogs(now).await?;
-        self.recover_runs(now).await
+        self.recover_runs(now, |_| true).await
     }
 
     /// Reads and applies all cursors. Those that a wrong clock has moved too far, or that were computed with other time
@@ -99,18 +99,21 @@ impl NodeLoop {
         }
     }
 
-    async fn recover_runs(&mut self, now: Instant) -> Result<usize, Fault> {
+    /// Reads all unfinished runs and applies those that `is_wanted` selects. Returns how many there are.
+    pub(super) async fn recover_runs(&mut self, now: Instant, is_wanted: fn(&Run) -> bool) -> Result<usize, Fault> {
         let mut after = None;
         let mut count = 0;
         loop {
             let page = self.read_page(Query::Unfinished { node: None, after }).await?;
             count += page.records.len();
             for stored in &page.records {
+                let Record::Run(run) = &stored.record else { continue };
+                if !is_wanted(run) {
+                    continue;
+                }
                 self.apply_stored(&stored.record, now).await;
                 // What the run waits for may have happened while no node was running.
-                if let Record::Run(run) = &stored.record
-                    && run.state == State::Waiting
-                {
+                if run.state == State::Waiting {
                     self.agenda.put(PlanItem::Wake(run.id), When::Now);
                 }
             }

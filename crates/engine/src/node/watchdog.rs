@@ -85,9 +85,9 @@ impl NodeLoop {
             self.hints.clear_overflow();
         }
         if self.store_health.has_unknown_outcome() {
-            // The commit whose outcome is unknown may have ended a pause, or what runs wait for.
+            // The commit whose outcome is unknown may have ended a pause, or let a run wait or go on.
             self.agenda.resume(None, now);
-            self.agenda.wake_all(now);
+            self.recover_runs(now, |run| run.state == State::Waiting).await?;
         }
         self.check_programs(now).await?;
         self.store_health.resolve_unknown_outcome();

@@ -8,9 +8,9 @@ use cronhold_schedule::Span;
 use cronhold_store::{Unit, UnitReceipt};
 
 use super::{
-    CheckResult, CheckerContext, InvariantChecker, catch_up, conditions, drain, each, early, fence, first_start,
-    growth, keeper, late_wake, launch, lease, lock, numbers, obligation, outcome, overlap, pause, place, reason, sets,
-    table,
+    CheckResult, CheckerContext, InvariantChecker, catch_up, conditions, drain, duplicated_work, each, early, fence,
+    first_start, growth, keeper, late_wake, launch, lease, lock, numbers, obligation, outcome, overlap, pause, place,
+    reason, sets, table,
 };
 
 /// A violated invariant.
@@ -93,6 +93,7 @@ impl Default for CheckerSet {
             Box::<sets::JobStateChecker>::default(),
             Box::<catch_up::CatchUpRateChecker>::default(),
             Box::<obligation::ObligationChecker>::default(),
+            Box::<duplicated_work::DuplicatedWorkChecker>::default(),
             Box::<outcome::OutcomeChecker>::default(),
             Box::<growth::GrowthChecker>::default(),
         ];
@@ -116,6 +117,10 @@ impl CheckerSet {
 
     pub(crate) fn after(&mut self, context: CheckerContext<'_>, unit: &Unit, committed: &UnitReceipt) {
         self.run_each(|checker| checker.after(context, unit, committed));
+    }
+
+    pub(crate) fn refused(&mut self, context: CheckerContext<'_>, unit: &Unit) {
+        self.run_each(|checker| checker.refused(context, unit));
     }
 
     pub(crate) fn heartbeat(&mut self, context: CheckerContext<'_>, node: &NodeRecord) {

@@ -7,6 +7,7 @@ mod checkers;
 mod condition_oracle;
 mod conditions;
 mod drain;
+mod duplicated_work;
 mod each;
 mod early;
 mod fence;
@@ -75,6 +76,11 @@ trait InvariantChecker: fmt::Debug + Send {
 
     /// Called for a committed unit after the model has applied it.
     fn after(&mut self, _context: CheckerContext<'_>, _unit: &Unit, _committed: &UnitReceipt) -> CheckResult {
+        Ok(())
+    }
+
+    /// Called for a unit that the store refused, because another node has changed a record or holds a lock.
+    fn refused(&mut self, _context: CheckerContext<'_>, _unit: &Unit) -> CheckResult {
         Ok(())
     }
 

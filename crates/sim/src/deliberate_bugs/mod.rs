@@ -74,13 +74,15 @@ pub enum DeliberateBug {
     NothingExpires,
     /// Which occurrences were claimed is forgotten: only a stored run shows it.
     ForgottenClaims,
+    /// Nodes are not notified of changes that may let a waiting run start.
+    MissedWakes,
     /// Hints never arrive. The watchdog and polling compensate for it.
     NoHints,
 }
 
 impl DeliberateBug {
     /// All bugs, which the checkers must detect.
-    pub const BUGS: [Self; 25] = [
+    pub const BUGS: [Self; 26] = [
         Self::NoCompare,
         Self::EffectsBeforeCommit,
         Self::NoRecovery,
@@ -106,6 +108,7 @@ impl DeliberateBug {
         Self::OthersDrain,
         Self::NothingExpires,
         Self::ForgottenClaims,
+        Self::MissedWakes,
     ];
 
     /// Permanent faults, which the checkers must not report.
@@ -115,6 +118,7 @@ impl DeliberateBug {
     pub(crate) fn wrap_store(self, store: Arc<dyn Store>, node: NodeId) -> Arc<dyn Store> {
         match self {
             Self::None
+            | Self::NoHints
             | Self::EffectsBeforeCommit
             | Self::IgnoredLeases
             | Self::RepeatedLaunches

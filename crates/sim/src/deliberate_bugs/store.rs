@@ -160,7 +160,7 @@ impl Wrapper for WrongStore {
     }
 
     fn hints(&self) -> Pending<'_, Vec<Hint>> {
-        if self.bug == DeliberateBug::NoHints { Box::pin(pending()) } else { self.store.hints() }
+        if self.bug == DeliberateBug::MissedWakes { Box::pin(pending()) } else { self.store.hints() }
     }
 
     fn time(&self) -> Pending<'_, Result<Instant, Fault>> {
