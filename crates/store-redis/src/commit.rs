@@ -25,8 +25,7 @@ const UNITS_PER_CALL: usize = 256;
 const HEAD_ARGS: usize = 9;
 
 static COMMIT: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(&[
-        include_str!("scripts/prelude.lua"),
+    Script::on_namespace(&[
         include_str!("scripts/records.lua"),
         cronken::PROJECTION_SCRIPTS[0],
         cronken::PROJECTION_SCRIPTS[1],

@@ -18,9 +18,8 @@ use crate::{cronken, keys};
 /// no caller that needs a snapshot loads that many.
 const KEYS_PER_CALL: usize = 20_000;
 
-static LOAD: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(&[include_str!("scripts/prelude.lua"), cronken::FOREIGN_SCRIPT, include_str!("scripts/load.lua")])
-});
+static LOAD: LazyLock<Script> =
+    LazyLock::new(|| Script::on_namespace(&[cronken::FOREIGN_SCRIPT, include_str!("scripts/load.lua")]));
 
 /// Loads and decodes records.
 #[derive(Debug)]

@@ -7,6 +7,8 @@ use redis::Cmd;
 pub(crate) struct Script {
     source: String,
     sha: String,
+    /// Whether the first argument is sent with the id of the server process.
+    names_server: bool,
 }
 
 impl Script {
@@ -14,7 +16,16 @@ impl Script {
     pub(crate) fn new(parts: &[&str]) -> Self {
         let source = parts.join("\n");
         let sha = redis::Script::new(&source).get_hash().to_owned();
-        Self { source, sha }
+        Self { source, sha, names_server: false }
+    }
+
+    /// A script on the keys of a namespace: joins `prelude.lua` and these parts. Its first argument is the namespace. The
+    /// connection appends the id of the server process to it, so that the script can compare it with the process that
+    /// the latest commits were made on.
+    pub(crate) fn on_namespace(parts: &[&str]) -> Self {
+        let parts: Vec<&str> =
+            [include_str!("../scripts/prelude.lua")].into_iter().chain(parts.iter().copied()).collect();
+        Self { names_server: true, ..Self::new(&parts) }
     }
 
     /// The hash by which the server finds the script.
@@ -29,12 +40,18 @@ impl Script {
         command
     }
 
-    /// `EVALSHA` with these keys and arguments.
-    pub(super) fn call(&self, keys: &[String], args: &[Vec<u8>]) -> Cmd {
+    /// `EVALSHA` with these keys and arguments, for the server process with this id.
+    pub(super) fn call(&self, keys: &[String], args: &[Vec<u8>], server_id: &str) -> Cmd {
         let mut command = redis::cmd("EVALSHA");
         command.arg(self.sha.as_bytes()).arg(keys.len());
         for key in keys {
             command.arg(key.as_bytes());
+        }
+        let mut args = args.iter();
+        if self.names_server
+            && let Some(namespace) = args.next()
+        {
+            command.arg([namespace.as_slice(), b" ", server_id.as_bytes()].concat());
         }
         for arg in args {
             command.arg(arg.as_slice());

@@ -1,6 +1,9 @@
 //! Recovery from a rollback of the store: a failover lost the last commits, or a server started with old data or with
 //! none. Every process keeps a journal of its own writes. When the store has lost some of them, it rejects commits
 //! until the live processes have restored theirs and all locks that are not renewed have expired.
+//!
+//! Only the process that made a commit can tell that it is lost. So after every restart and failover, which scripts
+//! detect by the id of the server process, commits are rejected until every live node has sent a heartbeat.
 
 mod commit_hold;
 mod journal;
@@ -37,17 +40,15 @@ use verify::JournalVerifier;
 /// Records of one script call. While a script runs, the server serves no other request.
 const RECORDS_PER_CALL: usize = 200;
 
+/// Why commits are rejected after a restart, see `prelude.lua`.
+const RESTART: &[u8] = b"restart";
+
 static BEGIN: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(&[
-        include_str!("../scripts/prelude.lua"),
-        include_str!("../scripts/generation.lua"),
-        include_str!("../scripts/begin_recovery.lua"),
-    ])
+    Script::on_namespace(&[include_str!("../scripts/generation.lua"), include_str!("../scripts/begin_recovery.lua")])
 });
 
 static RESTORE: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(&[
-        include_str!("../scripts/prelude.lua"),
+    Script::on_namespace(&[
         include_str!("../scripts/generation.lua"),
         include_str!("../scripts/records.lua"),
         cronken::PROJECTION_SCRIPTS[0],
@@ -193,7 +194,9 @@ impl RollbackRecovery {
         match code {
             b"healing" => {
                 let rest = reply.get(1).map_or(Ok(0), reply::number)?;
-                Err(self.recovering(u64::try_from(rest).unwrap_or(0)))
+                let rest = u64::try_from(rest).unwrap_or(0);
+                let is_restart = matches!(reply.get(2), Some(Value::BulkString(why)) if why == RESTART);
+                Err(if is_restart { self.restarted(rest) } else { self.recovering(rest) })
             }
             b"back" => Err(self.recover().await),
             _ => Err(reply::unexpected("a status of a script", &reply[0])),
@@ -218,6 +221,16 @@ impl RollbackRecovery {
         Fault::Recovering(format!(
             "{}: nodes restore what it has lost, and commits are rejected for at most {}; the time restarts when another \
              node finds records missing",
+            self.client.connections().server_name(),
+            Span::from_millis(millis)
+        ))
+    }
+
+    /// The fault while commits are rejected after a restart or a failover, for this many milliseconds from now on.
+    fn restarted(&self, millis: u64) -> Fault {
+        Fault::Unavailable(format!(
+            "{}: Redis has restarted or failed over, and commits are rejected for {}, so that each node can report what \
+             was lost",
             self.client.connections().server_name(),
             Span::from_millis(millis)
         ))

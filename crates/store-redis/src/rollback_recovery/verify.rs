@@ -20,8 +20,7 @@ const RECORDS_PER_CALL: usize = 500;
 /// checked.
 const RECORDS_PER_CHECK: usize = 20_000;
 
-static VERIFY: LazyLock<Script> =
-    LazyLock::new(|| Script::new(&[include_str!("../scripts/prelude.lua"), include_str!("../scripts/verify.lua")]));
+static VERIFY: LazyLock<Script> = LazyLock::new(|| Script::on_namespace(&[include_str!("../scripts/verify.lua")]));
 
 /// How far the verification of the journal has come.
 #[derive(Debug, Default)]

@@ -19,7 +19,7 @@ local stored_epoch = read('HGET', META, 'epoch') or ''
 if stored_epoch ~= epoch then return stored_epoch end
 -- Many records take many calls, and no process may commit before the last of them.
 local CALL_MILLIS = 5000
-if #items + #locks > 0 then hold_commits(CALL_MILLIS) end
+if #items + #locks > 0 then hold_commits(CALL_MILLIS, RECOVERY) end
 
 local batch = records()
 local fields = {}
