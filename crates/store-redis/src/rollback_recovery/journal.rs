@@ -170,9 +170,13 @@ impl WriteJournal {
         JournaledWrite { generation: self.generation, seq, version: version.to_owned(), write }
     }
 
-    /// Drops a record that another process has written.
-    pub(super) fn forget(&mut self, kind: u8, field: &str) {
-        self.records.remove(&(kind, field.to_owned()));
+    /// Drops a record that another process has written with the commit `seq`, unless this process has written it since:
+    /// notifications may be late.
+    pub(super) fn forget(&mut self, kind: u8, field: &str, seq: u64) {
+        let id = (kind, field.to_owned());
+        if self.records.get(&id).is_some_and(|entry| entry.seq <= seq) {
+            self.records.remove(&id);
+        }
     }
 
     /// Drops a record that another process has written, unless this process has written it again meanwhile.

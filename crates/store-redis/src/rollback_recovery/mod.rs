@@ -151,9 +151,9 @@ impl RollbackRecovery {
         }
     }
 
-    /// Another process has written a record, and is responsible for restoring it.
-    pub(crate) fn forget(&self, kind: u8, field: &str) {
-        self.journal().forget(kind, field);
+    /// Another process has written a record with the commit `seq`, and is responsible for restoring it.
+    pub(crate) fn forget(&self, kind: u8, field: &str, seq: u64) {
+        self.journal().forget(kind, field, seq);
     }
 
     /// Sets the minimum time, in milliseconds, for which commits are rejected after a rollback.

@@ -41,7 +41,9 @@ fn journal_keeps_the_last_write_of_each_record() {
     assert_eq!(fields(&journal, 0), ["a", "b"]);
     assert_eq!(fields(&journal, 5), ["a"], "the store still has the other");
     assert_eq!(fields(&journal, 7), [""; 0]);
-    journal.forget(JOB, "a");
+    journal.forget(JOB, "a", 6);
+    assert_eq!(fields(&journal, 0), ["a", "b"], "this process has written it since");
+    journal.forget(JOB, "a", 8);
     assert_eq!(fields(&journal, 0), ["b"], "another process has written it since");
     let lost = &journal.written_after(0).records[0];
     assert_eq!(lost.write.stored_text(&lost.version, lost.seq), b"v5 0000000000000005 body");

@@ -28,7 +28,7 @@ local is_same = old and incarnation(old) == incarnation(body) and draining(old) 
   and rest(old) == rest(body)
 local version = redis.call('HINCRBY', META, 'beats', 1)
 redis.call('HSET', TABLES[NODE], node, string.format('%016x %016x ', version, seq) .. body)
-if not is_same then redis.pcall('PUBLISH', HINTS, handle .. hint) end
+if not is_same then redis.pcall('PUBLISH', HINTS, handle .. hint .. string.format('%016x', seq)) end
 -- The store has all commits of the client. Raising its seq keeps the client from being dropped as an old one.
 local _, _, own = client_of(epoch)
 if by and own > 0 then redis.call('HSET', META, by, string.format('%.0f', seq)) end

@@ -14,6 +14,8 @@ local settings, epoch, client, hints = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local items, locks = cmsgpack.unpack(ARGV[6]), cmsgpack.unpack(ARGV[7])
 -- No handle has this id, so every handle receives the hints.
 local NO_HANDLE = '0000000000000000'
+-- Restored records are no newer than what any process has written.
+local NO_SEQ = '0000000000000000'
 
 local stored_epoch = read('HGET', META, 'epoch') or ''
 if stored_epoch ~= epoch then return stored_epoch end
@@ -106,5 +108,5 @@ for job, text in pairs(shown_pauses) do show.pause(job, sub(text, 1, 1) == '1') 
 for job, is_there in pairs(shown_jobs) do show.job(job, is_there) end
 if shown_all ~= nil then show.pause_all(shown_all) end
 show.finish()
-if hints ~= '' then redis.call('PUBLISH', HINTS, NO_HANDLE .. hints) end
+if hints ~= '' then redis.call('PUBLISH', HINTS, NO_HANDLE .. hints .. NO_SEQ) end
 return written

@@ -153,6 +153,33 @@ fn each_process_restores_its_last_writes() {
     two.put(counter("b", 1)).unwrap();
 }
 
+/// A notification of another process's commit arrives after this process has written the same record again.
+#[test]
+fn late_notification_does_not_drop_a_later_write() {
+    let server = RedisServer::start();
+    let [mut one, mut two] = [StoreClient::new(&server.url()), StoreClient::new(&server.url())];
+    let (sender, hints) = std::sync::mpsc::channel();
+    let store = one.store.clone();
+    std::thread::spawn(move || while sender.send(block_on(store.hints())).is_ok() {});
+    until("one listens", || {
+        two.put(counter("heard", 1)).unwrap();
+        hints.try_recv().ok()
+    });
+    two.put(counter("a", 1)).unwrap();
+    let seq = number_in_meta(&server, "seq");
+    one.put(counter("a", 2)).unwrap();
+    // Messages are handled in order, so that the second one shows that the first one was handled.
+    for field in ["a", "last"] {
+        let message = format!("00000000000000ff2!{:04x}{field}{seq:016x}", field.len());
+        server.cli(&["PUBLISH", "{cronken}:cronhold:hints", &message]);
+    }
+    let last = RecordKey::JobState(job_id("last"));
+    until("one receives both", || hints.try_recv().ok()?.iter().any(|hint| hint.key == last).then_some(()));
+    server.cli(&["FLUSHALL"]);
+    beat_until_noticed(&one);
+    assert_eq!(one.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 2)));
+}
+
 #[test]
 fn lost_commit_is_detected_although_others_advanced() {
     let server = RedisServer::start();
