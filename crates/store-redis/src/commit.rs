@@ -124,7 +124,12 @@ impl Committer {
             };
             match of_part {
                 Ok(of_part) => results.extend(of_part),
-                Err(fault) => results.extend(part.iter().map(|_| Err(UnitRefusal::Fault(fault.clone())))),
+                Err(fault) => {
+                    if matches!(fault, Fault::OutcomeUnknown(_)) {
+                        part.iter_mut().for_each(|unit| self.record_unconfirmed(unit));
+                    }
+                    results.extend(part.iter().map(|_| Err(UnitRefusal::Fault(fault.clone()))));
+                }
             }
         }
         results
@@ -182,6 +187,12 @@ impl Committer {
         }
         self.recovery.save_position();
         Ok(results)
+    }
+
+    /// Records what a unit may have written, because its reply was lost.
+    fn record_unconfirmed(&self, unit: &mut PackedUnit) {
+        let (writes, lock_writes) = (std::mem::take(&mut unit.writes), std::mem::take(&mut unit.lock_writes));
+        self.recovery.record_unconfirmed(&unit.version, writes, lock_writes);
     }
 
     /// Records what a unit has written, in case the server loses it.

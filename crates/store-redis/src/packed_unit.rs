@@ -1,8 +1,6 @@
 //! Units as arguments of the commit script. The caller packs them, so that the thread of the connection only sends.
 //! Also reads the script's reply for each unit. `commit.lua` defines the layout.
 
-use std::ops::Range;
-
 use cronhold_core::RunId;
 use cronhold_core::decision::{LockRelease, LockTake, RecordChange};
 use cronhold_core::record::{LockName, Record, RecordKey, RecordKind, RecordVersion};
@@ -18,9 +16,6 @@ use crate::{keys, notifications};
 
 /// Most units have at most this many arguments.
 const TYPICAL_ARGS: usize = 16;
-
-/// The position of the seq in a stored text.
-const SEQ: Range<usize> = 17..33;
 
 /// Placeholder between version and body until the seq is known.
 const NO_SEQ: &[u8] = b" ---------------- ";
@@ -75,7 +70,7 @@ impl PackedUnit {
         for index in &self.bodies {
             let text = &mut self.arguments[*index];
             match seq {
-                Some(seq) => text[SEQ].copy_from_slice(format!("{seq:016x}").as_bytes()),
+                Some(seq) => text[codec::SEQ].copy_from_slice(format!("{seq:016x}").as_bytes()),
                 None => drop(text.drain(..codec::BODY)),
             }
         }

@@ -42,7 +42,7 @@ pub(crate) struct RecordWrite {
 pub(crate) struct LockWrite {
     pub(crate) lock: String,
     pub(crate) holder: String,
-    /// 0 if the lock was released.
+    /// 0 if the lock was released, or if the reply to the unit that took it was lost and the lock was not read since.
     pub(crate) fence: u64,
     /// 0 if the lock does not expire.
     pub(crate) ttl_millis: u64,
@@ -168,6 +168,14 @@ impl WriteJournal {
 
     fn entry<T>(&self, seq: u64, version: &str, write: T) -> JournaledWrite<T> {
         JournaledWrite { generation: self.generation, seq, version: version.to_owned(), write }
+    }
+
+    /// Sets the fence of a lock that the unit with this version has taken, if it is not known yet.
+    pub(super) fn set_fence(&mut self, lock: &str, version: &str, fence: u64) {
+        let entry = self.locks.get_mut(lock).filter(|entry| entry.version == version && entry.write.fence == 0);
+        if let Some(entry) = entry {
+            entry.write.fence = fence;
+        }
     }
 
     /// Drops a record that another process has written with the commit `seq`, unless this process has written it since:

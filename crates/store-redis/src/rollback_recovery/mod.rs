@@ -11,8 +11,10 @@ mod position;
 mod seq_file;
 #[cfg(test)]
 mod tests;
+mod unconfirmed;
 mod verify;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 use cronhold_core::record::Record;
@@ -27,7 +29,7 @@ pub(crate) use seq_file::SeqFile;
 
 use crate::client::NamespaceClient;
 use crate::codec::pack::Pack;
-use crate::codec::reply;
+use crate::codec::{self, reply};
 use crate::connections::Script;
 use crate::cronken::{self, PeerFlag};
 use crate::enrollment::SCHEMA;
@@ -35,6 +37,7 @@ use crate::{keys, notifications};
 use commit_hold::CommitHold;
 use journal::{JournaledWrite, WriteJournal};
 use position::StorePosition;
+use unconfirmed::{UnconfirmedUnit, UnconfirmedUnits};
 use verify::JournalVerifier;
 
 /// Records of one script call. While a script runs, the server serves no other request.
@@ -65,6 +68,10 @@ pub(crate) struct RollbackRecovery {
     position: StorePosition,
     seq_file: Option<SeqFile>,
     journal: Mutex<WriteJournal>,
+    /// Units whose reply was lost.
+    unconfirmed: Mutex<UnconfirmedUnits>,
+    /// Whether there are such units, so that reads need not ask.
+    has_unconfirmed: AtomicBool,
     hold: CommitHold,
     verifier: JournalVerifier,
     /// Held while this process restores records.
@@ -102,6 +109,8 @@ impl RollbackRecovery {
             position: StorePosition::new(process, saved),
             seq_file,
             journal: Mutex::default(),
+            unconfirmed: Mutex::default(),
+            has_unconfirmed: AtomicBool::new(false),
             hold: CommitHold::default(),
             verifier: JournalVerifier::default(),
             restoring: tokio::sync::Mutex::default(),
@@ -138,9 +147,42 @@ impl RollbackRecovery {
     /// A unit of this process was committed with this seq.
     pub(crate) fn record_commit(&self, seq: u64, version: &str, writes: Vec<RecordWrite>, locks: Vec<LockWrite>) {
         self.position.record_own(seq);
+        if self.has_unconfirmed.load(Ordering::Acquire) {
+            // The unit was submitted again after its first reply was lost.
+            drop(self.take_unconfirmed(version));
+        }
         // Reserved locks protect no program, so a recovery does not wait for them.
         locks.iter().filter(|lock| !lock.is_reserved()).for_each(|lock| self.hold.observe_lease(lock.ttl_millis));
         self.journal().record(seq, version, writes, locks, Instant::now());
+    }
+
+    /// The reply to a unit of this process was lost: it may have been committed.
+    pub(crate) fn record_unconfirmed(&self, version: &str, writes: Vec<RecordWrite>, locks: Vec<LockWrite>) {
+        lock_mutex(&self.unconfirmed).insert(version.to_owned(), UnconfirmedUnit { writes, locks });
+        self.has_unconfirmed.store(true, Ordering::Release);
+    }
+
+    /// A record was read, in its stored form. If the reply to the unit that wrote it was lost, this confirms the unit.
+    /// The fences of its locks follow when the locks are read.
+    pub(crate) fn observe_stored(&self, value: &[u8]) {
+        if self.has_unconfirmed.load(Ordering::Acquire)
+            && let Some((version, seq)) = codec::version_and_seq(value)
+            && let Some(UnconfirmedUnit { writes, locks }) = self.take_unconfirmed(version)
+        {
+            self.record_commit(seq, version, writes, locks);
+        }
+    }
+
+    fn take_unconfirmed(&self, version: &str) -> Option<UnconfirmedUnit> {
+        let mut unconfirmed = lock_mutex(&self.unconfirmed);
+        let unit = unconfirmed.remove(version);
+        self.has_unconfirmed.store(!unconfirmed.is_empty(), Ordering::Release);
+        unit
+    }
+
+    /// A lock was read that the unit with this version has taken.
+    pub(crate) fn observe_fence(&self, lock: &str, version: &str, fence: u64) {
+        self.journal().set_fence(lock, version, fence);
     }
 
     /// Saves the position to the seq file, if there is one.

@@ -1,0 +1,141 @@
+//! Servers that are restarted: commits are rejected until each process could report which of its commits are lost.
+
+use cronhold_core::RunId;
+use cronhold_core::decision::{LockTake, RecordChange};
+use cronhold_core::record::{LockName, Record, RecordKey};
+use cronhold_schedule::Span;
+use cronhold_store::{Fault, UnitRefusal};
+use cronhold_store_redis::testing::{RedisServer, until};
+
+use crate::rollbacks::{HEALING, META, assert_gone_back, beat, beat_until_noticed, let_pass, wait_left};
+use crate::store_client::{StoreClient, counter, cursor, lock, running};
+
+/// The time for which commits are rejected after a restart.
+const RESTART_WAIT_MILLIS: i64 = 6_500;
+
+/// A server that is restarted with an older file, and two processes: one has made a commit that the file does not have,
+/// and the other has not seen it.
+struct PartialRollback {
+    server: RedisServer,
+    writer: StoreClient,
+    other: StoreClient,
+    /// The run that the writer has started under the lock.
+    run: RunId,
+    lock: LockName,
+}
+
+impl PartialRollback {
+    fn new() -> Self {
+        let mut server = RedisServer::start();
+        let [mut writer, other] = [StoreClient::new(&server.url()), StoreClient::new(&server.url())];
+        writer.put(cursor("a", 1_800_000_000)).unwrap();
+        assert_eq!(server.cli(&["SAVE"]), "OK");
+        let ((run, started), lock) = (running("a", 1), lock("the lock"));
+        let take = LockTake { lock: lock.clone(), holder: run, ttl: Some(Span::from_secs(300)) };
+        writer.put(cursor("a", 1_800_000_060)).unwrap();
+        writer.write(RecordChange::Put(started), vec![take]).unwrap();
+        server.restart();
+        Self { server, writer, other, run, lock }
+    }
+
+    /// The other process starts a run under the same lock.
+    fn take_lock_again(&mut self) -> Result<(), UnitRefusal> {
+        let (holder, run) = running("b", 2);
+        let take = LockTake { lock: self.lock.clone(), holder, ttl: Some(Span::from_secs(300)) };
+        until("the server replies", || match self.other.write(RecordChange::Put(run.clone()), vec![take.clone()]) {
+            Err(UnitRefusal::Fault(Fault::OutcomeUnknown(_))) => None,
+            Err(UnitRefusal::Fault(Fault::Unavailable(_))) if self.server.cli(&["EXISTS", HEALING]) == "0" => None,
+            known => Some(known),
+        })
+    }
+}
+
+#[test]
+fn commit_lost_by_a_restart_is_not_repeated_by_a_process_that_has_not_seen_it() {
+    let mut test = PartialRollback::new();
+    for _ in 0..3 {
+        let taken = test.take_lock_again();
+        assert!(matches!(taken, Err(UnitRefusal::Fault(Fault::Unavailable(_)))), "{taken:?}");
+    }
+    beat(&test.other).expect("heartbeats continue");
+    beat_until_noticed(&test.writer);
+    assert_eq!(test.other.get(&cursor("a", 0).key()), Some(cursor("a", 1_800_000_060)));
+    assert_gone_back(&test.other.fault());
+    let_pass(&test.server);
+    let taken = test.take_lock_again();
+    assert!(matches!(&taken, Err(UnitRefusal::Held { holder, .. }) if *holder == test.run), "{taken:?}");
+}
+
+/// If the writer is gone, nothing else is known about its commits.
+#[test]
+fn commits_continue_after_a_restart_if_no_process_misses_any() {
+    let mut test = PartialRollback::new();
+    let taken = test.take_lock_again();
+    assert!(matches!(taken, Err(UnitRefusal::Fault(Fault::Unavailable(_)))), "{taken:?}");
+    let left = wait_left(&test.server);
+    assert!(left <= RESTART_WAIT_MILLIS, "{left} ms are left");
+    let refused = StoreClient::with_memory(&test.server.url(), None).err();
+    assert!(matches!(refused, Some(Fault::Unavailable(_))), "a new process waits too: {refused:?}");
+    test.server.cli(&["DEL", HEALING]);
+    test.take_lock_again().expect("the file does not have the lock");
+    let warnings = test.other.health().warnings.join("\n");
+    assert!(!warnings.contains("rolled back"), "{warnings}");
+}
+
+#[test]
+fn broken_connection_does_not_hold_commits() {
+    let server = RedisServer::start();
+    let mut client = StoreClient::new(&server.url());
+    client.put(counter("a", 1)).unwrap();
+    server.cli(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+    until("it reconnects", || client.put(counter("a", 2)).ok());
+    assert_eq!(server.cli(&["EXISTS", HEALING]), "0");
+    assert_eq!(server.cli(&["HGET", META, "server"]), run_id(&server));
+}
+
+fn run_id(server: &RedisServer) -> String {
+    let info = server.cli(&["INFO", "server"]);
+    info.lines().find_map(|line| line.strip_prefix("run_id:")).expect("a run id").trim().to_owned()
+}
+
+/// A commit whose reply was lost, and which took effect, is restored like others as soon as its writer has read it.
+#[test]
+fn commit_without_a_reply_is_restored() {
+    let server = RedisServer::start();
+    let mut client = StoreClient::new(&server.url_with("timeout=300ms"));
+    client.put(counter("a", 1)).unwrap();
+    let ((id, run), name) = (running("a", 1), lock("the lock"));
+    let take = LockTake { lock: name.clone(), holder: id, ttl: Some(Span::from_secs(300)) };
+    server.freeze();
+    let sent = client.create(run.clone(), vec![take]);
+    assert!(matches!(sent, Err(UnitRefusal::Fault(Fault::OutcomeUnknown(_)))), "{sent:?}");
+    server.thaw();
+    until("it takes effect", || client.get(&RecordKey::Run(id)));
+    let held = client.get(&RecordKey::Lock(name.clone()));
+    server.cli(&["FLUSHALL"]);
+    beat_until_noticed(&client);
+    assert_eq!(client.get(&RecordKey::Run(id)), Some(run));
+    let fence = |lock: Option<Record>| match lock {
+        Some(Record::Lock(lock)) => Some((lock.holder, lock.fence)),
+        _ => None,
+    };
+    assert_eq!(fence(client.get(&RecordKey::Lock(name))), fence(held));
+}
+
+/// The only lost commit is one whose reply was lost.
+#[test]
+fn lost_commit_without_a_reply_is_detected() {
+    let mut server = RedisServer::start();
+    let mut client = StoreClient::new(&server.url_with("timeout=300ms"));
+    client.put(counter("a", 1)).unwrap();
+    assert_eq!(server.cli(&["SAVE"]), "OK");
+    let (id, run) = running("a", 1);
+    server.freeze();
+    let sent = client.create(run.clone(), Vec::new());
+    assert!(matches!(sent, Err(UnitRefusal::Fault(Fault::OutcomeUnknown(_)))), "{sent:?}");
+    server.thaw();
+    until("it takes effect", || client.get(&RecordKey::Run(id)));
+    server.restart();
+    beat_until_noticed(&client);
+    assert_eq!(client.get(&RecordKey::Run(id)), Some(run));
+}
