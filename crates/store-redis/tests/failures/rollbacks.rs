@@ -153,6 +153,27 @@ fn each_process_restores_its_last_writes() {
     two.put(counter("b", 1)).unwrap();
 }
 
+/// One process has not received the notification of a deletion, and restores its writes after the other one.
+#[test]
+fn deletion_is_restored_whichever_process_comes_first() {
+    for is_deleter_first in [true, false] {
+        let server = RedisServer::start();
+        let [mut one, mut two] = [StoreClient::new(&server.url()), StoreClient::new(&server.url())];
+        one.put(job("deleted")).unwrap();
+        one.put(job("created again")).unwrap();
+        for name in ["deleted", "created again"] {
+            two.write(RecordChange::Delete(RecordKey::Job(job_id(name))), Vec::new()).unwrap();
+        }
+        one.put(job("created again")).unwrap();
+        server.cli(&["FLUSHALL"]);
+        let (first, second) = if is_deleter_first { (&two, &one) } else { (&one, &two) };
+        beat_until_noticed(first);
+        beat_until_noticed(second);
+        assert_eq!(one.get(&RecordKey::Job(job_id("deleted"))), None, "deleter first: {is_deleter_first}");
+        assert_eq!(one.get(&RecordKey::Job(job_id("created again"))), Some(job("created again")));
+    }
+}
+
 /// A notification of another process's commit arrives after this process has written the same record again.
 #[test]
 fn late_notification_does_not_drop_a_later_write() {
