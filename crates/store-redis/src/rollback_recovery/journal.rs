@@ -7,8 +7,9 @@ use std::time::Duration;
 use cronhold_core::record::LockName;
 use tokio::time::Instant;
 
-/// How long finished runs and deletions are kept. A failover loses less than that.
-const PASSING_AGE_MAX: Duration = Duration::from_secs(60);
+/// How long finished runs and deletions are kept. By default, Redis writes a file at least once an hour if anything has
+/// changed, so that a restart loses less than that.
+const PASSING_AGE_MAX: Duration = Duration::from_secs(3_900);
 
 /// Finished runs and deletions that are kept at most.
 const PASSING_MAX: usize = 20_000;
@@ -69,13 +70,6 @@ pub(super) struct LostWrites {
 /// The digit of a record's kind, and its field.
 pub(super) type RecordId = (u8, String);
 
-/// The version that this process last wrote to a record.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct WrittenVersion {
-    version: String,
-    is_deleted: bool,
-}
-
 /// What this process has written.
 #[derive(Debug, Default)]
 pub(super) struct WriteJournal {
@@ -88,13 +82,6 @@ pub(super) struct WriteJournal {
     passing: VecDeque<(Instant, RecordId, u64)>,
     /// How many recoveries this process has completed.
     generation: u64,
-}
-
-impl WrittenVersion {
-    /// The stored version if no other process has written the record since; empty if it was deleted.
-    pub(super) fn stored(&self) -> &str {
-        if self.is_deleted { "" } else { &self.version }
-    }
 }
 
 impl RecordWrite {
@@ -188,17 +175,18 @@ impl WriteJournal {
     }
 
     /// Drops a record that another process has written, unless this process has written it again meanwhile.
-    pub(super) fn forget_version(&mut self, id: &RecordId, version: &WrittenVersion) {
-        if self.records.get(id).is_some_and(|entry| written_version(entry) == *version) {
+    pub(super) fn forget_version(&mut self, id: &RecordId, version: &str) {
+        if self.records.get(id).is_some_and(|entry| entry.version == version) {
             self.records.remove(id);
         }
     }
 
-    /// Up to `limit` records after this one, with their versions.
-    pub(super) fn versions_after(&self, after: Option<&RecordId>, limit: usize) -> Vec<(RecordId, WrittenVersion)> {
+    /// Up to `limit` lasting records after this one, with their versions. Others need no verification: they are final, or
+    /// the later of two versions wins when they are restored.
+    pub(super) fn versions_after(&self, after: Option<&RecordId>, limit: usize) -> Vec<(RecordId, String)> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let records = self.records.range((from, Bound::Unbounded)).take(limit);
-        records.map(|(id, entry)| (id.clone(), written_version(entry))).collect()
+        let records = self.records.range((from, Bound::Unbounded)).filter(|(_, entry)| entry.write.is_lasting);
+        records.take(limit).map(|(id, entry)| (id.clone(), entry.version.clone())).collect()
     }
 
     /// A recovery is complete: further commits are later than all entries, whatever their seq.
@@ -241,8 +229,4 @@ impl WriteJournal {
             });
         }
     }
-}
-
-fn written_version(entry: &JournaledWrite<RecordWrite>) -> WrittenVersion {
-    WrittenVersion { version: entry.version.clone(), is_deleted: entry.write.body.is_empty() }
 }

@@ -78,7 +78,7 @@ async fn verify_next(recovery: &RollbackRecovery, progress: &mut Option<RecordId
     for ((kind, field), version) in &entries {
         packed.number(u64::from(*kind));
         packed.text(field);
-        packed.text(version.stored());
+        packed.text(version);
     }
     let (position, seq) = recovery.position();
     let args =

@@ -1,14 +1,14 @@
 //! Servers that are restarted: commits are rejected until each process could report which of its commits are lost.
 
-use cronhold_core::RunId;
 use cronhold_core::decision::{LockTake, RecordChange};
 use cronhold_core::record::{LockName, Record, RecordKey};
+use cronhold_core::{RunId, State};
 use cronhold_schedule::Span;
 use cronhold_store::{Fault, UnitRefusal};
 use cronhold_store_redis::testing::{RedisServer, until};
 
 use crate::rollbacks::{HEALING, META, assert_gone_back, beat, beat_until_noticed, let_pass, wait_left};
-use crate::store_client::{StoreClient, counter, cursor, lock, running};
+use crate::store_client::{StoreClient, counter, cursor, in_state, lock, running};
 
 /// The time for which commits are rejected after a restart.
 const RESTART_WAIT_MILLIS: i64 = 6_500;
@@ -96,6 +96,21 @@ fn broken_connection_does_not_hold_commits() {
 fn run_id(server: &RedisServer) -> String {
     let info = server.cli(&["INFO", "server"]);
     info.lines().find_map(|line| line.strip_prefix("run_id:")).expect("a run id").trim().to_owned()
+}
+
+#[test]
+fn run_that_ended_after_the_file_was_written_stays_ended() {
+    let mut server = RedisServer::start();
+    let mut client = StoreClient::new(&server.url());
+    let (id, run) = running("a", 1);
+    client.put(run.clone()).unwrap();
+    assert_eq!(server.cli(&["SAVE"]), "OK");
+    let ended = in_state(&run, State::Failure);
+    client.put(ended.clone()).unwrap();
+    server.restart();
+    assert_eq!(client.get(&RecordKey::Run(id)), Some(run), "the file has it as it was");
+    beat_until_noticed(&client);
+    assert_eq!(client.get(&RecordKey::Run(id)), Some(ended));
 }
 
 /// A commit whose reply was lost, and which took effect, is restored like others as soon as its writer has read it.
