@@ -126,7 +126,8 @@ impl Committer {
                 Ok(of_part) => results.extend(of_part),
                 Err(fault) => {
                     if matches!(fault, Fault::OutcomeUnknown(_)) {
-                        part.iter_mut().for_each(|unit| self.record_unconfirmed(unit));
+                        let writes = part.iter_mut().filter_map(|unit| unit.writes.take());
+                        writes.for_each(|writes| self.recovery.record_unconfirmed(writes));
                     }
                     results.extend(part.iter().map(|_| Err(UnitRefusal::Fault(fault.clone()))));
                 }
@@ -189,22 +190,11 @@ impl Committer {
         Ok(results)
     }
 
-    /// Records what a unit may have written, because its reply was lost.
-    fn record_unconfirmed(&self, unit: &mut PackedUnit) {
-        let (writes, lock_writes) = (std::mem::take(&mut unit.writes), std::mem::take(&mut unit.lock_writes));
-        self.recovery.record_unconfirmed(&unit.version, writes, lock_writes);
-    }
-
     /// Records what a unit has written, in case the server loses it.
     fn record(&self, seq: u64, unit: &mut PackedUnit, committed: &UnitReceipt) {
-        let (writes, mut lock_writes) = (std::mem::take(&mut unit.writes), std::mem::take(&mut unit.lock_writes));
-        if writes.is_empty() && lock_writes.is_empty() {
-            return;
+        if let Some(writes) = unit.writes.take().filter(|writes| !writes.is_empty()) {
+            self.recovery.record_commit(seq, writes, &committed.fences);
         }
-        for (write, (_, fence)) in lock_writes.iter_mut().zip(&committed.fences) {
-            write.fence = *fence;
-        }
-        self.recovery.record_commit(seq, &unit.version, writes, lock_writes);
     }
 }
 

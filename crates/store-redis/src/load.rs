@@ -104,11 +104,11 @@ impl RecordReader {
         let mut parts = text.split(':').skip(1);
         // Tokens of other programs have no fence and no version.
         let fence = parts.next().and_then(|fence| fence.parse().ok()).unwrap_or(0);
-        let version = parts.next().unwrap_or_default();
-        self.recovery.observe_fence(name.as_str(), version, fence);
-        let version = u64::from_str_radix(version, 16).unwrap_or(0);
+        let version = parts.next().and_then(|version| u64::from_str_radix(version, 16).ok()).unwrap_or(0);
+        let version = RecordVersion::from_bits(version);
+        self.recovery.observe_fence(name, version, fence);
         let until = u64::try_from(until).ok().map(|_| Instant::from_millis(until));
         let state = LockState { name: name.clone(), holder: holder(&token), fence, until };
-        Ok(StoredRecord { version: RecordVersion::from_bits(version), record: Record::Lock(Arc::new(state)) })
+        Ok(StoredRecord { version, record: Record::Lock(Arc::new(state)) })
     }
 }

@@ -67,7 +67,7 @@ pub(crate) async fn run_subscription(connections: RedisConnections, channel: Str
             ChannelEvent::Message { payload, .. } => {
                 let Some((hints, seq)) = store.notifications.receive(&payload) else { continue };
                 for Hint { key, .. } in hints {
-                    store.recovery.forget(keys::digit(key.kind()), &keys::field(&key), seq);
+                    store.recovery.forget(&key, seq);
                 }
             }
             // Nodes find missed changes by their periodic reads. The journal is verified in a separate task, so that

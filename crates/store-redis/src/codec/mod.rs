@@ -74,10 +74,9 @@ pub(crate) fn stored(
 }
 
 /// The version of a stored text, and the seq of the commit that wrote it; `None` if the text is malformed.
-pub(crate) fn version_and_seq(value: &[u8]) -> Option<(&str, u64)> {
-    let version = std::str::from_utf8(value.get(..VERSION)?).ok()?;
+pub(crate) fn version_and_seq(value: &[u8]) -> Option<(RecordVersion, u64)> {
     let seq = std::str::from_utf8(value.get(SEQ)?).ok()?;
-    Some((version, u64::from_str_radix(seq, 16).ok()?))
+    Some((stored_version(value), u64::from_str_radix(seq, 16).ok()?))
 }
 
 /// The version of a stored text whose rest cannot be decoded. A text without a valid version has [`NO_VERSION`].

@@ -1,5 +1,6 @@
 //! Lua scripts. A script is loaded once per connection and then called by its hash.
 
+use cronhold_store::rollback::CommitHold;
 use redis::Cmd;
 
 /// The source of a script and its SHA-1.
@@ -23,9 +24,10 @@ impl Script {
     /// connection appends the id of the server process to it, so that the script can compare it with the process that
     /// the latest commits were made on.
     pub(crate) fn on_namespace(parts: &[&str]) -> Self {
-        let parts: Vec<&str> =
-            [include_str!("../scripts/prelude.lua")].into_iter().chain(parts.iter().copied()).collect();
-        Self { names_server: true, ..Self::new(&parts) }
+        let contact = format!("local CONTACT_MILLIS = {}", CommitHold::after_restart().micros() / 1_000);
+        let mut all = vec![contact.as_str(), include_str!("../scripts/prelude.lua")];
+        all.extend(parts);
+        Self { names_server: true, ..Self::new(&all) }
     }
 
     /// The hash by which the server finds the script.

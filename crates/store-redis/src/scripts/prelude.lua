@@ -153,8 +153,7 @@ end
 
 -- The latest commits were made on another server process: the server has restarted, or another one has taken over. Some
 -- commits may be lost, and only the nodes that made them can tell. Commits are rejected until every live node has sent a
--- heartbeat. As `STALE_MIN` of leases with its margin: a node without a heartbeat for that time counts as gone.
-local CONTACT_MILLIS = 6500
+-- heartbeat. The line before this file defines CONTACT_MILLIS.
 local function change_server()
   redis.call('HSET', META, 'server', server)
   hold_commits(CONTACT_MILLIS, RESTART)

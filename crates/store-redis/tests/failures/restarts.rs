@@ -98,6 +98,25 @@ fn run_id(server: &RedisServer) -> String {
     info.lines().find_map(|line| line.strip_prefix("run_id:")).expect("a run id").trim().to_owned()
 }
 
+/// The file has the lock as it was when the file was written. Its renewals are lost, so that it has expired.
+#[test]
+fn lock_that_has_expired_in_the_file_is_restored() {
+    let mut server = RedisServer::start();
+    let mut client = StoreClient::new(&server.url());
+    let ((id, run), name) = (running("a", 1), lock("the lock"));
+    let take = LockTake { lock: name.clone(), holder: id, ttl: Some(Span::from_secs(300)) };
+    client.write(RecordChange::Put(run), vec![take]).unwrap();
+    let key = server.cli(&["KEYS", "{cronken}:locks:*"]);
+    server.cli(&["PEXPIRE", &key, "1"]);
+    until("the lock expires", || (server.cli(&["EXISTS", &key]) == "0").then_some(()));
+    assert_eq!(server.cli(&["SAVE"]), "OK");
+    client.put(counter("a", 1)).unwrap();
+    server.restart();
+    beat_until_noticed(&client);
+    let held = client.get(&RecordKey::Lock(name));
+    assert!(matches!(&held, Some(Record::Lock(held)) if held.holder == id), "{held:?}");
+}
+
 #[test]
 fn run_that_ended_after_the_file_was_written_stays_ended() {
     let mut server = RedisServer::start();
