@@ -245,9 +245,8 @@ impl RollbackRecovery {
 
     /// The fault while commits are rejected after a restart or a failover, for this many milliseconds from now on.
     fn restarted(&self, millis: u64) -> Fault {
-        Fault::Unavailable(format!(
-            "{}: Redis has restarted or failed over, and commits are rejected for {}, so that each node can report what \
-             was lost",
+        Fault::Restarted(format!(
+            "{}: commits are rejected for {}, so that each node can report what was lost",
             self.client.connections().server_name(),
             Span::from_millis(millis)
         ))
