@@ -74,13 +74,17 @@ pub enum DeliberateBug {
     NothingExpires,
     /// Which occurrences were claimed is forgotten: only a stored run shows it.
     ForgottenClaims,
+    /// After a restart, the store accepts commits before the nodes could report what was lost.
+    NoHoldAfterRestart,
+    /// After a rollback, nodes do not restore what they have written.
+    NothingRestored,
     /// Hints never arrive. The watchdog and polling compensate for it.
     NoHints,
 }
 
 impl DeliberateBug {
     /// All bugs, which the checkers must detect.
-    pub const BUGS: [Self; 25] = [
+    pub const BUGS: [Self; 27] = [
         Self::NoCompare,
         Self::EffectsBeforeCommit,
         Self::NoRecovery,
@@ -106,6 +110,8 @@ impl DeliberateBug {
         Self::OthersDrain,
         Self::NothingExpires,
         Self::ForgottenClaims,
+        Self::NoHoldAfterRestart,
+        Self::NothingRestored,
     ];
 
     /// Permanent faults, which the checkers must not report.
@@ -120,6 +126,8 @@ impl DeliberateBug {
             | Self::RepeatedLaunches
             | Self::HiddenKeeperFailures
             | Self::UnansweredLaunches
+            | Self::NoHoldAfterRestart
+            | Self::NothingRestored
             | Self::LateLaunches => store,
             bug => Arc::new(WrongStore { store, bug, node, first_beats: Mutex::default() }),
         }

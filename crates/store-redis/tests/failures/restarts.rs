@@ -4,6 +4,7 @@ use cronhold_core::decision::{LockTake, RecordChange};
 use cronhold_core::record::{LockName, Record, RecordKey};
 use cronhold_core::{RunId, State};
 use cronhold_schedule::Span;
+use cronhold_store::rollback::wins_merge;
 use cronhold_store::{Fault, UnitRefusal};
 use cronhold_store_redis::testing::{RedisServer, until};
 
@@ -129,6 +130,43 @@ fn run_that_ended_after_the_file_was_written_stays_ended() {
     assert_eq!(client.get(&RecordKey::Run(id)), Some(run), "the file has it as it was");
     beat_until_noticed(&client);
     assert_eq!(client.get(&RecordKey::Run(id)), Some(ended));
+}
+
+/// Scripts merge records on the server, and the simulation has the same rules in Rust. For each pair, one process has
+/// written the first record before the loss, and another one the second record after it.
+#[test]
+fn scripts_merge_records_as_the_simulation_does() {
+    let states = [State::Waiting, State::Starting, State::Running, State::Stopping, State::Success, State::Error];
+    let mut pairs: Vec<[Record; 2]> = Vec::new();
+    for (one, first) in states.into_iter().enumerate() {
+        for (two, second) in states.into_iter().enumerate() {
+            let number = u8::try_from(1 + one * states.len() + two).expect("there are few");
+            let (_, run) = running("a", number);
+            pairs.push([in_state(&run, first), in_state(&run, second)]);
+        }
+    }
+    for (index, [first, second]) in [[0, 60], [60, 0], [60, 60]].into_iter().enumerate() {
+        pairs.push([first, second].map(|last| cursor(&format!("cursor {index}"), 1_800_000_000 + last)));
+    }
+    pairs.push([counter("state", 2), counter("state", 1)]);
+    let server = RedisServer::start();
+    let mut before = StoreClient::new(&server.url());
+    for [first, _] in &pairs {
+        before.put(first.clone()).unwrap();
+    }
+    server.cli(&["FLUSHALL"]);
+    let mut after = StoreClient::new(&server.url());
+    for [_, second] in &pairs {
+        after.put(second.clone()).unwrap();
+    }
+    beat_until_noticed(&before);
+    for [first, second] in pairs {
+        let key = first.key();
+        // Commits after the loss have higher seqs.
+        let is_restored = wins_merge(1, &RecordChange::Put(first.clone()), Some((2, &second)), 0);
+        let expected = if is_restored { &first } else { &second };
+        assert_eq!(before.get(&key).as_ref(), Some(expected), "{key}");
+    }
 }
 
 /// A commit whose reply was lost, and which took effect, is restored like others as soon as its writer has read it.

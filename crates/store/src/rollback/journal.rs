@@ -209,11 +209,6 @@ impl WriteJournal {
     }
 }
 
-/// Whether it is a lock of Cronhold itself, which no run holds.
-pub(super) fn is_reserved(lock: &LockName) -> bool {
-    lock.as_str().starts_with(LockName::RESERVED)
-}
-
 fn is_marker(take: &LockTake) -> bool {
-    is_reserved(&take.lock) && take.ttl.is_some_and(|ttl| ttl > MARKER_TTL)
+    take.lock.is_reserved() && take.ttl.is_some_and(|ttl| ttl > MARKER_TTL)
 }

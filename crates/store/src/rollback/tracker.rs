@@ -6,7 +6,6 @@ use std::sync::{Mutex, MutexGuard};
 use cronhold_core::record::{LockName, Record, RecordKey, RecordVersion};
 use cronhold_schedule::Span;
 
-use super::journal::is_reserved;
 use super::unconfirmed::UnconfirmedUnits;
 use super::{CommitHold, LostWrites, UnitWrites, WriteJournal};
 use crate::lock_mutex;
@@ -89,7 +88,7 @@ impl RollbackTracker {
         // The unit may have been submitted again after its first reply was lost.
         state.unconfirmed.remove(writes.version);
         // Reserved locks protect no program, so a recovery does not wait for them.
-        for ttl in writes.take.iter().filter(|take| !is_reserved(&take.lock)).filter_map(|take| take.ttl) {
+        for ttl in writes.take.iter().filter(|take| !take.lock.is_reserved()).filter_map(|take| take.ttl) {
             self.hold.observe_lease(ttl);
         }
         state.journal.record(seq, writes, fences, now);
