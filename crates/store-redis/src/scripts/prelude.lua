@@ -151,11 +151,24 @@ local function hold_commits(millis, why)
   if redis.call('PTTL', HEALING) < millis then redis.call('SET', HEALING, why, 'PX', millis) end
 end
 
+-- Time is counted from the year 2026 on.
+local FIRST_SECOND = 1767225600
+
+-- The number of a heartbeat is the version of its node's record. If heartbeats were lost, their numbers must not be
+-- assigned again: a writer may still expect such a version. Milliseconds are above all of them, because there is less
+-- than one heartbeat in each.
+local function raise_beats()
+  local time, beats = redis.call('TIME'), tonumber(read('HGET', META, 'beats') or '0') or 0
+  local millis = (time[1] - FIRST_SECOND) * 1000 + math.floor(time[2] / 1000)
+  redis.call('HSET', META, 'beats', string.format('%.0f', math.max(beats, millis)))
+end
+
 -- The latest commits were made on another server process: the server has restarted, or another one has taken over. Some
 -- commits may be lost, and only the nodes that made them can tell. Commits are rejected until every live node has sent a
 -- heartbeat. The line before this file defines CONTACT_MILLIS.
 local function change_server()
   redis.call('HSET', META, 'server', server)
+  raise_beats()
   hold_commits(CONTACT_MILLIS, RESTART)
 end
 

@@ -6,7 +6,7 @@ use cronhold_core::{RunId, State};
 use cronhold_schedule::Span;
 use cronhold_store::rollback::wins_merge;
 use cronhold_store::{Fault, UnitRefusal};
-use cronhold_store_redis::testing::{RedisServer, until};
+use cronhold_store_redis::testing::{RedisServer, ServerOptions, until};
 
 use crate::rollbacks::{HEALING, META, assert_gone_back, beat, beat_until_noticed, let_pass, wait_left};
 use crate::store_client::{StoreClient, counter, cursor, in_state, lock, running};
@@ -93,6 +93,18 @@ fn broken_connection_does_not_hold_commits() {
     assert_eq!(server.cli(&["HGET", META, "server"]), run_id(&server));
 }
 
+/// Without INFO, a restart cannot be recognized, and everything else works.
+#[test]
+fn user_without_info_can_commit() {
+    let users = vec!["user worker on >secret ~* &* +@all -info".to_owned()];
+    let server = RedisServer::start_with(ServerOptions { users, ..Default::default() });
+    let mut client = StoreClient::new(&format!("redis://worker:secret@127.0.0.1:{}", server.port()));
+    client.put(counter("a", 1)).unwrap();
+    beat(&client).expect("the server takes it");
+    assert_eq!(server.cli(&["HEXISTS", META, "server"]), "0");
+    assert_eq!(server.cli(&["EXISTS", HEALING]), "0");
+}
+
 fn run_id(server: &RedisServer) -> String {
     let info = server.cli(&["INFO", "server"]);
     info.lines().find_map(|line| line.strip_prefix("run_id:")).expect("a run id").trim().to_owned()
@@ -115,6 +127,31 @@ fn lock_that_has_expired_in_the_file_is_restored() {
     beat_until_noticed(&client);
     let held = client.get(&RecordKey::Lock(name));
     assert!(matches!(&held, Some(Record::Lock(held)) if held.holder == id), "{held:?}");
+}
+
+/// A writer may have read the version of a heartbeat that is lost, and must not take a later one for it.
+#[test]
+fn versions_of_lost_heartbeats_are_not_assigned_again() {
+    for is_flushed in [false, true] {
+        let mut server = RedisServer::start();
+        let client = StoreClient::new(&server.url());
+        beat(&client).expect("the server takes it");
+        assert_eq!(server.cli(&["SAVE"]), "OK");
+        (0..5).for_each(|_| beat(&client).expect("the server takes it"));
+        let before = server_beats(&server);
+        if is_flushed {
+            server.cli(&["FLUSHALL"]);
+        } else {
+            server.restart();
+        }
+        until("it beats again", || beat(&client).ok());
+        assert!(server_beats(&server) > before, "{before} comes again; flushed: {is_flushed}");
+    }
+}
+
+/// The number of the latest heartbeat.
+fn server_beats(server: &RedisServer) -> u64 {
+    server.cli(&["HGET", META, "beats"]).parse().expect("a number")
 }
 
 #[test]
