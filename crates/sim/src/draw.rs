@@ -51,7 +51,8 @@ impl Scenario {
         };
         let shortest = (length.secs() * jobs as u64 / OCCURRENCES).clamp(3, 300);
         let is_shared = rng.one_in(4) || nodes > 1;
-        let has_rollbacks = is_shared && seed % ROLLBACKS_EVERY == ROLLBACKS_AT;
+        let is_drawn = seed % ROLLBACKS_EVERY == ROLLBACKS_AT || settings.bug.needs_rollbacks();
+        let has_rollbacks = is_shared && is_drawn;
         let is_clock_set = rng.one_in(5) && !has_rollbacks;
         let is_store_clock_set = rng.one_in(20) && is_shared && !has_rollbacks;
         let mut scenario = Self {
@@ -225,7 +226,7 @@ impl Scenario {
             ),
         });
         let rng = SimRandom::of(self.seed, "rollbacks", 0);
-        for _ in 0..rng.between(1, 4) {
+        for _ in 0..rng.between(1, 8) {
             // By then all nodes have enrolled.
             let at = self.moment(&rng).max(ENROLLED_BY);
             self.add(at, ScenarioAction::Rollback { lost: rng.span(Span::from_millis(10), Span::from_secs(60)) });

@@ -70,8 +70,8 @@ bugs! {
     detects_nodes_that_expect_no_other_node: OthersDrain on 3 within 10;
     detects_records_that_never_expire: NothingExpires on 3 within 30;
     detects_forgotten_claims: ForgottenClaims on 1 within 100;
-    detects_missing_hold_after_restart: NoHoldAfterRestart on 3 within 200;
-    detects_nodes_that_restore_nothing: NothingRestored on 3 within 200;
+    detects_missing_hold_after_restart: NoHoldAfterRestart on 3 within 100;
+    detects_nodes_that_restore_nothing: NothingRestored on 3 within 20;
 }
 
 /// These are not bugs, so that nothing may be reported.

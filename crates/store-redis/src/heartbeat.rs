@@ -109,6 +109,7 @@ impl HeartbeatWriter {
         for (name, holder) in locks {
             args.push(name.as_str().as_bytes().to_vec());
             args.push(holder.to_string().into_bytes());
+            args.push(self.recovery.lock_millis(name, *holder).to_string().into_bytes());
         }
         args
     }

@@ -117,6 +117,11 @@ impl DeliberateBug {
     /// Permanent faults, which the checkers must not report.
     pub const FAULTS: [Self; 1] = [Self::NoHints];
 
+    /// Whether only rollbacks of the store can show the bug. Then all seeds with a shared store have some.
+    pub(crate) fn needs_rollbacks(self) -> bool {
+        matches!(self, Self::NoHoldAfterRestart | Self::NothingRestored)
+    }
+
     /// Wraps the store itself, where units take effect.
     pub(crate) fn wrap_store(self, store: Arc<dyn Store>, node: NodeId) -> Arc<dyn Store> {
         match self {

@@ -13,6 +13,9 @@ use super::RollbackServer;
 use super::server::{CommitReply, PositionRefusal, RecoveryReply, StoreRequest};
 use crate::connection::{CallKind, StoreConnection};
 
+/// One of this many heartbeats verifies the journal.
+const BEATS_PER_VERIFICATION: u64 = 8;
+
 /// What one daemon process remembers of the store.
 #[derive(Debug)]
 pub(crate) struct RollbackClient {
@@ -86,7 +89,23 @@ impl StoreConnection {
         });
         let (seq, lost) = self.check_position(client, reply.await).await?;
         client.tracker.observe_seq(seq);
+        if self.rng.one_in(BEATS_PER_VERIFICATION) {
+            self.verify_journal(client).await;
+        }
         Ok(lost)
+    }
+
+    /// Drops records that other processes have written from the journal, as the Redis store does with some heartbeats.
+    async fn verify_journal(&self, client: &RollbackClient) {
+        let entries = client.tracker.versions_after(None, usize::MAX);
+        let (server, request) = (Arc::clone(&client.server), client.request());
+        let reply = self.call(CallKind::Write("verification"), move |_| {
+            Box::pin(async move { Ok(server.verify(&request, entries).await) })
+        });
+        // After a failure the next verification covers everything.
+        if let Ok(Ok(changed)) = reply.await {
+            changed.iter().for_each(|(key, version)| client.tracker.forget_version(key, *version));
+        }
     }
 
     /// The reply, unless the store rejected the request. After a rollback the daemon restores its writes first.

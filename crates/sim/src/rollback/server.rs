@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
 use cronhold_core::RunId;
-use cronhold_core::decision::RecordChange;
-use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
+use cronhold_core::decision::{LockTake, RecordChange};
+use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey, RecordVersion, StoredRecord};
 use cronhold_schedule::Span;
 use cronhold_store::memory::MemorySnapshot;
-use cronhold_store::rollback::{CommitHold, LostWrites, StorePosition, wins_merge};
+use cronhold_store::rollback::{CommitHold, JournaledLock, LostWrites, StorePosition, wins_merge};
 use cronhold_store::{Fault, MemoryStore, Store, Unit, UnitReceipt, UnitRefusal, WriterId, lock_mutex};
 
 use crate::time::SimTime;
@@ -193,6 +193,7 @@ impl RollbackServer {
         if let Err(refusal) = self.check(request, false) {
             return Ok(Err(refusal));
         }
+        self.take_expired_locks(locks).await;
         let lost = store.beat(node, locks).await?;
         let mut state = self.lock();
         let seq = state.meta.seq;
@@ -200,6 +201,20 @@ impl RollbackServer {
             state.meta.own_seqs.insert(request.process, seq);
         }
         Ok(Ok((seq, lost)))
+    }
+
+    /// Compares records with the journal of a process. Returns those that have another version.
+    pub(crate) async fn verify(
+        &self,
+        request: &StoreRequest,
+        entries: Vec<(RecordKey, RecordVersion)>,
+    ) -> Result<Vec<(RecordKey, RecordVersion)>, PositionRefusal> {
+        self.check(request, true)?;
+        let keys: Vec<RecordKey> = entries.iter().map(|(key, _)| key.clone()).collect();
+        let stored = self.store.load(&keys).await.unwrap_or_default();
+        let versions = stored.into_iter().map(|stored| stored.map(|stored| stored.version));
+        let changed = entries.into_iter().zip(versions).filter(|((_, version), stored)| *stored != Some(*version));
+        Ok(changed.map(|(entry, _)| entry).collect())
     }
 
     /// Starts a recovery; `None` if there was no rollback.
@@ -261,6 +276,22 @@ impl RollbackServer {
         meta.own_seqs.insert(process, own_seq);
         self.store.restore(restored, &lost.locks);
         true
+    }
+
+    /// Takes locks for their holders again that have expired because their renewals are lost. While commits are rejected,
+    /// no other run can have taken them.
+    async fn take_expired_locks(&self, locks: &[(LockName, RunId)]) {
+        if self.time.now() >= self.lock().meta.hold_until {
+            return;
+        }
+        let keys: Vec<RecordKey> = locks.iter().map(|(_, run)| RecordKey::Run(*run)).collect();
+        let runs = self.store.load(&keys).await.unwrap_or_default();
+        let expired = locks.iter().zip(runs).filter_map(|((lock, holder), run)| {
+            let Record::Run(run) = run?.record else { return None };
+            let take = LockTake { lock: lock.clone(), holder: *holder, ttl: run.terms.lease };
+            Some(JournaledLock { seq: 0, version: RecordVersion::from_bits(0), take, fence: None })
+        });
+        self.store.restore(Vec::new(), &expired.collect::<Vec<_>>());
     }
 
     /// Compares the position of a request with the store. Detects a restart first, as every script does.

@@ -10,6 +10,7 @@ mod verify;
 
 use std::sync::{Arc, LazyLock, Mutex};
 
+use cronhold_core::RunId;
 use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{LockName, Record, RecordKey, RecordVersion};
 use cronhold_schedule::Span;
@@ -158,6 +159,12 @@ impl RollbackRecovery {
     /// A lock was read that the unit with this version has taken.
     pub(crate) fn observe_fence(&self, lock: &LockName, version: RecordVersion, fence: u64) {
         self.tracker.observe_fence(lock, version, fence);
+    }
+
+    /// The time to live of a lock that a run of this node holds, in milliseconds. If an earlier process of the node has
+    /// taken the lock, it is unknown, and the longest that can be needed is used.
+    pub(crate) fn lock_millis(&self, lock: &LockName, holder: RunId) -> u64 {
+        self.tracker.lock_ttl(lock, holder).map_or_else(|| self.hold_millis(), ttl_millis)
     }
 
     /// Saves the position to the seq file, if there is one.

@@ -1,11 +1,12 @@
 //! Servers that are restarted: commits are rejected until each process could report which of its commits are lost.
 
 use cronhold_core::decision::{LockTake, RecordChange};
-use cronhold_core::record::{LockName, Record, RecordKey};
-use cronhold_core::{RunId, State};
-use cronhold_schedule::Span;
+use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey};
+use cronhold_core::{NodeId, RunId, State};
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::conformance::block_on;
 use cronhold_store::rollback::wins_merge;
-use cronhold_store::{Fault, UnitRefusal};
+use cronhold_store::{Fault, Store, UnitRefusal};
 use cronhold_store_redis::testing::{RedisServer, ServerOptions, until};
 
 use crate::rollbacks::{HEALING, META, assert_gone_back, beat, beat_until_noticed, let_pass, wait_left};
@@ -111,22 +112,45 @@ fn run_id(server: &RedisServer) -> String {
 }
 
 /// The file has the lock as it was when the file was written. Its renewals are lost, so that it has expired.
-#[test]
-fn lock_that_has_expired_in_the_file_is_restored() {
+fn expired_lock_is_held_again(has_lost_commits: bool) {
     let mut server = RedisServer::start();
-    let mut client = StoreClient::new(&server.url());
+    let [mut client, mut other] = [StoreClient::new(&server.url()), StoreClient::new(&server.url())];
     let ((id, run), name) = (running("a", 1), lock("the lock"));
     let take = LockTake { lock: name.clone(), holder: id, ttl: Some(Span::from_secs(300)) };
-    client.write(RecordChange::Put(run), vec![take]).unwrap();
+    client.write(RecordChange::Put(run), vec![take]).expect("the server takes it");
+    let fence = |client: &StoreClient| match client.get(&RecordKey::Lock(name.clone())) {
+        Some(Record::Lock(lock)) if lock.holder == id => Some(lock.fence),
+        _ => None,
+    };
+    let taken = fence(&client);
     let key = server.cli(&["KEYS", "{cronken}:locks:*"]);
     server.cli(&["PEXPIRE", &key, "1"]);
     until("the lock expires", || (server.cli(&["EXISTS", &key]) == "0").then_some(()));
     assert_eq!(server.cli(&["SAVE"]), "OK");
-    client.put(counter("a", 1)).unwrap();
+    if has_lost_commits {
+        client.put(counter("a", 1)).expect("the server takes it");
+    }
     server.restart();
-    beat_until_noticed(&client);
-    let held = client.get(&RecordKey::Lock(name));
-    assert!(matches!(&held, Some(Record::Lock(held)) if held.holder == id), "{held:?}");
+    until("commits are rejected", || {
+        let refused = other.fault();
+        matches!(refused, Fault::Restarted(_) | Fault::Recovering(_)).then_some(())
+    });
+    let node = NodeRecord::new(NodeId::from_bits(5), "five", 1, Instant::EPOCH);
+    let lost = until("a heartbeat succeeds", || block_on(client.store.beat(&node, &[(name.clone(), id)])).ok());
+    assert_eq!(lost, [], "lost commits: {has_lost_commits}");
+    assert_eq!(fence(&client), taken);
+    let left: i64 = server.cli(&["PTTL", &key]).parse().expect("a number");
+    assert!(left > 200_000, "it has its time to live: {left}");
+}
+
+#[test]
+fn lock_that_has_expired_in_the_file_is_restored() {
+    expired_lock_is_held_again(true);
+}
+
+#[test]
+fn lock_that_has_expired_in_the_file_is_taken_again_by_a_heartbeat() {
+    expired_lock_is_held_again(false);
 }
 
 /// A writer may have read the version of a heartbeat that is lost, and must not take a later one for it.

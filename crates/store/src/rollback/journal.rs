@@ -144,6 +144,11 @@ impl WriteJournal {
         }
     }
 
+    /// The time to live of a lock that was taken for a run.
+    pub fn lock_ttl(&self, lock: &LockName, holder: RunId) -> Option<Span> {
+        self.locks.get(lock).filter(|entry| entry.take.holder == holder)?.take.ttl
+    }
+
     /// Drops a record that another process has written with the commit `seq`, unless this process has written it since:
     /// notifications may be late.
     pub fn forget(&mut self, key: &RecordKey, seq: u64) {

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
+use cronhold_core::RunId;
 use cronhold_core::record::{LockName, Record, RecordKey, RecordVersion};
 use cronhold_schedule::Span;
 
@@ -117,6 +118,12 @@ impl RollbackTracker {
     /// A lock was read that the unit with this version has taken.
     pub fn observe_fence(&self, lock: &LockName, version: RecordVersion, fence: u64) {
         self.lock().journal.set_fence(lock, version, fence);
+    }
+
+    /// The time to live of a lock that this process has taken for a run; `None` if it has not, or if the lock does not
+    /// expire.
+    pub fn lock_ttl(&self, lock: &LockName, holder: RunId) -> Option<Span> {
+        self.lock().journal.lock_ttl(lock, holder)
     }
 
     /// Another process has written a record with the commit `seq`, and is responsible for restoring it.
