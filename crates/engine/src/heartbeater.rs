@@ -146,6 +146,12 @@ impl Heartbeater {
         self.send_soon();
     }
 
+    /// Writes with further heartbeats whether the node drains. The store keeps its own flag while it has the record; this
+    /// one counts if the store has lost the record.
+    pub(crate) fn set_draining(&self, draining: bool) {
+        self.lock().record.draining = draining;
+    }
+
     /// Stops writing the node's record at shutdown, because another process has the node's identity.
     pub(crate) fn silence(&self) {
         self.lock().is_silenced = true;

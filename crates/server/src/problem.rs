@@ -110,7 +110,7 @@ impl From<Fault> for ApiError {
             Fault::Unreadable(record) => {
                 return Self::new(ProblemCode::Unreadable, fault.to_string()).hint(repair_hint(record.key.as_ref()));
             }
-            Fault::Unavailable(_) | Fault::Recovering(_) | Fault::ReadOnly(_) => {
+            Fault::Unavailable(_) | Fault::Recovering(_) | Fault::Restarted(_) | Fault::ReadOnly(_) => {
                 "nothing was changed; try again when the store has recovered"
             }
             Fault::OutcomeUnknown(_) => "check whether the change was made before you try again",

@@ -21,6 +21,7 @@ use crate::faults::{CallFate, FaultPlan};
 use crate::hint_delivery::{HintBatch, HintDelivery};
 use crate::random::SimRandom;
 use crate::reply_slot::ReplyBox;
+use crate::rollback::RollbackClient;
 
 /// The connection of one daemon process.
 #[derive(Debug)]
@@ -36,11 +37,13 @@ pub(crate) struct StoreConnection {
     pub(crate) is_alive: Arc<AtomicBool>,
     /// Hints in transit.
     pub(crate) hint_delivery: HintDelivery,
+    /// What the process remembers, if the store can be rolled back.
+    pub(crate) rollback: Option<RollbackClient>,
 }
 
 /// Whether a call reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CallKind {
+pub(crate) enum CallKind {
     Read,
     /// Writes. The text names the call in the trace.
     Write(&'static str),
@@ -48,7 +51,7 @@ enum CallKind {
 
 impl StoreConnection {
     /// Sends a call and waits for its reply or for the fault that the plan draws.
-    async fn call<T, F>(&self, kind: CallKind, work: F) -> Result<T, Fault>
+    pub(crate) async fn call<T, F>(&self, kind: CallKind, work: F) -> Result<T, Fault>
     where
         T: Send + fmt::Debug + 'static,
         F: for<'s> FnOnce(&'s dyn Store) -> Pending<'s, Result<T, Fault>> + Send + 'static,
@@ -117,7 +120,10 @@ impl StoreConnection {
 
 impl Store for StoreConnection {
     fn enroll(&self) -> Pending<'_, Result<WriterId, Fault>> {
-        Box::pin(self.call(CallKind::Write("enrolling"), |store| store.enroll()))
+        match &self.rollback {
+            Some(client) => Box::pin(self.enroll_tracked(client)),
+            None => Box::pin(self.call(CallKind::Write("enrolling"), |store| store.enroll())),
+        }
     }
 
     fn is_shared(&self) -> bool {
@@ -131,6 +137,9 @@ impl Store for StoreConnection {
 
     fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<UnitReceipt, UnitRefusal>>> {
         Box::pin(async move {
+            if let Some(client) = &self.rollback {
+                return self.commit_tracked(client, units).await;
+            }
             let count = units.len();
             let reply = self
                 .call(CallKind::Write("commit"), move |store| Box::pin(async move { Ok(store.commit(units).await) }));
@@ -198,6 +207,9 @@ impl Store for StoreConnection {
         locks: &'a [(LockName, RunId)],
     ) -> Pending<'a, Result<Vec<(LockName, RunId)>, Fault>> {
         let (node, locks) = (node.clone(), locks.to_vec());
+        if let Some(client) = &self.rollback {
+            return Box::pin(self.beat_tracked(client, node, locks));
+        }
         Box::pin(
             self.call(CallKind::Write("beat"), move |store| Box::pin(async move { store.beat(&node, &locks).await })),
         )

@@ -17,6 +17,11 @@ const SCALE_JOBS: usize = 1_000;
 const SCALE_NODES: usize = 5;
 const SCALE_LENGTH: Span = Span::from_secs(7_200);
 const SCALE_SHORTEST: u64 = 15;
+/// One of this many seeds has rollbacks, if its store is shared, and which of them.
+const ROLLBACKS_EVERY: u64 = 16;
+const ROLLBACKS_AT: u64 = 9;
+/// The first writers have enrolled by then. A client that is new to an emptied store cannot know what was lost.
+const ENROLLED_BY: Span = Span::from_secs(10);
 /// Maximum number of machines when the seed decides it.
 const NODES_MAX: u64 = 5;
 
@@ -46,8 +51,10 @@ impl Scenario {
         };
         let shortest = (length.secs() * jobs as u64 / OCCURRENCES).clamp(3, 300);
         let is_shared = rng.one_in(4) || nodes > 1;
-        let is_clock_set = rng.one_in(5);
-        let is_store_clock_set = rng.one_in(20) && is_shared;
+        let is_drawn = seed % ROLLBACKS_EVERY == ROLLBACKS_AT || settings.bug.needs_rollbacks();
+        let has_rollbacks = is_shared && is_drawn;
+        let is_clock_set = rng.one_in(5) && !has_rollbacks;
+        let is_store_clock_set = rng.one_in(20) && is_shared && !has_rollbacks;
         let mut scenario = Self {
             seed,
             length,
@@ -59,6 +66,7 @@ impl Scenario {
             is_shared,
             has_clock_steps: is_clock_set || is_store_clock_set,
             has_locks: !is_store_clock_set,
+            has_rollbacks,
             machines: (0..nodes).map(|number| build(seed, number)).collect(),
             events: Vec::new(),
         };
@@ -73,6 +81,9 @@ impl Scenario {
         }
         scenario.draw_operators();
         scenario.draw_keeper_failures();
+        if has_rollbacks {
+            scenario.draw_rollbacks();
+        }
         scenario
     }
 
@@ -196,6 +207,32 @@ impl Scenario {
         }
     }
 
+    /// Rollbacks of the store, without the faults with which they lose something.
+    fn draw_rollbacks(&mut self) {
+        self.events.retain_mut(|event| match &mut event.what {
+            ScenarioAction::Calls { unknown, .. } => {
+                *unknown = 0;
+                true
+            }
+            what => matches!(
+                what,
+                ScenarioAction::Machine(_)
+                    | ScenarioAction::Job(_)
+                    | ScenarioAction::Hints(_)
+                    | ScenarioAction::Reports(_)
+                    | ScenarioAction::OperatorCommand
+                    | ScenarioAction::KeeperLoss { .. }
+                    | ScenarioAction::KeeperFailure { .. }
+            ),
+        });
+        let rng = SimRandom::of(self.seed, "rollbacks", 0);
+        for _ in 0..rng.between(1, 8) {
+            // By then all nodes have enrolled.
+            let at = self.moment(&rng).max(ENROLLED_BY);
+            self.add(at, ScenarioAction::Rollback { lost: rng.span(Span::from_millis(10), Span::from_secs(60)) });
+        }
+    }
+
     fn add(&mut self, at: Span, what: ScenarioAction) {
         self.events.push(ScenarioEvent { at, what });
     }
@@ -266,7 +303,7 @@ mod tests {
     fn every_kind_of_event_is_drawn() {
         let kinds: BTreeSet<&str> =
             (0..200).flat_map(|seed| scenario(seed).events).map(|event| event.what.kind()).collect();
-        assert_eq!(kinds.len(), 14, "{kinds:?}");
+        assert_eq!(kinds.len(), 15, "{kinds:?}");
         let nodes: BTreeSet<usize> = (0..50).map(|seed| scenario(seed).machines.len()).collect();
         assert_eq!(nodes, (1..=5).collect());
     }

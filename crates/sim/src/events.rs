@@ -34,6 +34,10 @@ pub(crate) enum TimedEvent {
     LoseKeeper(usize, Span),
     /// The store faults of a scenario event end.
     FaultEnds(usize),
+    /// The store restarts with the file of a scenario event.
+    RollBack(usize),
+    /// The simulation checks whether the store has recovered from a rollback.
+    CheckRecovery,
     /// After the fault phase, what operators changed is undone.
     Undo,
 }
@@ -63,6 +67,8 @@ impl Simulation {
             TimedEvent::FaultEnds(number) => {
                 self.fault_plan.end(number).into_iter().for_each(|period| self.context.end_fault(period));
             }
+            TimedEvent::RollBack(number) => self.roll_back_store(number),
+            TimedEvent::CheckRecovery => self.check_recovery(),
             TimedEvent::Undo => self.undo(),
         }
     }
@@ -106,6 +112,7 @@ impl Simulation {
                 self.fault_plan.begin(number, period);
                 self.put(now.plus(lasts), TimedEvent::FaultEnds(number));
             }
+            ScenarioAction::Rollback { lost } => self.write_snapshot(number, lost),
             ScenarioAction::KeeperLoss { machine } => self.lose_keeper(machine, KEEPER_PATIENCE),
             ScenarioAction::KeeperFailure { machine, is_hung, lasts } => {
                 self.machines[machine].fail_keeper(is_hung, lasts);
@@ -163,6 +170,8 @@ impl Simulation {
         self.fault_plan.clear().into_iter().for_each(|period| self.context.end_fault(period));
         self.machines.iter_mut().for_each(SimMachine::recover);
         self.put(self.context.time.now(), TimedEvent::Undo);
+        // A recovery that has begun takes its time.
+        self.put(self.context.time.now(), TimedEvent::CheckRecovery);
     }
 
     /// Crashes the daemon of a machine and schedules its restart.

@@ -6,7 +6,7 @@
 //! runs one simulation, and `events` applies its events. `context` holds what all parts share; `executor` and `time`
 //! run tasks in virtual time. `cluster`, `machine`, `connection`, `reply_slot`, `hint_delivery`, `observed_store`,
 //! `faults` and `programs` are the environment of an engine. `jobs` and `workload` generate jobs and operator commands.
-//! `store_model` mirrors the store, [`check`] compares every event with it, and `trace` records events as text.
+//! `rollback` is a store that forgets a suffix of its commits. `store_model` mirrors the store, [`check`] compares every event with it, and `trace` records events as text.
 //! [`shrink()`] reduces a failing simulation. [`deliberate_bugs`] injects bugs that the checkers must detect.
 
 pub mod check;
@@ -26,6 +26,7 @@ mod observed_store;
 mod programs;
 mod random;
 mod reply_slot;
+mod rollback;
 pub mod scenario;
 pub mod shrink;
 pub mod simulation;

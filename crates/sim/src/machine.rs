@@ -21,6 +21,7 @@ use crate::hint_delivery::HintDelivery;
 use crate::observed_store::ObservedStore;
 use crate::programs::{ProgramHost, SimPrograms};
 use crate::random::SimRandom;
+use crate::rollback::{RollbackClient, RollbackServer};
 use crate::scenario::{MachineSpec, machine_name};
 use crate::time::WallClock;
 use crate::trace;
@@ -47,6 +48,8 @@ pub(crate) struct SimMachine {
     daemon: Option<DaemonProcess>,
     /// Number of the scenario event that paused its daemon.
     paused: Option<usize>,
+    /// The store's part of a recovery, if the store can be rolled back.
+    rollback_server: Option<Arc<RollbackServer>>,
 }
 
 /// One daemon process.
@@ -72,12 +75,14 @@ pub(crate) struct MachineParts<'a> {
     pub(crate) bug: DeliberateBug,
     /// Whether nodes share the store.
     pub(crate) is_shared: bool,
+    /// The store's part of a recovery, if the store can be rolled back.
+    pub(crate) rollback_server: Option<Arc<RollbackServer>>,
 }
 
 impl SimMachine {
     /// A machine whose daemon is not running.
     pub(crate) fn new(number: usize, parts: MachineParts<'_>) -> Self {
-        let MachineParts { context, store, build, clock, rng, fault_plan, bug, is_shared } = parts;
+        let MachineParts { context, store, build, clock, rng, fault_plan, bug, is_shared, rollback_server } = parts;
         let name = machine_name(number);
         let observed = ObservedStore::new(store.clone(), context.clone(), number, is_shared);
         let programs = SimPrograms::new(ProgramHost {
@@ -101,6 +106,7 @@ impl SimMachine {
             programs,
             daemon: None,
             paused: None,
+            rollback_server,
             name,
             rng,
         }
@@ -134,6 +140,10 @@ impl SimMachine {
             source: self.name.clone(),
             is_alive: Arc::clone(&is_alive),
             hint_delivery: HintDelivery::default(),
+            rollback: self.rollback_server.as_ref().map(|server| {
+                let restores = self.bug != DeliberateBug::NothingRestored;
+                RollbackClient::new(Arc::clone(server), self.number as u64, restores)
+            }),
         };
         let store = self.bug.wrap_connection(Arc::new(connection), &self.context, self.owner(), &self.rng);
         let ports = NodePorts {

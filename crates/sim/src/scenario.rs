@@ -31,6 +31,8 @@ pub(crate) struct Scenario {
     /// Whether jobs may have locks. If the store's clock is set forward, locks expire too early, and only fences
     /// protect against that.
     pub(crate) has_locks: bool,
+    /// Whether the store is rolled back.
+    pub(crate) has_rollbacks: bool,
     pub(crate) machines: Vec<MachineSpec>,
     /// Events; an event's number is its index.
     pub(crate) events: Vec<ScenarioEvent>,
@@ -81,6 +83,8 @@ pub(crate) enum ScenarioAction {
     SetStoreClock { ahead: i64 },
     /// Disturbs the store for a while.
     StoreFault { period: FaultPeriod, lasts: Span },
+    /// Writes a file with the contents of the store, with which the store restarts after `lost`.
+    Rollback { lost: Span },
     /// Kills the keeper of a machine, and all programs with it.
     KeeperLoss { machine: usize },
     /// The keeper of a machine hangs, or is missing and cannot be started. A daemon notices at once that a keeper is
@@ -151,6 +155,7 @@ impl ScenarioAction {
             Self::Pause { .. } => "pauses",
             Self::SetClock { .. } | Self::SetStoreClock { .. } => "clocks that are set",
             Self::StoreFault { .. } => "store faults",
+            Self::Rollback { .. } => "rollbacks",
             Self::KeeperLoss { .. } => "keepers that are lost",
             Self::KeeperFailure { .. } => "keepers that fail",
             Self::OperatorCommand => "operator commands",
@@ -192,6 +197,9 @@ impl fmt::Display for ScenarioEvent {
                 write!(f, "the clock of the store is set {} ms ahead", ahead / 1_000)
             }
             ScenarioAction::StoreFault { period, lasts } => write!(f, "the store is {period} for {lasts}"),
+            ScenarioAction::Rollback { lost } => {
+                write!(f, "the store writes a file, and restarts with it after {lost}")
+            }
             ScenarioAction::KeeperLoss { machine } => write!(f, "{} loses its keeper", name(machine)),
             ScenarioAction::KeeperFailure { machine, is_hung, lasts } => {
                 let what = if *is_hung { "hangs" } else { "is missing" };

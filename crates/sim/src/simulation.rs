@@ -8,7 +8,7 @@ use cronhold_core::DecisionContext;
 use cronhold_schedule::Span;
 
 use crate::check::Violation;
-use crate::cluster::build_cluster;
+use crate::cluster::{SimCluster, build_cluster};
 use crate::context::{SimContext, SimTally};
 use crate::deliberate_bugs::DeliberateBug;
 use crate::events::{DaemonFate, TimedEvent};
@@ -17,6 +17,7 @@ use crate::faults::FaultPlan;
 use crate::machine::KEPT;
 use crate::machine::SimMachine;
 use crate::random::SimRandom;
+use crate::rollback::RollbackServer;
 use crate::scenario::{Scenario, ScenarioCut};
 use crate::store_model::StoreModel;
 use crate::time::WallClock;
@@ -103,6 +104,8 @@ pub(crate) struct Simulation {
     pub(crate) machines: Vec<SimMachine>,
     /// Clock of the store.
     pub(crate) store_clock: Arc<WallClock>,
+    /// The store's part of a recovery, if the scenario has rollbacks.
+    pub(crate) rollback_server: Option<Arc<RollbackServer>>,
     pub(crate) workload: OperatorWorkload,
     /// Decides which ready task runs next.
     order: SimRandom,
@@ -123,7 +126,8 @@ impl Simulation {
         let usual = Span::from_micros(scenario.usual);
         let context = SimContext::new(world.clone(), scenario.start, usual, EventTrace::new(settings.trace));
         let fault_plan = FaultPlan::new(scenario.usual, settings.bug == DeliberateBug::NoHints);
-        let (machines, store_clock) = build_cluster(&scenario, &context, &fault_plan, settings.bug);
+        let SimCluster { machines, store_clock, rollback_server } =
+            build_cluster(&scenario, &context, &fault_plan, settings.bug);
         context.log("seed", || {
             let Scenario { seed, jobs, until, start, is_shared, .. } = &scenario;
             let store = if *is_shared { "a shared store" } else { "a local store" };
@@ -137,6 +141,7 @@ impl Simulation {
             fault_plan,
             machines,
             store_clock,
+            rollback_server,
             agenda: BTreeMap::new(),
             count: 0,
             fates: BTreeMap::new(),

@@ -25,8 +25,7 @@ const UNITS_PER_CALL: usize = 256;
 const HEAD_ARGS: usize = 9;
 
 static COMMIT: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(&[
-        include_str!("scripts/prelude.lua"),
+    Script::on_namespace(&[
         include_str!("scripts/records.lua"),
         cronken::PROJECTION_SCRIPTS[0],
         cronken::PROJECTION_SCRIPTS[1],
@@ -125,7 +124,13 @@ impl Committer {
             };
             match of_part {
                 Ok(of_part) => results.extend(of_part),
-                Err(fault) => results.extend(part.iter().map(|_| Err(UnitRefusal::Fault(fault.clone())))),
+                Err(fault) => {
+                    if matches!(fault, Fault::OutcomeUnknown(_)) {
+                        let writes = part.iter_mut().filter_map(|unit| unit.writes.take());
+                        writes.for_each(|writes| self.recovery.record_unconfirmed(writes));
+                    }
+                    results.extend(part.iter().map(|_| Err(UnitRefusal::Fault(fault.clone()))));
+                }
             }
         }
         results
@@ -187,14 +192,9 @@ impl Committer {
 
     /// Records what a unit has written, in case the server loses it.
     fn record(&self, seq: u64, unit: &mut PackedUnit, committed: &UnitReceipt) {
-        let (writes, mut lock_writes) = (std::mem::take(&mut unit.writes), std::mem::take(&mut unit.lock_writes));
-        if writes.is_empty() && lock_writes.is_empty() {
-            return;
+        if let Some(writes) = unit.writes.take().filter(|writes| !writes.is_empty()) {
+            self.recovery.record_commit(seq, writes, &committed.fences);
         }
-        for (write, (_, fence)) in lock_writes.iter_mut().zip(&committed.fences) {
-            write.fence = *fence;
-        }
-        self.recovery.record_commit(seq, &unit.version, writes, lock_writes);
     }
 }
 

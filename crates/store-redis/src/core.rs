@@ -60,7 +60,8 @@ impl StoreCore {
         let outputs = OutputStore::new(connections.separate(), &settings.namespace, Arc::clone(&peers));
         let client = Arc::new(NamespaceClient::new(connections, &settings.namespace, first_token));
         let process = format!("{first_handle:016x}");
-        let recovery = RollbackRecovery::new(Arc::clone(&client), Arc::clone(&peers), &process, seq_file);
+        let recovery =
+            RollbackRecovery::new(Arc::clone(&client), Arc::clone(&peers), Arc::clone(&projector), &process, seq_file);
         let recovery = Arc::new(recovery);
         let records = Arc::new(RecordReader::new(Arc::clone(&client), zones, Arc::clone(&recovery)));
         Ok(Self {

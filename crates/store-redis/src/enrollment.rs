@@ -15,11 +15,7 @@ use crate::rollback_recovery::RollbackRecovery;
 use crate::server_check;
 
 static ENROLL: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(&[
-        include_str!("scripts/prelude.lua"),
-        include_str!("scripts/generation.lua"),
-        include_str!("scripts/enroll.lua"),
-    ])
+    Script::on_namespace(&[include_str!("scripts/generation.lua"), include_str!("scripts/enroll.lua")])
 });
 
 /// The version of our keys that this program reads and writes.

@@ -9,8 +9,7 @@ use crate::client::NamespaceClient;
 use crate::codec::reply;
 use crate::connections::Script;
 
-static EXPIRE: LazyLock<Script> =
-    LazyLock::new(|| Script::new(&[include_str!("scripts/prelude.lua"), include_str!("scripts/expire_locks.lua")]));
+static EXPIRE: LazyLock<Script> = LazyLock::new(|| Script::on_namespace(&[include_str!("scripts/expire_locks.lua")]));
 
 /// Deletes the fences of free locks that were last taken before a time. Each call of the script checks a part of them.
 pub(crate) async fn expire_locks(client: &NamespaceClient, before: Instant) -> Result<(), Fault> {

@@ -22,8 +22,7 @@ use crate::replication::Replication;
 use crate::rollback_recovery::RollbackRecovery;
 use crate::url::RedisUrl;
 
-static HEARTBEAT: LazyLock<Script> =
-    LazyLock::new(|| Script::new(&[include_str!("scripts/prelude.lua"), include_str!("scripts/heartbeat.lua")]));
+static HEARTBEAT: LazyLock<Script> = LazyLock::new(|| Script::on_namespace(&[include_str!("scripts/heartbeat.lua")]));
 
 /// Writes heartbeats, and runs the periodic work that goes with them.
 #[derive(Debug)]
@@ -110,6 +109,7 @@ impl HeartbeatWriter {
         for (name, holder) in locks {
             args.push(name.as_str().as_bytes().to_vec());
             args.push(holder.to_string().into_bytes());
+            args.push(self.recovery.lock_millis(name, *holder).to_string().into_bytes());
         }
         args
     }

@@ -15,8 +15,7 @@ use crate::connections::Script;
 use crate::keys;
 use crate::load::RecordReader;
 
-static PAGE: LazyLock<Script> =
-    LazyLock::new(|| Script::new(&[include_str!("scripts/prelude.lua"), include_str!("scripts/page.lua")]));
+static PAGE: LazyLock<Script> = LazyLock::new(|| Script::on_namespace(&[include_str!("scripts/page.lua")]));
 
 /// A field and its value; `None` if the record does not exist.
 pub(crate) type FieldValue = (String, Option<Vec<u8>>);

@@ -18,9 +18,8 @@ use crate::{cronken, keys};
 /// no caller that needs a snapshot loads that many.
 const KEYS_PER_CALL: usize = 20_000;
 
-static LOAD: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(&[include_str!("scripts/prelude.lua"), cronken::FOREIGN_SCRIPT, include_str!("scripts/load.lua")])
-});
+static LOAD: LazyLock<Script> =
+    LazyLock::new(|| Script::on_namespace(&[cronken::FOREIGN_SCRIPT, include_str!("scripts/load.lua")]));
 
 /// Loads and decodes records.
 #[derive(Debug)]
@@ -56,7 +55,7 @@ impl RecordReader {
     fn decode(&self, key: &RecordKey, field: &str, value: Value) -> Result<Option<StoredRecord>, Fault> {
         match (key, value) {
             (_, Value::Nil) => Ok(None),
-            (RecordKey::Lock(name), value) => decode_lock(name, value).map(Some),
+            (RecordKey::Lock(name), value) => self.decode_lock(name, value).map(Some),
             (RecordKey::Foreign(job), value) => cronken::decode_foreign_run(job, value),
             (key, Value::BulkString(value)) => {
                 let stored = self.decode_stored(key.kind(), field, &value);
@@ -79,6 +78,7 @@ impl RecordReader {
         let stored =
             stored.map_err(|error| self.unreadable(kind, field, Some(codec::stored_version(value)), &error))?;
         self.recovery.observe_record(&stored.record);
+        self.recovery.observe_stored(value);
         Ok(stored)
     }
 
@@ -94,19 +94,21 @@ impl RecordReader {
         let reason = format!("key {namespace}:cronhold:{table}, field `{}`: {error}", field.escape_debug());
         UnreadableRecord { key: keys::key(kind, field), version, reason }
     }
-}
 
-/// Decodes a held lock.
-fn decode_lock(name: &LockName, value: Value) -> Result<StoredRecord, Fault> {
-    let mut parts = reply::list(value)?.into_iter();
-    let (token, until) = (parts.next().unwrap_or(Value::Nil), parts.next().unwrap_or(Value::Nil));
-    let (token, until) = (reply::bytes(token)?.unwrap_or_default(), reply::number(&until)?);
-    let text = String::from_utf8_lossy(&token);
-    let mut parts = text.split(':').skip(1);
-    // Tokens of other programs have no fence and no version.
-    let fence = parts.next().and_then(|fence| fence.parse().ok()).unwrap_or(0);
-    let version = parts.next().and_then(|version| u64::from_str_radix(version, 16).ok()).unwrap_or(0);
-    let until = u64::try_from(until).ok().map(|_| Instant::from_millis(until));
-    let state = LockState { name: name.clone(), holder: holder(&token), fence, until };
-    Ok(StoredRecord { version: RecordVersion::from_bits(version), record: Record::Lock(Arc::new(state)) })
+    /// Decodes a held lock.
+    fn decode_lock(&self, name: &LockName, value: Value) -> Result<StoredRecord, Fault> {
+        let mut parts = reply::list(value)?.into_iter();
+        let (token, until) = (parts.next().unwrap_or(Value::Nil), parts.next().unwrap_or(Value::Nil));
+        let (token, until) = (reply::bytes(token)?.unwrap_or_default(), reply::number(&until)?);
+        let text = String::from_utf8_lossy(&token);
+        let mut parts = text.split(':').skip(1);
+        // Tokens of other programs have no fence and no version.
+        let fence = parts.next().and_then(|fence| fence.parse().ok()).unwrap_or(0);
+        let version = parts.next().and_then(|version| u64::from_str_radix(version, 16).ok()).unwrap_or(0);
+        let version = RecordVersion::from_bits(version);
+        self.recovery.observe_fence(name, version, fence);
+        let until = u64::try_from(until).ok().map(|_| Instant::from_millis(until));
+        let state = LockState { name: name.clone(), holder: holder(&token), fence, until };
+        Ok(StoredRecord { version, record: Record::Lock(Arc::new(state)) })
+    }
 }

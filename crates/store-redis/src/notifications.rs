@@ -14,6 +14,9 @@ use crate::keys;
 /// Hex digits of the sender's handle at the start of a message.
 const HANDLE_LEN: usize = 16;
 
+/// Hex digits of the seq at the end of a message.
+const SEQ_LEN: usize = 16;
+
 /// The sender of messages about restored records, see `restore.lua`. No handle has this id.
 const NO_HANDLE: HandleId = HandleId::from_bits(0);
 
@@ -39,16 +42,18 @@ impl Notifications {
         !self.is_subscribed.swap(true, Ordering::Relaxed)
     }
 
-    /// Publishes a message to all handles but its sender. Returns the hints if another process sent it.
-    fn receive(&self, message: &[u8]) -> Vec<Hint> {
-        let Some((by, rest)) = split_sender(message) else { return Vec::new() };
+    /// Publishes a message to all handles but its sender. Returns the hints and the seq of the commit if another process
+    /// sent it.
+    fn receive(&self, message: &[u8]) -> Option<(Vec<Hint>, u64)> {
+        let (by, rest) = split_sender(message)?;
         // Usually the sender is the only handle of this process, and nothing needs to be parsed.
         if !self.board.has_others(by) {
-            return Vec::new();
+            return None;
         }
-        let Some(hints) = read_hints(rest) else { return Vec::new() };
+        let (hints, seq) = rest.split_at_checked(rest.len().checked_sub(SEQ_LEN)?)?;
+        let (hints, seq) = (read_hints(hints)?, hex_number(seq)?);
         self.board.publish(by, &hints);
-        if self.board.has_issued(by) || by == NO_HANDLE { Vec::new() } else { hints }
+        (!self.board.has_issued(by) && by != NO_HANDLE).then_some((hints, seq))
     }
 }
 
@@ -60,8 +65,9 @@ pub(crate) async fn run_subscription(connections: RedisConnections, channel: Str
         let Some(store) = store.upgrade() else { return };
         match event {
             ChannelEvent::Message { payload, .. } => {
-                for Hint { key, .. } in store.notifications.receive(&payload) {
-                    store.recovery.forget(keys::digit(key.kind()), &keys::field(&key));
+                let Some((hints, seq)) = store.notifications.receive(&payload) else { continue };
+                for Hint { key, .. } in hints {
+                    store.recovery.forget(&key, seq);
                 }
             }
             // Nodes find missed changes by their periodic reads. The journal is verified in a separate task, so that
@@ -125,6 +131,7 @@ mod tests {
     use super::*;
 
     const OTHER_PROCESS: HandleId = HandleId::from_bits(77);
+    const SEQ: u64 = 0x2a;
 
     fn key(number: usize) -> RecordKey {
         RecordKey::Job(JobId::parse(&format!("größe/{number}")).expect("a valid id"))
@@ -133,6 +140,7 @@ mod tests {
     fn message(by: HandleId, hints: &[Hint]) -> Vec<u8> {
         let mut message = handle_text(by).into_bytes();
         hints.iter().for_each(|hint| write_hint(hint, &mut message));
+        message.extend_from_slice(format!("{SEQ:016x}").as_bytes());
         message
     }
 
@@ -148,9 +156,9 @@ mod tests {
         let notifications = Notifications::new(u64::MAX);
         let [a, b] = [notifications.board().join(), notifications.board().join()];
         let sent = [Hint::new(key(1)), Hint { key: key(2), is_quiet: true }];
-        assert_eq!(notifications.receive(&message(a, &sent)), [], "a handle of this process sent it");
+        assert_eq!(notifications.receive(&message(a, &sent)), None, "a handle of this process sent it");
         assert_eq!((take(&notifications, a), take(&notifications, b)), (vec![], sent.to_vec()));
-        assert_eq!(notifications.receive(&message(OTHER_PROCESS, &sent)), sent);
+        assert_eq!(notifications.receive(&message(OTHER_PROCESS, &sent)), Some((sent.to_vec(), SEQ)));
         assert_eq!((take(&notifications, a), take(&notifications, b)), (sent.to_vec(), sent.to_vec()));
     }
 

@@ -1,26 +1,22 @@
 //! Units as arguments of the commit script. The caller packs them, so that the thread of the connection only sends.
 //! Also reads the script's reply for each unit. `commit.lua` defines the layout.
 
-use std::ops::Range;
-
 use cronhold_core::RunId;
 use cronhold_core::decision::{LockRelease, LockTake, RecordChange};
-use cronhold_core::record::{LockName, Record, RecordKey, RecordKind, RecordVersion};
+use cronhold_core::record::{LockName, RecordKey, RecordKind, RecordVersion};
 use cronhold_schedule::{Instant, Span};
+use cronhold_store::rollback::UnitWrites;
 use cronhold_store::{Fault, Hint, Unit, UnitReceipt, UnitRefusal};
 use redis::Value;
 
 use crate::codec::pack::Pack;
 use crate::codec::{self, reply};
 use crate::cronken::{Projection, Projector};
-use crate::rollback_recovery::{LockWrite, RecordWrite, RollbackRecovery};
+use crate::rollback_recovery::RollbackRecovery;
 use crate::{keys, notifications};
 
 /// Most units have at most this many arguments.
 const TYPICAL_ARGS: usize = 16;
-
-/// The position of the seq in a stored text.
-const SEQ: Range<usize> = 17..33;
 
 /// Placeholder between version and body until the seq is known.
 const NO_SEQ: &[u8] = b" ---------------- ";
@@ -40,11 +36,8 @@ pub(crate) struct PackedUnit {
     compared: Vec<RecordKey>,
     /// Locks that are taken, in the order of the script's indexes.
     taken: Vec<LockName>,
-    pub(crate) version: String,
-    /// Record writes, kept for recovery after a rollback.
-    pub(crate) writes: Vec<RecordWrite>,
-    /// Lock writes, kept for the same reason.
-    pub(crate) lock_writes: Vec<LockWrite>,
+    /// What it writes, kept for recovery after a rollback; `None` after it was taken.
+    pub(crate) writes: Option<UnitWrites>,
     /// Set if the unit is malformed and must not be sent.
     pub(crate) refusal: Option<UnitRefusal>,
 }
@@ -53,21 +46,21 @@ impl PackedUnit {
     /// Packs a unit.
     pub(crate) fn new(unit: Unit, recovery: &RollbackRecovery, projector: &Projector) -> Self {
         let Unit { version, compare, changes, take, free } = unit;
-        let version = codec::version_text(version);
-        let mut packer = UnitPacker::new(&version, recovery, projector);
+        let mut packer = UnitPacker::new(&codec::version_text(version), recovery, projector);
         let refusal = packer.add_compares(&compare);
         let refusal = refusal.or_else(|| packer.add_changes(&compare, &changes));
         let first_lock = packer.texts.len();
-        let lock_writes = packer.add_locks(&take, &free);
+        packer.add_locks(&take, &free);
         for lock in free.iter().map(|free| &free.lock).chain(take.iter().map(|take| &take.lock)) {
             notifications::write_hint(&Hint::new(RecordKey::Lock(lock.clone())), &mut packer.hints);
         }
         let counts = [compare.len(), changes.len(), take.len(), free.len(), first_lock];
-        let UnitPacker { mut texts, bodies, layout, fields, hints, writes, .. } = packer;
+        let UnitPacker { mut texts, bodies, layout, fields, hints, .. } = packer;
         texts[0] = pack_layout(texts.len() - 1, counts, &layout);
         let compared = compare.into_iter().map(|(key, _)| key).collect();
-        let taken = take.into_iter().map(|take| take.lock).collect();
-        Self { fields, arguments: texts, bodies, hints, compared, taken, version, writes, lock_writes, refusal }
+        let taken = take.iter().map(|take| take.lock.clone()).collect();
+        let writes = Some(UnitWrites { version, changes, take, free });
+        Self { fields, arguments: texts, bodies, hints, compared, taken, writes, refusal }
     }
 
     /// Writes the predicted seq into the bodies; without a prediction, leaves the bodies without version and seq.
@@ -75,7 +68,7 @@ impl PackedUnit {
         for index in &self.bodies {
             let text = &mut self.arguments[*index];
             match seq {
-                Some(seq) => text[SEQ].copy_from_slice(format!("{seq:016x}").as_bytes()),
+                Some(seq) => text[codec::SEQ].copy_from_slice(format!("{seq:016x}").as_bytes()),
                 None => drop(text.drain(..codec::BODY)),
             }
         }
@@ -143,7 +136,6 @@ struct UnitPacker<'a> {
     layout: Vec<LayoutValue>,
     fields: Vec<(u8, String)>,
     hints: Vec<u8>,
-    writes: Vec<RecordWrite>,
 }
 
 impl<'a> UnitPacker<'a> {
@@ -158,7 +150,6 @@ impl<'a> UnitPacker<'a> {
             layout: Vec::new(),
             fields: Vec::new(),
             hints: Vec::new(),
-            writes: Vec::new(),
         }
     }
 
@@ -219,7 +210,6 @@ impl<'a> UnitPacker<'a> {
                 RecordChange::Delete(_) => (Vec::new(), Projection::default()),
             };
             let body_index = if body.is_empty() { 0 } else { self.add_body(&body) };
-            let projection_text = projection.to_text();
             let Projection { kind, output, texts } = projection;
             let texts = texts.map_or(0, |texts| {
                 let first = self.texts.len();
@@ -229,43 +219,26 @@ impl<'a> UnitPacker<'a> {
             self.layout.extend([next, usize::from(digit), body_index].map(LayoutValue::Number));
             self.layout.extend([LayoutValue::Letter(kind), LayoutValue::Number(texts), LayoutValue::Letter(output)]);
             notifications::write_field_hint(&key, &field, Hint::of(change).is_quiet, &mut self.hints);
-            let is_lasting = is_lasting(change);
-            self.writes.push(RecordWrite { kind: digit, field, body, projection: projection_text, is_lasting });
         }
         None
     }
 
     /// Adds the locks that the unit takes and releases.
-    fn add_locks(&mut self, take: &[LockTake], free: &[LockRelease]) -> Vec<LockWrite> {
+    fn add_locks(&mut self, take: &[LockTake], free: &[LockRelease]) {
         let locks = take.iter().map(|take| &take.lock).chain(free.iter().map(|free| &free.lock));
         self.fields.extend(locks.map(|lock| (keys::digit(RecordKind::Lock), lock.as_str().to_owned())));
-        let mut writes = Vec::with_capacity(take.len() + free.len());
         for LockTake { lock, holder, ttl } in take {
-            let (lock, holder) = (lock.as_str().to_owned(), holder.to_string());
-            let ttl_millis = ttl.map_or(0, ttl_millis);
-            self.texts.extend([lock.as_str(), &holder, &ttl_millis.to_string()].map(|text| text.as_bytes().to_vec()));
-            writes.push(LockWrite { lock, holder, fence: 0, ttl_millis, is_taken: true });
+            let (holder, ttl) = (holder.to_string(), ttl.map_or(0, ttl_millis).to_string());
+            self.texts.extend([lock.as_str(), &holder, &ttl].map(|text| text.as_bytes().to_vec()));
         }
         for LockRelease { lock, holder } in free {
-            let (lock, holder) = (lock.as_str().to_owned(), holder.to_string());
-            self.texts.extend([&lock, &holder].map(|text| text.as_bytes().to_vec()));
-            writes.push(LockWrite { lock, holder, fence: 0, ttl_millis: 0, is_taken: false });
+            self.texts.extend([lock.as_str(), &holder.to_string()].map(|text| text.as_bytes().to_vec()));
         }
-        writes
-    }
-}
-
-/// Whether a change must be restored after a rollback however long ago it was made.
-fn is_lasting(change: &RecordChange) -> bool {
-    match change {
-        RecordChange::Put(Record::Run(run)) => !run.state.is_finished(),
-        RecordChange::Put(Record::Identity(_) | Record::SkipSpan(_)) | RecordChange::Delete(_) => false,
-        RecordChange::Put(_) => true,
     }
 }
 
 /// A time to live in whole milliseconds, plus one: Redis counts from the start of the current millisecond.
-fn ttl_millis(ttl: Span) -> u64 {
+pub(crate) fn ttl_millis(ttl: Span) -> u64 {
     ttl.micros().div_ceil(1_000) + 1
 }
 

@@ -44,6 +44,11 @@ pub(crate) async fn count_replicas(connections: &RedisConnections) -> Result<u64
     Ok(number(&text(&info).unwrap_or_default(), "connected_slaves").unwrap_or(0))
 }
 
+/// The id of the server process in the reply to INFO.
+pub(crate) fn run_id(info: &Value) -> Option<String> {
+    text(info).and_then(|info| field(&info, "run_id").map(str::to_owned))
+}
+
 /// Evaluates the reply to INFO, and two settings that the server may refuse to show.
 fn evaluate(info: &str, save: Option<&str>, fsync: Option<&str>, accept_loss: bool) -> ServerCheck {
     let replicas = number(info, "connected_slaves").unwrap_or(0);
@@ -56,7 +61,7 @@ fn evaluate(info: &str, save: Option<&str>, fsync: Option<&str>, accept_loss: bo
         Some(_) => {}
         None => check.warnings.push(
             "the user may not run INFO: the version of the server, its eviction policy and its persistence are \
-             unknown"
+             unknown, and after a restart with older data, nodes do not wait for each other"
                 .to_owned(),
         ),
     }

@@ -14,6 +14,10 @@ pub enum Fault {
     /// commits until that is done, and can be read meanwhile. Nothing was changed; a retry can succeed.
     #[error("the store is recovering from a rollback: {0}")]
     Recovering(String),
+    /// The store has restarted, or another server has taken over. It rejects commits for some seconds, so that each node
+    /// can report which of its commits are lost, and can be read meanwhile. Nothing was changed; a retry can succeed.
+    #[error("the store has restarted: {0}")]
+    Restarted(String),
     /// The store rejects writes, for example because its disk is full. Nothing was changed; a retry can succeed once
     /// the cause is removed.
     #[error("the store rejects writes: {0}")]

@@ -1,5 +1,6 @@
 //! The `Store` trait, which every store implements for typed records; the turn, which is the only way to change
-//! anything; and the reference implementation, which keeps everything in memory.
+//! anything; what processes remember to survive a rollback of their store; and the reference implementation, which
+//! keeps everything in memory.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -13,6 +14,7 @@ pub mod memory;
 mod nodes;
 mod page;
 mod port;
+pub mod rollback;
 mod shared;
 mod turn;
 mod unit;

@@ -1,5 +1,5 @@
 //! The state of the store as the log last reported it, so that each change is logged once. A store that recovers from a
-//! rollback answers heartbeats and refuses commits, so the node reports it available and unavailable in turns; the log
+//! rollback, or has just restarted, answers heartbeats and refuses commits, so the node reports it available and unavailable in turns; the log
 //! reports when that began and when it ended.
 
 use cronhold_engine::EngineEvent;
@@ -16,6 +16,8 @@ pub(super) enum StoreState {
     Available,
     /// It does not work, for this reason.
     Unavailable(String),
+    /// It has restarted, and waits for nodes to report lost commits.
+    Restarted,
     /// It was rolled back, and nodes restore what they know.
     Recovering,
 }
@@ -27,6 +29,8 @@ pub(super) enum StoreNotice {
     Unavailable(String),
     /// It works again.
     Available,
+    /// It has restarted, and rejects commits for a while; with details.
+    Restarted(String),
     /// It was rolled back; with details.
     Recovering(String),
     /// It accepts commits again after a rollback.
@@ -37,10 +41,15 @@ impl StoreState {
     /// The notice to log after an event of the node, if the state of the store has changed.
     pub(super) fn on_event(&mut self, news: &EngineEvent<'_>) -> Option<StoreNotice> {
         match (news, &*self) {
-            (EngineEvent::StoreUnavailable(Fault::Recovering(_)), Self::Recovering) => None,
+            (EngineEvent::StoreUnavailable(Fault::Recovering(_)), Self::Recovering)
+            | (EngineEvent::StoreUnavailable(Fault::Restarted(_)), Self::Restarted) => None,
             (EngineEvent::StoreUnavailable(fault @ Fault::Recovering(_)), _) => {
                 *self = Self::Recovering;
                 Some(StoreNotice::Recovering(fault.to_string()))
+            }
+            (EngineEvent::StoreUnavailable(fault @ Fault::Restarted(_)), _) => {
+                *self = Self::Restarted;
+                Some(StoreNotice::Restarted(fault.to_string()))
             }
             (EngineEvent::StoreUnavailable(fault), before) => {
                 let why = fault.to_string();
@@ -60,11 +69,13 @@ impl StoreState {
 
     /// The notice to log after a commit. A store accepts commits only when it has recovered.
     pub(super) fn on_commit(&mut self) -> Option<StoreNotice> {
-        let has_recovered = matches!(self, Self::Recovering);
-        has_recovered.then(|| {
-            *self = Self::Available;
-            StoreNotice::Recovered
-        })
+        let notice = match self {
+            Self::Recovering => StoreNotice::Recovered,
+            Self::Restarted => StoreNotice::Available,
+            Self::Available | Self::Unavailable(_) => return None,
+        };
+        *self = Self::Available;
+        Some(notice)
     }
 }
 
@@ -76,6 +87,7 @@ impl StoreNotice {
                 warn!(target: STORE, event = "store_unavailable", "{why}; nothing starts until it is available again");
             }
             Self::Available => warn!(target: STORE, event = "store_available", "the store is available again"),
+            Self::Restarted(why) => warn!(target: STORE, event = "store_restarted", "{why}"),
             Self::Recovering(why) => warn!(target: STORE, event = "store_rolled_back", "{why}"),
             Self::Recovered => {
                 warn!(target: STORE, event = "store_recovered", "the store has recovered and accepts commits again");
@@ -104,6 +116,7 @@ mod tests {
         let [gone, full] = [Fault::Unavailable("h:1".to_owned()), Fault::ReadOnly("no room".to_owned())];
         let unavailable = |fault: &Fault| Some(StoreNotice::Unavailable(fault.to_string()));
         let recovering = || Some(StoreNotice::Recovering(one.to_string()));
+        let restarted = Fault::Restarted("h:1".to_owned());
         let mut state = StoreState::default();
         for (news, expected) in [
             (committed(), None),
@@ -117,6 +130,10 @@ mod tests {
             (EngineEvent::StoreAvailable, None),
             (committed(), Some(StoreNotice::Recovered)),
             (committed(), None),
+            (EngineEvent::StoreUnavailable(&restarted), Some(StoreNotice::Restarted(restarted.to_string()))),
+            (EngineEvent::StoreAvailable, None),
+            (EngineEvent::StoreUnavailable(&restarted), None),
+            (committed(), Some(StoreNotice::Available)),
             (EngineEvent::StoreUnavailable(&one), recovering()),
             (EngineEvent::StoreUnavailable(&gone), unavailable(&gone)),
         ] {

@@ -110,6 +110,7 @@ impl NodeLoop {
     /// Follows whether this node drains.
     pub(super) fn record_draining(&mut self, draining: bool, now: Instant) {
         if std::mem::replace(&mut self.world.is_draining, draining) != draining {
+            self.membership.heartbeater().set_draining(draining);
             self.context.emit(&EngineEvent::Draining(draining));
             if !draining {
                 // Runs that wait for an eligible node may have waited for this one.

@@ -30,6 +30,25 @@ fn active_entry_without_its_run_is_repaired_within_a_period_of_the_watchdog() {
     }
 }
 
+/// The store loses the record of a node that drains. Its next heartbeat writes the record again.
+#[test]
+fn drain_survives_the_loss_of_the_record_of_its_node() {
+    let mut node = TestNode::new(0);
+    node.pass(Span::from_secs(5));
+    let is_draining = |node: &TestNode| match node.record(RecordKey::Node(NODE)) {
+        Some(Record::Node(record)) => Some(record.draining),
+        _ => None,
+    };
+    for draining in [true, false] {
+        node.request(Command::Drain { node: NODE, on: draining });
+        node.pass(Span::from_secs(5));
+        write(&node.store, vec![RecordChange::Delete(RecordKey::Node(NODE))]);
+        assert_eq!(is_draining(&node), None);
+        node.pass(Span::from_secs(5));
+        assert_eq!(is_draining(&node), Some(draining));
+    }
+}
+
 #[test]
 fn lost_cursor_and_cursor_of_another_revision_are_repaired_within_a_period_of_the_watchdog() {
     let mut node = TestNode::new(0);

@@ -76,13 +76,17 @@ pub enum DeliberateBug {
     ForgottenClaims,
     /// Nodes are not notified of changes that may let a waiting run start.
     MissedWakes,
+    /// After a restart, the store accepts commits before the nodes could report what was lost.
+    NoHoldAfterRestart,
+    /// After a rollback, nodes do not restore what they have written.
+    NothingRestored,
     /// Hints never arrive. The watchdog and polling compensate for it.
     NoHints,
 }
 
 impl DeliberateBug {
     /// All bugs, which the checkers must detect.
-    pub const BUGS: [Self; 26] = [
+    pub const BUGS: [Self; 28] = [
         Self::NoCompare,
         Self::EffectsBeforeCommit,
         Self::NoRecovery,
@@ -109,10 +113,17 @@ impl DeliberateBug {
         Self::NothingExpires,
         Self::ForgottenClaims,
         Self::MissedWakes,
+        Self::NoHoldAfterRestart,
+        Self::NothingRestored,
     ];
 
     /// Permanent faults, which the checkers must not report.
     pub const FAULTS: [Self; 1] = [Self::NoHints];
+
+    /// Whether only rollbacks of the store can show the bug. Then all seeds with a shared store have some.
+    pub(crate) fn needs_rollbacks(self) -> bool {
+        matches!(self, Self::NoHoldAfterRestart | Self::NothingRestored)
+    }
 
     /// Wraps the store itself, where units take effect.
     pub(crate) fn wrap_store(self, store: Arc<dyn Store>, node: NodeId) -> Arc<dyn Store> {
@@ -124,6 +135,8 @@ impl DeliberateBug {
             | Self::RepeatedLaunches
             | Self::HiddenKeeperFailures
             | Self::UnansweredLaunches
+            | Self::NoHoldAfterRestart
+            | Self::NothingRestored
             | Self::LateLaunches => store,
             bug => Arc::new(WrongStore { store, bug, node, first_beats: Mutex::default() }),
         }

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::io::Write as _;
+use std::ops::Range;
 
 use cronhold_core::NodeId;
 use cronhold_schedule::Instant;
@@ -14,8 +15,9 @@ use super::{UnreadableText, from_json, moment_text, to_json};
 /// Written instead of a node id.
 const NO_NODE: &str = "--------------------------------";
 
-/// Lengths of the parts that every record has.
+/// The version, the seq and the body, which every record has.
 pub(super) const VERSION: usize = 16;
+pub(crate) const SEQ: Range<usize> = 17..33;
 pub(crate) const BODY: usize = 34;
 
 /// Most bodies fit into this many bytes.

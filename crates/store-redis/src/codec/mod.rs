@@ -20,7 +20,7 @@ use cronhold_schedule::ZoneRegistry;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub(crate) use head::{BODY, TextReader};
+pub(crate) use head::{BODY, SEQ, TextReader};
 use head::{RecordBody, VERSION};
 pub(crate) use scalars::{moment_text, read_moment, version_text};
 
@@ -71,6 +71,12 @@ pub(crate) fn stored(
     let reading = TextReader::new(value)?;
     let record = record(key, &reading, zones)?;
     Ok(StoredRecord { version: RecordVersion::from_bits(reading.version()?), record })
+}
+
+/// The version of a stored text, and the seq of the commit that wrote it; `None` if the text is malformed.
+pub(crate) fn version_and_seq(value: &[u8]) -> Option<(RecordVersion, u64)> {
+    let seq = std::str::from_utf8(value.get(SEQ)?).ok()?;
+    Some((stored_version(value), u64::from_str_radix(seq, 16).ok()?))
 }
 
 /// The version of a stored text whose rest cannot be decoded. A text without a valid version has [`NO_VERSION`].

@@ -17,8 +17,8 @@ use tokio::time::{Instant, timeout};
 use super::connect_error::ConnectError;
 use super::script::Script;
 use super::transport;
-use crate::faults;
 use crate::url::{RedisUrl, ServerAddress, Topology};
+use crate::{faults, server_check};
 
 /// Requests that may wait to be written to the socket. A caller waits for each, so more would be an overload.
 const PENDING_REQUESTS_MAX: usize = 1024;
@@ -37,6 +37,9 @@ pub(super) enum LoginKind {
 /// One connection to one server.
 pub(super) struct Connection {
     pub(super) server: ServerAddress,
+    /// The id of the server process, which is new after each restart; empty if the user may not run INFO. It is read
+    /// before the connection is used, so that no request can reach another process than this one.
+    pub(super) server_id: String,
     pub(super) opened_at: Instant,
     connection: MultiplexedConnection,
     driver: AbortHandle,
@@ -60,14 +63,19 @@ impl Connection {
             let set_up = MultiplexedConnection::new_with_config(&info, stream, config).await;
             let (connection, driver) = set_up.map_err(|error| login_error(url, server, login, &error))?;
             let driver: Driver = Box::pin(driver);
-            let connection = Self::start(server, connection, driver, limit);
+            let mut connection = Self::start(server, connection, driver, limit);
             // The kernel accepts connections for a process that is stopped. Only a reply shows that the server is
             // alive.
-            let ping = connection.request(vec![redis::cmd("PING")]).await;
-            match ping.map_err(|fault| ConnectError::from(fault).with_hint(transport::tls_hint(url)))?.pop() {
-                Some(Value::ServerError(error)) => Err(login_error(url, server, login, &error.into())),
-                _ => Ok(connection),
+            let mut info = redis::cmd("INFO");
+            info.arg("server");
+            let replies = connection.request(vec![redis::cmd("PING"), info]).await;
+            let replies = replies.map_err(|fault| ConnectError::from(fault).with_hint(transport::tls_hint(url)))?;
+            let mut replies = replies.into_iter();
+            if let Some(Value::ServerError(error)) = replies.next() {
+                return Err(login_error(url, server, login, &error.into()));
             }
+            connection.server_id = replies.next().and_then(|info| server_check::run_id(&info)).unwrap_or_default();
+            Ok(connection)
         });
         opened.await.unwrap_or_else(|_| Err(no_reply(url, server)))
     }
@@ -81,6 +89,7 @@ impl Connection {
         });
         Self {
             server: server.clone(),
+            server_id: String::new(),
             opened_at: Instant::now(),
             connection,
             driver: driver.abort_handle(),

@@ -143,7 +143,7 @@ impl RedisConnections {
         );
         let mut commands = Vec::with_capacity(calls.len() + trailing.len() + 1);
         commands.extend(loads.then(|| script.load()));
-        commands.extend(calls.iter().map(|args| script.call(keys, args)));
+        commands.extend(calls.iter().map(|args| script.call(keys, args, &connection.server_id)));
         commands.extend(trailing);
         let mut replies = match connection.request(commands).await {
             Ok(replies) => replies,
@@ -158,7 +158,7 @@ impl RedisConnections {
         // The server's script cache was flushed. The calls that found no script are repeated once.
         if !missing.is_empty() {
             let mut commands = vec![script.load()];
-            commands.extend(missing.iter().map(|index| script.call(keys, &calls[*index])));
+            commands.extend(missing.iter().map(|index| script.call(keys, &calls[*index], &connection.server_id)));
             let repeated = connection.request(commands).await;
             for (position, index) in missing.into_iter().enumerate() {
                 replies[index] = match &repeated {

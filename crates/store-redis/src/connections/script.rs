@@ -1,5 +1,6 @@
 //! Lua scripts. A script is loaded once per connection and then called by its hash.
 
+use cronhold_store::rollback::CommitHold;
 use redis::Cmd;
 
 /// The source of a script and its SHA-1.
@@ -7,6 +8,8 @@ use redis::Cmd;
 pub(crate) struct Script {
     source: String,
     sha: String,
+    /// Whether the first argument is sent with the id of the server process.
+    names_server: bool,
 }
 
 impl Script {
@@ -14,7 +17,17 @@ impl Script {
     pub(crate) fn new(parts: &[&str]) -> Self {
         let source = parts.join("\n");
         let sha = redis::Script::new(&source).get_hash().to_owned();
-        Self { source, sha }
+        Self { source, sha, names_server: false }
+    }
+
+    /// A script on the keys of a namespace: joins `prelude.lua` and these parts. Its first argument is the namespace. The
+    /// connection appends the id of the server process to it, so that the script can compare it with the process that
+    /// the latest commits were made on.
+    pub(crate) fn on_namespace(parts: &[&str]) -> Self {
+        let contact = format!("local CONTACT_MILLIS = {}", CommitHold::after_restart().micros() / 1_000);
+        let mut all = vec![contact.as_str(), include_str!("../scripts/prelude.lua")];
+        all.extend(parts);
+        Self { names_server: true, ..Self::new(&all) }
     }
 
     /// The hash by which the server finds the script.
@@ -29,12 +42,18 @@ impl Script {
         command
     }
 
-    /// `EVALSHA` with these keys and arguments.
-    pub(super) fn call(&self, keys: &[String], args: &[Vec<u8>]) -> Cmd {
+    /// `EVALSHA` with these keys and arguments, for the server process with this id.
+    pub(super) fn call(&self, keys: &[String], args: &[Vec<u8>], server_id: &str) -> Cmd {
         let mut command = redis::cmd("EVALSHA");
         command.arg(self.sha.as_bytes()).arg(keys.len());
         for key in keys {
             command.arg(key.as_bytes());
+        }
+        let mut args = args.iter();
+        if self.names_server
+            && let Some(namespace) = args.next()
+        {
+            command.arg([namespace.as_slice(), b" ", server_id.as_bytes()].concat());
         }
         for arg in args {
             command.arg(arg.as_slice());

@@ -4,14 +4,15 @@
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cronhold_core::record::RecordKey;
 use cronhold_store::Fault;
 use tokio::sync::Mutex;
 
 use super::RollbackRecovery;
-use super::journal::RecordId;
 use crate::codec::pack::Pack;
-use crate::codec::reply;
+use crate::codec::{self, reply};
 use crate::connections::Script;
+use crate::keys;
 
 /// Records of one script call. While a script runs, the server serves no other request.
 const RECORDS_PER_CALL: usize = 500;
@@ -20,14 +21,13 @@ const RECORDS_PER_CALL: usize = 500;
 /// checked.
 const RECORDS_PER_CHECK: usize = 20_000;
 
-static VERIFY: LazyLock<Script> =
-    LazyLock::new(|| Script::new(&[include_str!("../scripts/prelude.lua"), include_str!("../scripts/verify.lua")]));
+static VERIFY: LazyLock<Script> = LazyLock::new(|| Script::on_namespace(&[include_str!("../scripts/verify.lua")]));
 
 /// How far the verification of the journal has come.
 #[derive(Debug, Default)]
 pub(super) struct JournalVerifier {
     /// The record after which to continue; `None` to start at the beginning. Held while a check runs.
-    progress: Mutex<Option<RecordId>>,
+    progress: Mutex<Option<RecordKey>>,
     /// Whether notifications were lost since the current pass began.
     has_gap: AtomicBool,
 }
@@ -68,29 +68,28 @@ impl JournalVerifier {
 
 /// Verifies the records after `progress`, and drops those that others have changed from the journal. Advances
 /// `progress`, to `None` at the end.
-async fn verify_next(recovery: &RollbackRecovery, progress: &mut Option<RecordId>) -> Result<(), Fault> {
-    let entries = recovery.journal().versions_after(progress.as_ref(), RECORDS_PER_CALL);
+async fn verify_next(recovery: &RollbackRecovery, progress: &mut Option<RecordKey>) -> Result<(), Fault> {
+    let entries = recovery.tracker.versions_after(progress.as_ref(), RECORDS_PER_CALL);
     let Some((last, _)) = entries.last() else {
         *progress = None;
         return Ok(());
     };
     let mut packed = Pack::default();
     packed.list(3 * entries.len());
-    for ((kind, field), version) in &entries {
-        packed.number(u64::from(*kind));
-        packed.text(field);
-        packed.text(version.stored());
+    for (key, version) in &entries {
+        packed.number(u64::from(keys::digit(key.kind())));
+        packed.text(keys::field(key));
+        packed.text(codec::version_text(*version));
     }
     let (position, seq) = recovery.position();
     let args =
         vec![recovery.client.namespace_arg(), position.into_bytes(), seq.to_string().into_bytes(), packed.into_bytes()];
     let reply = reply::list(recovery.client.call(&VERIFY, args).await?)?;
     let reply = recovery.check_reply(reply).await?;
-    let mut journal = recovery.journal();
     for changed in reply.iter().skip(1) {
         let changed = usize::try_from(reply::number(changed)?).ok().and_then(|index| entries.get(index));
-        if let Some((record, version)) = changed {
-            journal.forget_version(record, version);
+        if let Some((key, version)) = changed {
+            recovery.tracker.forget_version(key, *version);
         }
     }
     *progress = (entries.len() == RECORDS_PER_CALL).then(|| last.clone());

@@ -41,6 +41,8 @@ end
 local writers = math.max(tonumber(meta[4] or '0') or 0, own_writer)
 redis.call('HSET', META, 'seq', string.format('%.0f', seq), 'writers', string.format('%.0f', writers))
 if peers ~= '' then redis.call('HSET', META, 'peers', peers) end
+if server ~= '' then redis.call('HSET', META, 'server', server) end
+if not is_known then raise_beats() end
 -- A client that has lost commits may have runs and locks that no other process knows.
-if not is_known or has < own then hold_commits(wait) end
+if not is_known or has < own then hold_commits(wait, RECOVERY) end
 return { stored_epoch, seq, has }

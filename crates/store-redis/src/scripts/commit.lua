@@ -3,7 +3,7 @@
 -- commit of many units costs a few commands. Needs prelude, records, texts, lines, projection and foreign before it.
 --
 -- ARGV: namespace, settings of the projection, position and seq of the client, the notification if all units are
--- committed (the client's handle, then hints), the length of each unit's hints (8 hex digits each), a random text, the
+-- committed (the client's handle, then hints; the script appends the seq), the length of each unit's hints (8 hex digits each), a random text, the
 -- seq that the client predicts for this commit (16 hex digits, or empty), the number of compared fields of each kind
 -- (as MessagePack), these fields kind by kind in the order of the units, then the units. The global pause, a single
 -- record, occurs once among the fields; names of locks that are taken or released are fields as well. A unit is one
@@ -252,7 +252,8 @@ local function write_projection()
   return show.finish()
 end
 
--- Notifies other handles of the committed units.
+-- Notifies other handles of the committed units. The message ends with the seq, so that a receiver knows whether it has
+-- written a record since.
 local function notify(units, is_refused)
   if next(is_refused) then
     local parts, at = { sub(hints, 1, HANDLE) }, HANDLE
@@ -264,7 +265,7 @@ local function notify(units, is_refused)
     hints = table.concat(parts)
   end
   -- The units are committed, even if the notification fails.
-  redis.pcall('PUBLISH', HINTS, hints)
+  redis.pcall('PUBLISH', HINTS, hints .. seq_digits)
 end
 
 local answer = { seq, 0 }

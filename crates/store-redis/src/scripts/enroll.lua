@@ -42,8 +42,12 @@ local writer = math.max((tonumber(meta[2] or '0') or 0) + 1, past)
 -- Zero is the number of the store itself.
 if writer % WRITERS == 0 then writer = writer + 1 end
 redis.call('HSET', META, 'schema', schema, 'writers', string.format('%.0f', writer))
-if redis.call('HSETNX', META, 'epoch', new_epoch) == 1 then seq = math.max(seq, seq_of_now()) end
+if redis.call('HSETNX', META, 'epoch', new_epoch) == 1 then
+  seq = math.max(seq, seq_of_now())
+  raise_beats()
+end
 redis.call('HSET', META, 'seq', string.format('%.0f', seq))
+if server ~= '' then redis.call('HSET', META, 'server', server) end
 if peers == 'none' then redis.call('HDEL', META, 'peers') elseif peers ~= '' then redis.call('HSET', META, 'peers', peers) end
 if peers ~= '' then has_peers = peers ~= 'none' end
 drop_old_clients()

@@ -1,17 +1,8 @@
--- What must survive the loss of all data: seqs that rise with time, and a period in which commits are rejected. Needs
--- prelude.lua before it.
-
--- Time is counted from the year 2026 on.
-local FIRST_SECOND = 1767225600
+-- What must survive the loss of all data: seqs that rise with time. Needs prelude.lua before it.
 
 -- Microseconds since then: higher than the number of commits in this store and in any store before it. An empty store
 -- starts here, so that of two records the later one has the higher seq, also if they were written to different stores.
 local function seq_of_now()
   local time = redis.call('TIME')
   return (time[1] - FIRST_SECOND) * 1000000 + time[2]
-end
-
--- Rejects commits for at least this many milliseconds.
-local function hold_commits(millis)
-  if redis.call('PTTL', HEALING) < millis then redis.call('SET', HEALING, '1', 'PX', millis) end
 end

@@ -1,4 +1,5 @@
--- Shared by all scripts: key names, the layout of stored records, and how commands are sent. ARGV[1] is the namespace.
+-- Shared by all scripts: key names, the layout of stored records, and how commands are sent. ARGV[1] is the namespace, a
+-- blank, and the id of the server process, which is empty if the client may not read it.
 --
 -- A record is stored as one text: fields of fixed width, which need no parsing, then JSON.
 --
@@ -8,7 +9,7 @@
 -- other kinds have none. Times are microseconds with the sign bit inverted, so that their hex digits sort by time. The
 -- client writes everything from `due` on.
 
-local ns = ARGV[1]
+local ns, server = string.match(ARGV[1], '^(.*) (%w*)$')
 local own = ns .. ':cronhold:'
 local META = own .. 'meta'
 local HEALING = own .. 'healing'
@@ -142,22 +143,53 @@ local function client_of(text)
   return epoch, by, tonumber(own)
 end
 
+-- Why commits are rejected: the value of HEALING.
+local RECOVERY, RESTART = 'recovery', 'restart'
+
+-- Rejects commits for at least this many milliseconds.
+local function hold_commits(millis, why)
+  if redis.call('PTTL', HEALING) < millis then redis.call('SET', HEALING, why, 'PX', millis) end
+end
+
+-- Time is counted from the year 2026 on.
+local FIRST_SECOND = 1767225600
+
+-- The number of a heartbeat is the version of its node's record. If heartbeats were lost, their numbers must not be
+-- assigned again: a writer may still expect such a version. Milliseconds are above all of them, because there is less
+-- than one heartbeat in each.
+local function raise_beats()
+  local time, beats = redis.call('TIME'), tonumber(read('HGET', META, 'beats') or '0') or 0
+  local millis = (time[1] - FIRST_SECOND) * 1000 + math.floor(time[2] / 1000)
+  redis.call('HSET', META, 'beats', string.format('%.0f', math.max(beats, millis)))
+end
+
+-- The latest commits were made on another server process: the server has restarted, or another one has taken over. Some
+-- commits may be lost, and only the nodes that made them can tell. Commits are rejected until every live node has sent a
+-- heartbeat. The line before this file defines CONTACT_MILLIS.
+local function change_server()
+  redis.call('HSET', META, 'server', server)
+  raise_beats()
+  hold_commits(CONTACT_MILLIS, RESTART)
+end
+
 -- Checks for a rollback: whether the stored position is older than the client's, or a recovery is under way. Returns
 -- the reason to reject the request, the stored seq, the client's field if there is no reason, and whether nodes of
 -- Cronken run the same jobs.
 local function check_position(client, known)
   local epoch, by, own = client_of(client)
-  local meta = read('HMGET', META, 'epoch', 'seq', by or 'seq', 'peers', 'dropped')
+  local meta = read('HMGET', META, 'epoch', 'seq', by or 'seq', 'peers', 'dropped', 'server')
   local has_peers = meta[4] == 'cronken'
   local seq = tonumber(meta[2] or '0') or give_up(META, 'its seq is not a number')
   -- A client stores its field with its first commit. If the field is missing, that commit was lost, unless the field was
   -- dropped because there were too many (enroll.lua).
   local stored = meta[3] or meta[5] or '0'
   local has_own = not own or (tonumber(stored) or 0) >= own
+  -- An empty store has no server yet. Nodes from before its loss find their epoch missing.
+  if meta[1] and meta[6] ~= server and server ~= '' then change_server() end
   if epoch and (meta[1] ~= epoch or seq < known or not has_own) then return { 'back', meta[1] or '', seq }, seq, nil, has_peers end
   -- Usually this key does not exist. If its slot is being moved to another node of a Cluster, the command fails, and
   -- ends the script before anything is written.
   local healing = redis.call('PTTL', HEALING)
-  if healing ~= -2 then return { 'healing', healing }, seq, nil, has_peers end
+  if healing ~= -2 then return { 'healing', healing, redis.call('GET', HEALING) }, seq, nil, has_peers end
   return nil, seq, by, has_peers
 end

@@ -9,17 +9,22 @@
 --
 -- Of two cursors or runs the one that has progressed further wins; of other records the later one. A seq is higher than
 -- all before it, also in a store that was lost (see generation.lua), so that records written since the loss win.
+--
+-- Clients restore their writes in any order. So a deletion is kept for a while: a client that has missed it must not
+-- restore an older version afterwards.
 
 local settings, epoch, client, hints = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local items, locks = cmsgpack.unpack(ARGV[6]), cmsgpack.unpack(ARGV[7])
 -- No handle has this id, so every handle receives the hints.
 local NO_HANDLE = '0000000000000000'
+-- Restored records are no newer than what any process has written.
+local NO_SEQ = '0000000000000000'
 
 local stored_epoch = read('HGET', META, 'epoch') or ''
 if stored_epoch ~= epoch then return stored_epoch end
 -- Many records take many calls, and no process may commit before the last of them.
 local CALL_MILLIS = 5000
-if #items + #locks > 0 then hold_commits(CALL_MILLIS) end
+if #items + #locks > 0 then hold_commits(CALL_MILLIS, RECOVERY) end
 
 local batch = records()
 local fields = {}
@@ -29,6 +34,16 @@ for at = 1, #items, 5 do
   of_kind[#of_kind + 1] = items[at + 1]
 end
 for kind, key in pairs(TABLES) do read_fields(key, fields[kind], batch.found[kind]) end
+
+local DELETIONS = own .. 'restored_deletions'
+-- A client that has not restored its writes by then was stopped or unreachable all the time.
+local DELETIONS_MILLIS = 86400000
+local deletions, new_deletions = {}, {}
+do
+  local names = {}
+  for at = 1, #items, 5 do names[#names + 1] = items[at] .. items[at + 1] end
+  read_fields(DELETIONS, names, deletions)
+end
 
 -- The progress of a run: waiting, starting, running, stopping, finished.
 local PROGRESS = { ['0'] = 0, ['1'] = 0, ['2'] = 1, ['3'] = 2, ['4'] = 3 }
@@ -50,7 +65,13 @@ local written, shown_runs, shown_pauses, shown_jobs, shown_all = 0, {}, {}, {}, 
 for at = 1, #items, 5 do
   local kind, field, seq, value, shown = items[at], items[at + 1], items[at + 2], items[at + 3], items[at + 4]
   local old = batch.get(kind, field)
-  local wins = not old and value ~= '' or old and is_newer(kind, seq, value, old)
+  local name = kind .. field
+  local deleted = deletions[name] or ''
+  if value == '' and seq > deleted then
+    new_deletions[#new_deletions + 1] = name
+    new_deletions[#new_deletions + 1] = seq
+  end
+  local wins = not old and value ~= '' and seq > deleted or old and is_newer(kind, seq, value, old)
   if wins then
     written = written + 1
     batch.now[kind][field] = value ~= '' and value
@@ -71,6 +92,10 @@ if client ~= '' then
   redis.call('HSET', META, by, own)
 end
 batch.finish()
+if #new_deletions > 0 then
+  send('HSET', DELETIONS, new_deletions)
+  redis.call('PEXPIRE', DELETIONS, DELETIONS_MILLIS)
+end
 
 -- The prefix of reserved locks. No run holds them; their existence carries a meaning.
 local RESERVED = '#cronhold/'
@@ -106,5 +131,5 @@ for job, text in pairs(shown_pauses) do show.pause(job, sub(text, 1, 1) == '1') 
 for job, is_there in pairs(shown_jobs) do show.job(job, is_there) end
 if shown_all ~= nil then show.pause_all(shown_all) end
 show.finish()
-if hints ~= '' then redis.call('PUBLISH', HINTS, NO_HANDLE .. hints) end
+if hints ~= '' then redis.call('PUBLISH', HINTS, NO_HANDLE .. hints .. NO_SEQ) end
 return written

@@ -1,7 +1,7 @@
 -- Compares records with the journal of a client, which may have missed notifications. Needs prelude.lua before it.
 --
 -- ARGV: namespace, the position of the client (see `check_position`), its seq, then as MessagePack kind, field and
--- version of each record, '' for a deleted one. Returns the seq and the indexes of records with another version; or the
+-- version of each record. Returns the seq and the indexes of records with another version; or the
 -- reason why requests are rejected.
 
 local client, known, items = ARGV[2], tonumber(ARGV[3]), cmsgpack.unpack(ARGV[4])

@@ -2,6 +2,7 @@
 //! back, and that it recovers.
 
 mod cluster;
+mod restarts;
 mod rollbacks;
 mod sentinel;
 mod store_client;

@@ -14,40 +14,43 @@ use cronhold_store_redis::testing::{RedisServer, until};
 use crate::store_client::{StoreClient, counter, cursor, in_state, job, job_id, lock, running};
 
 /// The key that exists while commits are rejected.
-const HEALING: &str = "{cronken}:cronhold:healing";
+pub(crate) const HEALING: &str = "{cronken}:cronhold:healing";
 
 /// The key with the epoch and the seq of the store.
-const META: &str = "{cronken}:cronhold:meta";
+pub(crate) const META: &str = "{cronken}:cronhold:meta";
 
 /// The shortest time for which commits are rejected, minus a margin for slow machines.
 const WAIT_MILLIS: i64 = 30_000;
 
 /// For how many more milliseconds commits are rejected.
-fn wait_left(server: &RedisServer) -> i64 {
+pub(crate) fn wait_left(server: &RedisServer) -> i64 {
     server.cli(&["PTTL", HEALING]).parse().expect("a number")
 }
 
 /// Ends the time for which commits are rejected.
-fn let_pass(server: &RedisServer) {
+pub(crate) fn let_pass(server: &RedisServer) {
     let left = wait_left(server);
     assert!(left > WAIT_MILLIS, "nothing is committed for a while: {left} ms are left");
     server.cli(&["DEL", HEALING]);
 }
 
-fn assert_gone_back(fault: &Fault) {
+pub(crate) fn assert_gone_back(fault: &Fault) {
     assert!(matches!(fault, Fault::Recovering(_)), "{fault}");
 }
 
 /// A heartbeat of the node of a process.
-fn beat(client: &StoreClient) -> Result<(), Fault> {
+pub(crate) fn beat(client: &StoreClient) -> Result<(), Fault> {
     let node = NodeRecord::new(NodeId::from_bits(5), "five", 1, Instant::EPOCH);
     block_on(client.store.beat(&node, &[])).map(drop)
 }
 
 /// Waits until the heartbeats of a process detect the rollback.
-fn beat_until_noticed(client: &StoreClient) {
-    let fault = until("a beat notices", || beat(client).err());
-    assert_gone_back(&fault);
+pub(crate) fn beat_until_noticed(client: &StoreClient) {
+    until("a beat notices", || match beat(client) {
+        Err(Fault::Recovering(_)) => Some(()),
+        Err(Fault::Unavailable(_) | Fault::OutcomeUnknown(_)) | Ok(()) => None,
+        Err(fault) => panic!("{fault}"),
+    });
 }
 
 fn is_empty_again(forget: impl FnOnce(&mut RedisServer)) {
@@ -148,6 +151,54 @@ fn each_process_restores_its_last_writes() {
     let_pass(&server);
     one.put(counter("a", 1)).unwrap();
     two.put(counter("b", 1)).unwrap();
+}
+
+/// One process has not received the notification of a deletion, and restores its writes after the other one.
+#[test]
+fn deletion_is_restored_whichever_process_comes_first() {
+    for is_deleter_first in [true, false] {
+        let server = RedisServer::start();
+        let [mut one, mut two] = [StoreClient::new(&server.url()), StoreClient::new(&server.url())];
+        one.put(job("deleted")).unwrap();
+        one.put(job("created again")).unwrap();
+        for name in ["deleted", "created again"] {
+            two.write(RecordChange::Delete(RecordKey::Job(job_id(name))), Vec::new()).unwrap();
+        }
+        one.put(job("created again")).unwrap();
+        server.cli(&["FLUSHALL"]);
+        let (first, second) = if is_deleter_first { (&two, &one) } else { (&one, &two) };
+        beat_until_noticed(first);
+        beat_until_noticed(second);
+        assert_eq!(one.get(&RecordKey::Job(job_id("deleted"))), None, "deleter first: {is_deleter_first}");
+        assert_eq!(one.get(&RecordKey::Job(job_id("created again"))), Some(job("created again")));
+    }
+}
+
+/// A notification of another process's commit arrives after this process has written the same record again.
+#[test]
+fn late_notification_does_not_drop_a_later_write() {
+    let server = RedisServer::start();
+    let [mut one, mut two] = [StoreClient::new(&server.url()), StoreClient::new(&server.url())];
+    let (sender, hints) = std::sync::mpsc::channel();
+    let store = one.store.clone();
+    std::thread::spawn(move || while sender.send(block_on(store.hints())).is_ok() {});
+    until("one listens", || {
+        two.put(counter("heard", 1)).unwrap();
+        hints.try_recv().ok()
+    });
+    two.put(counter("a", 1)).unwrap();
+    let seq = number_in_meta(&server, "seq");
+    one.put(counter("a", 2)).unwrap();
+    // Messages are handled in order, so that the second one shows that the first one was handled.
+    for field in ["a", "last"] {
+        let message = format!("00000000000000ff2!{:04x}{field}{seq:016x}", field.len());
+        server.cli(&["PUBLISH", "{cronken}:cronhold:hints", &message]);
+    }
+    let last = RecordKey::JobState(job_id("last"));
+    until("one receives both", || hints.try_recv().ok()?.iter().any(|hint| hint.key == last).then_some(()));
+    server.cli(&["FLUSHALL"]);
+    beat_until_noticed(&one);
+    assert_eq!(one.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 2)));
 }
 
 #[test]

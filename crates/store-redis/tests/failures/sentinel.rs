@@ -9,6 +9,9 @@ use crate::store_client::{StoreClient, counter, job_id};
 /// The key that exists while commits are rejected.
 const HEALING: &str = "{cronken}:cronhold:healing";
 
+/// The key with the id of the server process that the latest commits were made on.
+const META: &str = "{cronken}:cronhold:meta";
+
 #[test]
 fn failover_without_loss_keeps_working() {
     let mut set = SentinelSet::start();
@@ -17,8 +20,10 @@ fn failover_without_loss_keeps_working() {
     assert_eq!(client.health().trouble, None, "the replica has it");
     let before = set.master();
     set.servers[before].kill();
-    set.wait_for_other_than(before);
+    let after = set.wait_for_other_than(before);
     client.put_in_time(&counter("b", 1));
+    let run_id = set.servers[after].cli(&["HGET", META, "server"]);
+    assert!(set.servers[after].cli(&["INFO", "server"]).contains(&run_id), "commits were held for it: {run_id}");
     assert_eq!(client.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 1)));
     assert!(!client.health().warnings.iter().any(|warning| warning.contains("rolled back")), "{:?}", client.health());
 }

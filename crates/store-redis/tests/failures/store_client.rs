@@ -50,6 +50,15 @@ impl StoreClient {
         block_on(self.store.commit(vec![unit])).remove(0).map(drop)
     }
 
+    /// Creates a record and takes locks, without reading first.
+    pub(crate) fn create(&mut self, record: Record, take: Vec<LockTake>) -> Result<(), UnitRefusal> {
+        self.units += 1;
+        let version = RecordVersion::new(self.writer, self.units);
+        let compare = vec![(record.key(), None)];
+        let unit = Unit { version, compare, changes: vec![RecordChange::Put(record)], take, free: Vec::new() };
+        block_on(self.store.commit(vec![unit])).remove(0).map(drop)
+    }
+
     /// Writes a record, and retries after transient faults.
     pub(crate) fn put_in_time(&mut self, record: &Record) {
         until("a record is written", || match self.put(record.clone()) {

@@ -9,7 +9,7 @@ use cronhold_core::{JobId, NodeId, RunId, State};
 
 use crate::Obligation;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Indexes {
     /// Records with a due time, ordered by it.
     pub(super) due: BTreeSet<Obligation>,

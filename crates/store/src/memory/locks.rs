@@ -9,17 +9,17 @@ use cronhold_core::record::{LockName, LockState, Record, RecordVersion, StoredRe
 use cronhold_schedule::{Instant, Span};
 
 /// All locks that were taken lately.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct LockTable(BTreeMap<LockName, MemoryLock>);
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct MemoryLock {
     /// The fence of the latest holder.
     fence: u64,
     held: Option<LockHold>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct LockHold {
     by: RunId,
     /// The version of the unit that took the lock.
@@ -65,6 +65,17 @@ impl LockTable {
         }
         lock.held = Some(LockHold { by: holder, version, ttl, until: ttl.map(|ttl| now.plus(ttl)) });
         lock.fence
+    }
+
+    /// Takes a lock for its former holder again, with its former fence, unless it is held.
+    pub(super) fn restore(&mut self, take: &LockTake, version: RecordVersion, fence: u64, now: Instant) {
+        let LockTake { lock, holder, ttl } = take;
+        let lock = self.0.entry(lock.clone()).or_default();
+        if lock.held.as_ref().is_some_and(|held| held.is_valid(now)) {
+            return;
+        }
+        lock.fence = lock.fence.max(fence);
+        lock.held = Some(LockHold { by: *holder, version, ttl: *ttl, until: ttl.map(|ttl| now.plus(ttl)) });
     }
 
     /// Renews a lock for its time to live. Returns false if the run has lost it.

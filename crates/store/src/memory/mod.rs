@@ -6,6 +6,7 @@ mod indexes;
 mod listing;
 mod locks;
 mod outputs;
+mod rollback;
 mod state;
 
 use std::fmt;
@@ -17,6 +18,7 @@ use cronhold_core::RunId;
 use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
 use cronhold_schedule::Instant;
 
+pub use self::rollback::MemorySnapshot;
 use self::state::MemoryState;
 use crate::{
     Chunk, ClockFn, Fault, HandleId, Hint, HintBoard, Obligation, Page, Pending, Query, Store, StoreHealthReport, Unit,

@@ -8,7 +8,7 @@ use cronhold_core::RunId;
 use crate::{Chunk, Fault};
 
 /// The outputs of runs that have written something.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct MemoryOutputs(BTreeMap<RunId, Vec<u8>>);
 
 impl MemoryOutputs {

@@ -21,7 +21,7 @@ const WRITERS_MAX: u32 = RecordVersion::WRITERS;
 const STORE_WRITER: u32 = 0;
 
 /// Everything that is stored.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct MemoryState {
     /// A table for each kind. Those of locks and of foreign runs stay empty.
     tables: [BTreeMap<RecordKey, StoredRecord>; RecordKind::Foreign as usize + 1],
@@ -153,6 +153,22 @@ impl MemoryState {
             fences.push((name, self.locks.take(take, version, now)));
         }
         UnitReceipt { fences }
+    }
+
+    /// Rolls everything back, except the numbers of heartbeats, which must not be assigned twice.
+    pub(super) fn roll_back(&mut self, to: Self) {
+        *self = Self { beats: self.beats, ..to };
+    }
+
+    /// Assigns only numbers above this one to new writers.
+    pub(super) fn raise_writers(&mut self, writer: u32) {
+        self.writers = self.writers.max(writer);
+    }
+
+    /// Writes a restored record with its version, or deletes it.
+    pub(super) fn restore(&mut self, key: RecordKey, record: Option<StoredRecord>) {
+        self.hints.push(Hint::new(key.clone()));
+        self.put(key, record);
     }
 
     /// Replaces a record and updates the indexes. Deleting a run deletes its output.

@@ -1,7 +1,7 @@
 //! How long commits are rejected after a rollback: until every program under a lock was either restored by its node, or
 //! stopped by its keeper because its lock was not renewed; and long enough for every live node to restore its runs. A
 //! program without a lock may have a lease of many minutes, and nothing waits for it: it matters only if its node stays
-//! unreachable while Redis loses its run, and it runs beside the next run of its own job then.
+//! unreachable while the store loses its run, and it runs beside the next run of its own job then.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,20 +15,26 @@ const HOLD_MIN: Span = lease::STALE_AFTER;
 
 /// The longest lease of a run under a lock that this process has seen, and the minimum.
 #[derive(Debug)]
-pub(super) struct CommitHold {
-    min_millis: AtomicU64,
-    longest_millis: AtomicU64,
+pub struct CommitHold {
+    min_micros: AtomicU64,
+    longest_micros: AtomicU64,
 }
 
 impl Default for CommitHold {
     fn default() -> Self {
-        Self { min_millis: AtomicU64::new(with_margin(HOLD_MIN)), longest_millis: AtomicU64::new(0) }
+        Self { min_micros: AtomicU64::new(with_margin(HOLD_MIN).micros()), longest_micros: AtomicU64::new(0) }
     }
 }
 
 impl CommitHold {
+    /// How long commits are rejected after a restart of the store, so that each live node can report lost commits: a
+    /// node without a heartbeat for that time counts as gone.
+    pub fn after_restart() -> Span {
+        with_margin(lease::STALE_MIN)
+    }
+
     /// A record was read or written: runs of this job, or this run, may hold a lock with its lease.
-    pub(super) fn observe_record(&self, record: &Record) {
+    pub fn observe_record(&self, record: &Record) {
         let lease = match record {
             Record::Job(job) => (job.job.lock != LockPolicy::None).then_some(job.job.ttl),
             Record::Run(run) => run.lock.as_ref().and(run.terms.lease),
@@ -40,23 +46,22 @@ impl CommitHold {
     }
 
     /// The lock of a run has this time to live.
-    pub(super) fn observe_lease(&self, millis: u64) {
-        self.longest_millis.fetch_max(millis, Ordering::Relaxed);
+    pub fn observe_lease(&self, lease: Span) {
+        self.longest_micros.fetch_max(lease.micros(), Ordering::Relaxed);
     }
 
-    /// How long commits are rejected, in milliseconds.
-    pub(super) fn millis(&self) -> u64 {
-        self.min_millis.load(Ordering::Relaxed).max(self.longest_millis.load(Ordering::Relaxed))
+    /// How long commits are rejected.
+    pub fn span(&self) -> Span {
+        let (min, longest) = (self.min_micros.load(Ordering::Relaxed), self.longest_micros.load(Ordering::Relaxed));
+        Span::from_micros(min.max(longest))
     }
 
-    /// Replaces the minimum.
-    #[cfg(any(test, feature = "testing"))]
-    pub(super) fn set_min(&self, millis: u64) {
-        self.min_millis.store(millis, Ordering::Relaxed);
+    /// Replaces the minimum, for tests that do not wait as long as nodes.
+    pub fn set_min(&self, min: Span) {
+        self.min_micros.store(min.micros(), Ordering::Relaxed);
     }
 }
 
-/// A lease with its margin, in whole milliseconds.
-fn with_margin(lease: Span) -> u64 {
-    lease.plus(lease::margin(lease)).micros().div_ceil(1_000)
+fn with_margin(lease: Span) -> Span {
+    lease.plus(lease::margin(lease))
 }
