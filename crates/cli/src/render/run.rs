@@ -42,9 +42,14 @@ fn reason(run: &RunSummary, clock: &LocalTimeFormat) -> Option<String> {
         None if run.state == State::Scheduled && starts_at(run) > clock.now => {
             Some(format!("due in {}", rounded(starts_at(run).since(clock.now))))
         }
-        None if !run.waiting_for.is_empty() => Some(format!("waits for {}", run.waiting_for.join(" and "))),
+        None if !run.waiting_for.is_empty() => Some(format!("waits for {}", blockers(run))),
         None => exit(run),
     }
+}
+
+/// What a waiting run waits for, after "for".
+fn blockers(run: &RunSummary) -> String {
+    run.waiting_for.join(" and ")
 }
 
 /// When a scheduled run starts. Daemons of earlier versions report only its nominal time.
@@ -77,7 +82,11 @@ pub(crate) fn args(run: &RunSummary) -> String {
 /// A run on one line: name, state, reason and notes.
 pub(crate) fn line(run: &RunSummary, clock: &LocalTimeFormat, colours: bool) -> String {
     let state = CellColour::of(run.state).paint(run.state.name(), colours);
-    let reason = reason(run, clock).map(|reason| format!(": {reason}")).unwrap_or_default();
+    let reason = match reason(run, clock) {
+        Some(_) if run.reason.is_none() && !run.waiting_for.is_empty() => format!(" for {}", blockers(run)),
+        Some(reason) => format!(": {reason}"),
+        None => String::new(),
+    };
     let mut notes = notes(run, clock);
     notes.extend(took(run, clock.now).filter(|_| run.state.is_finished()).map(|took| format!("took {took}")));
     let notes: String = notes.iter().map(|note| format!(", {note}")).collect();

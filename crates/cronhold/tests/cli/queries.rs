@@ -109,12 +109,12 @@ fn why_of_a_run() {
     let shown = sandbox.shown(&["run", "load", "date=2020-01-02"]);
     assert_eq!(
         shown,
-        "$ cronhold run load date=2020-01-02\nload#1 waiting\n\
+        "$ cronhold run load date=2020-01-02\nload#1 waiting for a run of `dump` with date=2020-01-02 in success\n\
          err| `cronhold why load#1` shows what it waits for\nexit 0\n"
     );
     let text = sandbox.done(&["why", "load#1"]);
     let needs = "it needs a run of `dump` that ended in success, with date=2020-01-02 as far as it has these params";
-    assert!(text.starts_with("load#1 waiting\n") && text.contains(needs), "{text}");
+    assert!(text.starts_with("load#1 waiting for a run of `dump`") && text.contains(needs), "{text}");
     assert!(sandbox.done(&["why", "dump#1"]).starts_with("dump#1 success, took "));
     assert_eq!(sandbox.json(&["why", "load#1"])["job"], "load");
     let refused = sandbox.run_command(&["why", "load#1", "2h"]);

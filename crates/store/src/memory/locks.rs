@@ -47,11 +47,11 @@ impl LockTable {
         Some(StoredRecord { version: held.version, record: Record::Lock(Arc::new(lock)) })
     }
 
-    /// Releases a lock if the run holds it. Returns whether it did.
-    pub(super) fn free(&mut self, free: &LockRelease, now: Instant) -> bool {
-        let lock = self.0.get_mut(&free.lock);
-        let freed = lock.and_then(|lock| lock.held.take_if(|held| held.by == free.holder));
-        freed.is_some_and(|held| held.is_valid(now))
+    /// Releases a lock if the run holds it.
+    pub(super) fn free(&mut self, free: &LockRelease) {
+        if let Some(lock) = self.0.get_mut(&free.lock) {
+            lock.held.take_if(|held| held.by == free.holder);
+        }
     }
 
     /// Takes a free lock and returns its fence. A run that already holds the lock keeps its fence.

@@ -142,9 +142,9 @@ impl MemoryState {
             }
         }
         for free in free {
-            if self.locks.free(&free, now) {
-                self.hints.push(Hint::new(RecordKey::Lock(free.lock)));
-            }
+            self.locks.free(&free);
+            // Also if the lock had expired: the runs that wait for it were not notified of that.
+            self.hints.push(Hint::new(RecordKey::Lock(free.lock)));
         }
         let mut fences = Vec::with_capacity(take.len());
         for take in take {
