@@ -16,3 +16,4 @@ mod sandbox;
 mod store_refusals;
 mod store_verbs;
 mod wire;
+mod zone_releases;
