@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use cronhold_schedule::{CompileError, Instant, Span, Timing};
 
 use crate::policy::catch_up::{CountedRange, GRACE};
@@ -68,6 +70,9 @@ pub enum UncheckedReason {
     NoCursor,
     /// Runs before this time are no longer stored.
     NotKept(Instant),
+    /// The cursor follows this release of the zone data, and the data of the search gives occurrences without a record.
+    /// They may not exist by the other release.
+    OtherZoneData(Arc<str>),
     /// The search reached [`STEPS_MAX`] here. The next search continues from this occurrence.
     Cut(Instant),
 }
@@ -106,6 +111,11 @@ pub fn holes(known: &KnownRecords, world: &DecisionContext, from: Instant, to: I
         let walk = HoleSearch { covered: &Ledger::of(job, id, known).covered(), until: until(cursor, to) };
         let (found, cut) = walk.along(compiled.coming(after), &mut steps);
         cut.into_iter().for_each(|at| unchecked(UncheckedReason::Cut(at)));
+        let has_other_data = compiled.depends_on_zone_data() && cursor.zones != world.zones_version;
+        if has_other_data && !found.is_empty() {
+            unchecked(UncheckedReason::OtherZoneData(cursor.zones.clone()));
+            continue;
+        }
         holes.found.extend(found.into_iter().map(|stretch| Hole { schedule: id.clone(), stretch }));
     }
     holes
@@ -157,6 +167,10 @@ impl HoleReport {
                 UncheckedReason::NotKept(at) => {
                     format!("{not_checked} before {}: not all runs are kept.", wall.at(*at))
                 }
+                UncheckedReason::OtherZoneData(theirs) => format!(
+                    "{not_checked}: its nodes use time zone data {theirs}, and this search used {}, which differs.",
+                    world.zones_version
+                ),
                 UncheckedReason::Cut(at) => {
                     format!("{not_checked} from {} on: it has too many occurrences.", wall.at(*at))
                 }

@@ -264,7 +264,11 @@ impl<'a> OccurrenceClaim<'a> {
 
     /// Moves the cursor to the occurrence after this one.
     fn advance_cursor(&mut self, nominal: Instant, run: Option<&Run>) {
-        let cursor = &mut self.cursor;
+        let (cursor, world) = (&mut self.cursor, self.draft.view.world);
+        if self.table.is_behind(cursor, world) || self.table.is_outdated(cursor, world) {
+            // Up to here, the cursor followed zone data that gives other occurrences.
+            cursor.since = cursor.since.max(nominal);
+        }
         cursor.last = Some(cursor.last.map_or(nominal, |last| last.max(nominal)));
         cursor.next = if self.table.counts_from_previous() {
             cursor.generation = cursor.generation.wrapping_add(1);
@@ -274,7 +278,7 @@ impl<'a> OccurrenceClaim<'a> {
             self.table.next(nominal)
         };
         cursor.wake = cursor.next.map(|next| self.table.wake(next));
-        cursor.zones = self.table.zones(self.draft.view.world);
+        cursor.zones = self.table.zones(world);
     }
 
     fn finish(self) -> Result<DecidedUnit, Halt> {

@@ -3,7 +3,7 @@
 //!
 //! Locks, `max_running` and `after` apply across nodes: a success on any node counts.
 
-use cronhold_schedule::Instant;
+use cronhold_schedule::{Instant, Span};
 
 use super::run_lifecycle::WAIT_POLL;
 use crate::decision::Rejection;
@@ -18,6 +18,10 @@ use crate::view::DecisionView;
 /// The largest number of nodes that an occurrence of a `nodes: each` job runs on, so that its claim stays a small unit.
 /// If more nodes are eligible, those with the lowest ids run it.
 pub const NODES_MAX: usize = 256;
+
+/// A node that knows no node for a run leaves it as it is for this time after it was due: a node that has just joined,
+/// and that this one does not know yet, may start it.
+const JOIN_WAIT: Span = Span::from_secs(10);
 
 /// The nodes that an occurrence gets a run for, this one first. Most jobs have a single run without a node (`None`).
 /// Empty when no live node may run a `nodes: each` job.
@@ -110,11 +114,7 @@ pub(super) enum Placement {
 /// the node's record, so a heartbeat in between makes it fail.
 pub(super) fn placement_of(view: &DecisionView<'_>, run: &Run, job: &JobRecord) -> Placement {
     let (now, me) = (view.stamp.at, view.stamp.owner.node);
-    let Some(target) = run.target else {
-        // The due time is not changed: by it, an eligible node that missed the notification finds the run.
-        let is_for_others = !may_start(view, run, job) && !view.world.eligible(me, &job.job.nodes).is_empty();
-        return if is_for_others { Placement::Elsewhere(now.plus(WAIT_POLL)) } else { Placement::Here };
-    };
+    let Some(target) = run.target else { return placement_on_any_node(view, run, job) };
     if target != me && view.world.is_there(me, target) {
         return Placement::Elsewhere(now.plus(WAIT_POLL));
     }
@@ -129,6 +129,20 @@ pub(super) fn placement_of(view: &DecisionView<'_>, run: &Run, job: &JobRecord) 
         false if target == me => Placement::Here,
         false => Placement::Elsewhere(given_up),
     }
+}
+
+/// Where a run without a target can go on. An ineligible node leaves the due time as it is if another node may start the
+/// run: by it, an eligible node that missed the notification finds the run.
+fn placement_on_any_node(view: &DecisionView<'_>, run: &Run, job: &JobRecord) -> Placement {
+    let now = view.stamp.at;
+    if may_start(view, run, job) {
+        return Placement::Here;
+    }
+    if !view.world.eligible(view.stamp.owner.node, &job.job.nodes).is_empty() {
+        return Placement::Elsewhere(now.plus(WAIT_POLL));
+    }
+    let known_at = run.due.unwrap_or(run.nominal).plus(JOIN_WAIT);
+    if view.world.is_shared && now < known_at { Placement::Elsewhere(known_at) } else { Placement::Here }
 }
 
 #[cfg(test)]

@@ -100,6 +100,24 @@ fn unchecked_parts_are_reported() {
     }
 }
 
+/// By the data of the search, an occurrence may be missing that does not exist by the data of the nodes.
+#[test]
+fn occurrences_by_other_zone_data_are_not_reported_as_missing() {
+    let hourly = |zone: &str| {
+        format!("schedule name=a zone={zone} spec: 0 * * * *\ncursor since=05T03:30 last=05T11:00 next=05T12:00")
+    };
+    for (zone, release, found, unchecked) in [
+        ("Europe/Berlin", "2026a", 1, vec![]),
+        ("Europe/Berlin", "2026b", 0, vec![UncheckedReason::OtherZoneData("2026a".into())]),
+        ("UTC", "2026b", 1, vec![]),
+    ] {
+        let world = DecisionContext { zones_version: release.into(), ..world() };
+        let report = holes(&scene(&hourly(zone)), &world, time("05T00:00"), time("05T12:00"));
+        assert_eq!(report.found.len(), found, "{zone} {release}");
+        assert_eq!(report.unchecked.into_iter().map(|part| part.because).collect::<Vec<_>>(), unchecked);
+    }
+}
+
 /// A cursor that no node advances is reported. One that is slightly late, or whose job is paused, is not.
 #[test]
 fn overdue_cursor_is_reported() {

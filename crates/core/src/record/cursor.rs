@@ -16,8 +16,8 @@ pub struct Cursor {
     pub job: JobId,
     /// The schedule within the job.
     pub schedule: ScheduleId,
-    /// When the schedule was created, enabled again or changed. Every occurrence after this time has an outcome or is
-    /// pending. It distinguishes a lost occurrence from one that never existed.
+    /// When the schedule was created, enabled again or changed, also by other zone data. Every occurrence after this
+    /// time has an outcome or is pending. It distinguishes a lost occurrence from one that never existed.
     pub since: Instant,
     /// The latest occurrence that has an outcome or a backlog.
     pub last: Option<Instant>,

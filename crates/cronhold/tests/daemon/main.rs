@@ -18,5 +18,8 @@ mod log_lines;
 #[path = "../processes/mod.rs"]
 mod processes;
 mod programs;
+mod resume;
+#[path = "../resume_all/mod.rs"]
+mod resume_all;
 mod sources;
 mod start_stop;

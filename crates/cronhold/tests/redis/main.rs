@@ -11,8 +11,12 @@ mod peers;
 mod peers_setting;
 #[path = "../processes/mod.rs"]
 mod processes;
+mod resume;
+#[path = "../resume_all/mod.rs"]
+mod resume_all;
 mod rollback_recovery;
 mod sandbox;
 mod store_refusals;
 mod store_verbs;
 mod wire;
+mod zone_releases;

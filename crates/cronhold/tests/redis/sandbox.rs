@@ -88,14 +88,25 @@ impl Sandbox {
         self.start_at(&self.server.url(), name, options)
     }
 
+    /// Starts a node that uses the zone data in a directory, and waits until it is ready.
+    pub(crate) fn up_with_zones(&self, zones: &str, name: &str, options: &[&str]) -> Node {
+        let node = self.start_with(&self.server.url(), Some(self.path(zones)), name, options);
+        node.wait_until_ready();
+        node
+    }
+
     /// Starts a node on a store with this URL.
     pub(crate) fn start_at(&self, url: &str, name: &str, options: &[&str]) -> Node {
+        self.start_with(url, None, name, options)
+    }
+
+    fn start_with(&self, url: &str, zones: Option<PathBuf>, name: &str, options: &[&str]) -> Node {
         let up = ["up", "--name", name, "--data", name, "--listen", "127.0.0.1:0", "--log-format", "json"];
         let arguments: Vec<String> = up.iter().chain(options).map(|argument| (*argument).to_owned()).collect();
         let log = self.path(&format!("{name}.log"));
-        let (dir, url, home) = (self.dir.clone(), url.to_owned(), self.path(name));
-        let child = begin(&dir, &arguments, &url, &log);
-        Node { child, dir, arguments, url, home, log }
+        let start = NodeStart { dir: self.dir.clone(), arguments, url: url.to_owned(), zones };
+        let child = start.begin(&log);
+        Node { child, start, home: self.path(name), log }
     }
 }
 
@@ -117,7 +128,7 @@ pub(crate) struct CommandOutput {
 }
 
 impl CommandOutput {
-    fn new(args: &[&str], output: &Output) -> Self {
+    pub(crate) fn new(args: &[&str], output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (out, err) = (text(&output.stdout), text(&output.stderr));
         Self { args: args.join(" "), out, err, code: output.status.code() }
@@ -154,18 +165,37 @@ impl fmt::Debug for CommandOutput {
 /// A running node. It is killed on drop, with its keeper and programs.
 pub(crate) struct Node {
     child: Child,
-    /// Directory and arguments of the daemon, for a restart.
+    start: NodeStart,
+    home: PathBuf,
+    log: PathBuf,
+}
+
+/// How a daemon is started, for a restart.
+struct NodeStart {
     dir: PathBuf,
     arguments: Vec<String>,
     url: String,
-    home: PathBuf,
-    log: PathBuf,
+    /// The directory of its zone data, if it does not use the system's.
+    zones: Option<PathBuf>,
+}
+
+impl NodeStart {
+    /// Starts the daemon, which appends to the log.
+    fn begin(&self, log: &Path) -> Child {
+        let file = File::options().create(true).append(true).open(log).expect("a file");
+        let mut command = bare(&self.dir, &[]);
+        command.args(&self.arguments).env("CRONHOLD_STORE", &self.url).stderr(file);
+        if let Some(zones) = &self.zones {
+            command.env("TZDIR", zones);
+        }
+        command.spawn().expect("the binary starts")
+    }
 }
 
 impl Node {
     /// Starts the daemon again after it was killed.
     pub(crate) fn start_again(&mut self) {
-        self.child = begin(&self.dir, &self.arguments, &self.url, &self.log);
+        self.child = self.start.begin(&self.log);
     }
 
     /// Its log, including all earlier processes.
@@ -228,12 +258,6 @@ impl Drop for Node {
         self.kill();
         end_keeper_of(&self.home);
     }
-}
-
-/// Starts a daemon, which appends to the log.
-fn begin(dir: &Path, arguments: &[String], url: &str, log: &Path) -> Child {
-    let file = File::options().create(true).append(true).open(log).expect("a file");
-    bare(dir, &[]).args(arguments).env("CRONHOLD_STORE", url).stderr(file).spawn().expect("the binary starts")
 }
 
 /// The binary, without the environment of the test.

@@ -139,6 +139,30 @@ fn nodes_each_without_eligible_node_is_skipped() {
     );
 }
 
+/// Node 1 does not know yet that node 2 has joined. It must not postpone a run that node 2 may start.
+#[test]
+fn run_for_a_node_that_has_just_joined_is_not_postponed() {
+    let created = "00:00 there 1
+        00:00 put j @never; nodes gpu
+            no next, job r1
+        00:00 run j at=00:10
+            #1 00:10 scheduled, → #1
+        00:10 wake #1
+            (wake #1 00:10:10), unchanged";
+    play(&format!(
+        "{created}
+        00:10:01 there 1 2:gpu
+        00:10:01 node 2.1
+        00:10:01 wake #1
+            #1 00:10 starting",
+    ));
+    play(&format!(
+        "{created}
+        00:10:10 wake #1
+            #1 00:10 waiting",
+    ));
+}
+
 /// A node that is absent for a moment keeps its run. If it stays absent, the run is skipped.
 #[test]
 fn waiting_run_is_skipped_when_its_target_is_gone() {
