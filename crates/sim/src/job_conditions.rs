@@ -76,7 +76,7 @@ impl JobRecipe {
         };
         let template = |text: &str| Template::parse(text).expect("plain text");
         let args = match rng.one_in(3) {
-            true => BTreeMap::from([(PARAM.to_owned(), template(*rng.pick(&VALUES)))]),
+            true => BTreeMap::from([(PARAM.to_owned(), template(rng.pick::<&str>(&VALUES)))]),
             false => BTreeMap::new(),
         };
         let within = rng.one_in(2).then(|| rng.secs(20, 600));

@@ -93,8 +93,7 @@ impl Evaluation {
 
     /// Adds what another condition that is not decided either depends on.
     fn join(&mut self, other: Self) {
-        let first = |one: Option<Instant>, other: Option<Instant>| one.into_iter().chain(other).min();
-        self.holds_until = first(self.holds_until, other.holds_until);
+        self.holds_until = self.holds_until.into_iter().chain(other.holds_until).min();
         self.depends_on.extend(other.depends_on);
     }
 }

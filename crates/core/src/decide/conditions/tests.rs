@@ -285,13 +285,15 @@ fn all_any_and_not_combine_conditions() {
     }
 }
 
-/// What a waiting run waits for is stored with it, and changes when it waits for something else.
+/// What run `number` of the job `j` waits for at the end of a script.
+fn waits(script: &str, number: u64) -> String {
+    let run = play(script).run(Some(&JobId::parse("j").expect("an id")), number);
+    run.blockers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + ")
+}
+
+/// What a waiting run waits for is stored with it.
 #[test]
 fn waiting_run_records_its_blockers() {
-    let waits = |script: &str, number: u64| -> String {
-        let run = play(script).run(Some(&JobId::parse("j").expect("an id")), number);
-        run.blockers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + ")
-    };
     let jobs = "00:00 put up param x; overlap allow
             job r1
         00:00 put k overlap allow; lock l
@@ -343,6 +345,10 @@ fn waiting_run_records_its_blockers() {
     ] {
         assert_eq!(waits(&script, run), expected, "{script}");
     }
+}
+
+#[test]
+fn blockers_change_with_what_a_run_waits_for() {
     let moved = "00:00 put j @every 1h; overlap queue; lock l
             next 01:00, job r1
         00:00 put k overlap allow; lock l
