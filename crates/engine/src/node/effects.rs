@@ -113,8 +113,7 @@ impl NodeLoop {
             self.membership.heartbeater().set_draining(draining);
             self.context.emit(&EngineEvent::Draining(draining));
             if !draining {
-                // Runs that wait for an eligible node may have waited for this one.
-                self.agenda.wake_all(now);
+                self.start_again(now);
             }
         }
     }
@@ -131,10 +130,16 @@ impl NodeLoop {
         }
         self.world.keeper_problem = problem;
         if self.world.keeper_problem.is_none() {
-            // What was due meanwhile has waited for this node.
-            self.agenda.wake_all(now);
-            self.agenda.claim_overdue(now);
+            self.start_again(now);
         }
+    }
+
+    /// The node may start runs again. What was due meanwhile, and runs that wait for an eligible node, may have waited for
+    /// this one.
+    fn start_again(&mut self, now: Instant) {
+        self.agenda.wake_all(now);
+        self.agenda.claim_overdue(now);
+        self.may_start_again = true;
     }
 
     async fn perform_all(&mut self, effects: Vec<Effect>, commit: Option<CommitReceipt<'_>>, now: Instant) {

@@ -73,6 +73,12 @@ impl NodeLoop {
                 }
             }
         }
+        if std::mem::take(&mut self.may_start_again) {
+            // The batch was decided before the node could start runs again.
+            let now = self.read_clock();
+            self.agenda.wake_all(now);
+            self.agenda.claim_overdue(now);
+        }
         self.record_store_result(store_fault.as_ref());
     }
 

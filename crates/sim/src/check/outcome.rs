@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cronhold_core::decision::RecordChange;
-use cronhold_core::holes::{UncheckedReason, holes};
+use cronhold_core::holes::{UncheckedPart, UncheckedReason, holes};
 use cronhold_core::record::{JobRecord, Record, RecordKey, Run, ScheduleId};
 use cronhold_core::why::KnownRecords;
 use cronhold_core::{DecisionContext, JobId, JobUid, NodeId, RunId};
@@ -96,11 +96,14 @@ fn is_whole(
         let (id, from, until) = (&hole.schedule, stretch.from, stretch.to);
         return Err(format!("{job} {id} has no outcome for {} occurrences from {from} to {until}", stretch.count));
     }
-    match found.unchecked.first() {
-        Some(unchecked) if !matches!(unchecked.because, UncheckedReason::NotKept(_)) => {
-            Err(format!("{job} {} cannot be checked: {:?}", unchecked.schedule, unchecked.because))
-        }
-        _ => Ok(()),
+    let is_expected = |unchecked: &UncheckedPart| match unchecked.because {
+        UncheckedReason::NotKept(_) => true,
+        UncheckedReason::OtherZoneData(_) => has_changed_zone(&unchecked.schedule),
+        _ => false,
+    };
+    match found.unchecked.iter().find(|unchecked| !is_expected(unchecked)) {
+        Some(unchecked) => Err(format!("{job} {} cannot be checked: {:?}", unchecked.schedule, unchecked.because)),
+        None => Ok(()),
     }
 }
 
