@@ -22,8 +22,9 @@ pub(crate) struct Agenda {
     paused: PausedOccurrences,
     /// Schedules that have an occurrence at each start of a node.
     start_schedules: BTreeSet<(JobId, ScheduleId)>,
-    /// Whether the node still has to claim those occurrences.
-    is_start_due: bool,
+    /// Those of them whose occurrence the node still has to claim. A schedule that is added later has its first one at
+    /// the next start.
+    due_at_start: BTreeSet<(JobId, ScheduleId)>,
     /// Waiting runs, by the records that block them.
     waiting: WaitingRuns,
     /// Waiting runs that are to be checked at once.
@@ -120,15 +121,12 @@ impl Agenda {
 
     /// Requests that schedules which fire at the start of a node fire now.
     pub(crate) fn request_start(&mut self) {
-        self.is_start_due = true;
+        self.due_at_start = self.start_schedules.clone();
     }
 
     /// The claims of schedules that fire at the start of a node, once after each request.
     pub(crate) fn take_start_claims(&mut self, now: Instant) -> Vec<Command> {
-        if !std::mem::take(&mut self.is_start_due) {
-            return Vec::new();
-        }
-        let schedules = self.start_schedules.iter().cloned();
+        let schedules = std::mem::take(&mut self.due_at_start).into_iter();
         schedules.map(|(job, schedule)| Command::Fire { job, schedule, nominal: now, at_start: true }).collect()
     }
 
@@ -281,6 +279,27 @@ mod tests {
         assert_eq!(first, [live, item.clone()], "what is due now comes first");
         agenda.put_next(job(), schedule(), None);
         assert!(!agenda.has(&item) && !agenda.has_paused(&job()));
+    }
+
+    /// The keeper may work only after job files were loaded, and the claims of a start wait for it.
+    #[test]
+    fn schedule_that_is_added_after_a_start_waits_for_the_next_one() {
+        let mut agenda = Agenda::default();
+        let add = |agenda: &mut Agenda, name: &str| {
+            agenda.start_schedules.insert((JobId::parse(name).expect("an id"), schedule()));
+        };
+        let claimed = |agenda: &mut Agenda| -> Vec<String> {
+            let claims = agenda.take_start_claims(NOW).into_iter();
+            claims
+                .filter_map(|claim| if let Command::Fire { job, .. } = claim { Some(job.to_string()) } else { None })
+                .collect()
+        };
+        add(&mut agenda, "old");
+        agenda.request_start();
+        add(&mut agenda, "new");
+        assert_eq!((claimed(&mut agenda), claimed(&mut agenda)), (vec!["old".to_owned()], vec![]));
+        agenda.request_start();
+        assert_eq!(claimed(&mut agenda), ["new", "old"]);
     }
 
     #[test]
