@@ -51,6 +51,7 @@ pub(super) fn decide(
     }
     // A missing zone or calendar may come back. Occurrences that were due in between are caught up then.
     let Ok(table) = Timetable::new(job, schedule, definition, view.world) else { return Ok(later()) };
+    let table = table.for_cursor(&cursor);
     if !at_start && cursor.revision != job.revision {
         return refresh(view, &table, &cursor);
     }
@@ -133,7 +134,7 @@ impl<'a> OccurrenceClaim<'a> {
     }
 
     fn skip(mut self, nominal: Instant, reason: Reason) -> Result<DecidedUnit, Halt> {
-        if self.cursor.claimed.claimed_until(nominal).is_some() {
+        if self.claimed_until(nominal).is_some() {
             // It had its outcome before the clock was set back. This creates no run.
             return self.on_time(nominal, &Actor::Schedule);
         }
@@ -145,7 +146,7 @@ impl<'a> OccurrenceClaim<'a> {
 
     /// No node was alive when the occurrence was due. Everything that is late is decided in this one commit.
     fn late(mut self, first: Instant) -> Result<DecidedUnit, Halt> {
-        if let Some(until) = self.cursor.claimed.claimed_until(first) {
+        if let Some(until) = self.claimed_until(first) {
             return self.skip_claimed(first, until);
         }
         let view = self.draft.view;
@@ -195,7 +196,7 @@ impl<'a> OccurrenceClaim<'a> {
 
     /// Creates the runs of an occurrence, unless it has or had runs already because its cursor was set back.
     fn claim(&mut self, nominal: Instant, actor: &Actor) -> Result<(), Halt> {
-        let is_claimed = self.cursor.claimed.claimed_until(nominal).is_some();
+        let is_claimed = self.claimed_until(nominal).is_some();
         self.mark_claimed(nominal, nominal);
         if is_claimed {
             // Usually the run is assumed to be absent. Here it probably exists.
@@ -252,12 +253,23 @@ impl<'a> OccurrenceClaim<'a> {
         skips::record_all(&mut self.draft, &mut self.state, &mut self.cursor.streak, self.table, vec![part])
     }
 
+    /// Whether the times of the schedule identify its occurrences. Otherwise its cursor may still have the times that
+    /// were claimed before its definition changed.
+    fn is_ordered_by_time(&self) -> bool {
+        !self.cursor.at_start && !self.table.counts_from_previous()
+    }
+
+    /// Until when an occurrence and those after it were claimed before the clock was set back; `None` if it was not.
+    fn claimed_until(&self, nominal: Instant) -> Option<Instant> {
+        self.cursor.claimed.claimed_until(nominal).filter(|_| self.is_ordered_by_time())
+    }
+
     /// Marks occurrences as claimed, before the cursor moves on. Those that follow the latest one extend its range.
     fn mark_claimed(&mut self, from: Instant, to: Instant) {
-        let cursor = &mut self.cursor;
-        if cursor.at_start || self.table.counts_from_previous() {
+        if !self.is_ordered_by_time() {
             return;
         }
+        let cursor = &mut self.cursor;
         let from = if cursor.next == Some(from) { cursor.last.unwrap_or(from) } else { from };
         cursor.claimed.insert(from, to);
     }

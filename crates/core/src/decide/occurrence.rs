@@ -11,9 +11,9 @@ use super::draft::UnitDraft;
 use super::placement::{self, NODES_MAX};
 use super::run_lifecycle;
 use super::timetable::Timetable;
-use crate::ids::{JobUid, NodeId, RunId};
+use crate::ids::{NodeId, RunId};
 use crate::policy::overlap::Admission;
-use crate::record::{Actor, JobState, RecordKey, Run, ScheduleId};
+use crate::record::{Actor, JobState, RecordKey, Run};
 use crate::run::Reason;
 use crate::view::{DecisionView, Halt};
 
@@ -22,17 +22,6 @@ pub(super) struct RunCandidate {
     run: Run,
     /// `None` if the run has ended already, because its program could not be resolved.
     pub(super) admission: Option<Admission>,
-}
-
-/// The attempt that ids are derived for. The ids of retries follow it.
-const FIRST_ATTEMPT: u32 = 1;
-
-/// The id of the first attempt at an occurrence, on any node or on a target.
-pub(super) fn run_id(uid: JobUid, schedule: &ScheduleId, nominal: Instant, target: Option<NodeId>) -> RunId {
-    match target {
-        Some(node) => RunId::on_node(uid, schedule.as_str(), nominal, FIRST_ATTEMPT, node),
-        None => RunId::derived(uid, schedule.as_str(), nominal, FIRST_ATTEMPT),
-    }
 }
 
 /// The ids of the runs that an occurrence may have already: one without a target, and one for each node. If the clock

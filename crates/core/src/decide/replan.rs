@@ -249,6 +249,53 @@ mod tests {
         );
     }
 
+    /// A schedule that counts from its previous run comes to the same times again. Each of its runs has an id of its own,
+    /// also if the run of that time is no longer kept.
+    #[test]
+    fn schedule_that_counts_from_its_runs_goes_on_after_the_clock_was_set_back() {
+        play(
+            "
+            00:00 put j with 10m interval; kept 0
+                next 00:10, job r1
+            00:10 due
+                #1 00:10 starting, follows its run
+            00:10 ended #1 yes
+                #1 00:10 success, next 00:20
+            00:00 replan j
+                next 00:10
+            00:10 due
+                #2 00:10 starting, follows its run
+            00:10 ended #2 yes
+                #2 00:10 success, next 00:20
+            00:11 prune j #2
+                #2 gone
+            00:00 replan j
+                next 00:10
+            00:10 due
+                #3 00:10 starting, follows its run
+            ",
+        );
+    }
+
+    /// A schedule that counts from its previous run does not repeat occurrences, whatever its former definition did.
+    #[test]
+    fn former_times_of_a_schedule_do_not_keep_it_from_running() {
+        play(
+            "
+            00:00 put j a: @every 10m; overlap allow
+                a next 00:10, job r1
+            00:10 due
+                #1 00:10 starting, a next 00:20
+            00:20 due
+                #2 00:20 starting, a next 00:30
+            00:09 put j a: with 5m interval; overlap allow
+                a next 00:14, job r2, (wake #1 00:09), (wake #2 00:09)
+            00:14 due
+                #3 00:14 starting, a follows its run
+            ",
+        );
+    }
+
     /// After an outage, too: what the catch-up policy would start was claimed before.
     #[test]
     fn claimed_occurrences_are_not_caught_up() {

@@ -58,11 +58,14 @@ impl<'a> RetiringSchedules<'a> {
             let definition = self.job.schedule(schedule);
             // If the schedule's zone or calendar is missing, its occurrences cannot be computed and are not recorded.
             let table = definition.and_then(|own| Timetable::new(self.job, schedule, own, draft.view.world).ok());
-            if let Some(table) = table {
+            if let Some(mut table) = table {
                 let parts = self.unclaimed(&table, cursor.as_deref(), &pauses, draft, reason);
                 let rest: Vec<OccurrenceRange> =
                     backlog.iter().flat_map(|backlog| backlog.rest()).map(|stretch| stretch.reach()).collect();
                 catch_up::record_given_up(draft, state, &table, &rest, reason)?;
+                if let Some(cursor) = cursor {
+                    table = table.for_cursor(cursor);
+                }
                 skips::record_all(draft, state, &mut None, &table, parts)?;
             }
         }

@@ -22,9 +22,6 @@ pub(super) struct SkipPart {
     pub(super) reason: Reason,
 }
 
-/// The attempt number that ids of spans are derived with. Runs count from 1, so a span never has the id of a run.
-const SPAN_ATTEMPT: u32 = 0;
-
 /// Splits a range of occurrences where a pause began or ended. Occurrences during a pause have the reason
 /// [`Reason::Paused`], the others the given reason.
 pub(super) fn split_by_pauses(
@@ -124,7 +121,7 @@ fn begin_span(
     stretch: CountedRange,
     reason: Reason,
 ) -> RunId {
-    let id = RunId::derived(table.job.uid, table.id.as_str(), stretch.from, SPAN_ATTEMPT);
+    let id = table.span_id(stretch.from);
     // After a cursor was set back, the span may exist already.
     if draft.view.assume_absent_unless_loaded(&RecordKey::SkipSpan(id)).is_some()
         && let Some(there) = draft.skip_span(id)

@@ -8,7 +8,6 @@ use cronhold_schedule::{Instant, Schedule, Span, Timing};
 
 use super::draft::UnitDraft;
 use super::finish_run;
-use super::occurrence;
 use super::run_lifecycle::{self, NewRun};
 use crate::args::{ArgErrors, Args};
 use crate::decision::Rejection;
@@ -23,6 +22,12 @@ use crate::world::DecisionContext;
 /// A cursor that is further ahead than this was moved by a wrong clock.
 const AHEAD_MAX: Span = Span::from_secs(60);
 
+/// The attempt that ids of runs are derived for. The ids of retries follow it.
+const FIRST_ATTEMPT: u32 = 1;
+
+/// The attempt that ids of spans are derived for, so that a span never has the id of a run.
+const SPAN_ATTEMPT: u32 = 0;
+
 /// The resolution of instants.
 const MOMENT: Span = Span::from_micros(1);
 
@@ -32,6 +37,8 @@ pub(super) struct Timetable<'a> {
     pub(super) id: &'a ScheduleId,
     pub(super) schedule: &'a job::JobSchedule,
     compiled: Schedule,
+    /// The generation of the next occurrence, if the schedule counts from its previous run.
+    generation: Option<u32>,
 }
 
 impl<'a> Timetable<'a> {
@@ -47,7 +54,13 @@ impl<'a> Timetable<'a> {
             key: wrong.key,
             message: wrong.error.to_string(),
         })?;
-        Ok(Self { job, id, schedule, compiled })
+        Ok(Self { job, id, schedule, compiled, generation: None })
+    }
+
+    /// The timetable for the next occurrence of a cursor.
+    pub(super) fn for_cursor(self, cursor: &Cursor) -> Self {
+        let generation = self.counts_from_previous().then_some(cursor.generation);
+        Self { generation, ..self }
     }
 
     /// Whether it counts from the end of its previous run.
@@ -77,7 +90,21 @@ impl<'a> Timetable<'a> {
 
     /// The id of the run of an occurrence, on any node or on a target. All nodes derive the same id.
     pub(super) fn run_id(&self, nominal: Instant, target: Option<NodeId>) -> RunId {
-        occurrence::run_id(self.job.uid, self.id, nominal, target)
+        self.derived_id(nominal, FIRST_ATTEMPT, target)
+    }
+
+    /// The id of a span of skips that begins with an occurrence.
+    pub(super) fn span_id(&self, from: Instant) -> RunId {
+        self.derived_id(from, SPAN_ATTEMPT, None)
+    }
+
+    fn derived_id(&self, nominal: Instant, attempt: u32, target: Option<NodeId>) -> RunId {
+        let (uid, schedule) = (self.job.uid, self.id.as_str());
+        match (self.generation, target) {
+            (Some(generation), node) => RunId::of_generation(uid, schedule, generation, nominal, attempt, node),
+            (None, Some(node)) => RunId::on_node(uid, schedule, nominal, attempt, node),
+            (None, None) => RunId::derived(uid, schedule, nominal, attempt),
+        }
     }
 
     /// Creates the run of an occurrence. If its args are invalid, the run ends at once in error.

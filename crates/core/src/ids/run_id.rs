@@ -53,6 +53,24 @@ impl RunId {
         Self::hashed(nominal, "occurrence on a node", &parts)
     }
 
+    /// The id of the run for an occurrence of a schedule that counts from its previous run, on any node or on one. If the
+    /// clock is set back, such a schedule comes to the same time again; the generation distinguishes the occurrences.
+    pub fn of_generation(
+        job: JobUid,
+        schedule_id: &str,
+        generation: u32,
+        nominal: Instant,
+        attempt: u32,
+        node: Option<NodeId>,
+    ) -> Self {
+        let nominal_bytes = nominal.micros().to_be_bytes();
+        let (job, node) = (job.0.to_be_bytes(), node.map(|node| node.0.to_be_bytes()));
+        let (generation, attempt) = (generation.to_be_bytes(), attempt.to_be_bytes());
+        let node: &[u8] = node.as_ref().map_or(&[], |node| node);
+        let parts = [&job[..], schedule_id.as_bytes(), &generation, &nominal_bytes, &attempt, node];
+        Self::hashed(nominal, "occurrence of a generation", &parts)
+    }
+
     /// The id of a run that was requested with an idempotency key. The same key at the same nominal time is the same
     /// run; a caller that needs separate keys per job or client includes these in the key.
     pub fn from_key(nominal: Instant, key: &str) -> Self {

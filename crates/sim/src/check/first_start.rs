@@ -3,16 +3,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cronhold_core::record::{RecordVersion, ScheduleId};
+use cronhold_core::record::{RecordVersion, Run, ScheduleId};
 use cronhold_core::{JobUid, NodeId, RunId};
-use cronhold_schedule::Instant;
+use cronhold_schedule::{Instant, Timing};
 use cronhold_store::Unit;
 
 use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch, runs};
-use crate::store_model::{name, name_of};
+use crate::store_model::{StoreModel, name, name_of};
 
-/// Identifies an occurrence: job, schedule and nominal time.
-type OccurrenceKey = (JobUid, ScheduleId, Instant);
+/// Identifies an occurrence: job, schedule, nominal time and, if the schedule counts from its previous run, the
+/// generation. Such a schedule comes to the same time again if the clock is set back.
+type OccurrenceKey = (JobUid, ScheduleId, Instant, Option<u32>);
 
 /// The unit that claimed an occurrence, and the runs that it created, by target node.
 #[derive(Debug)]
@@ -36,7 +37,14 @@ impl InvariantChecker for FirstStartChecker {
     fn before(&mut self, CheckerContext { model, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         for run in runs(unit).filter(|run| run.attempt == 1 && run.rerun_of.is_none()) {
             let Some(schedule) = &run.schedule else { continue };
-            let occurrence = (run.uid, schedule.clone(), run.nominal);
+            // A claim that is sent twice has the same run id; it must not reset the run.
+            if let Some(old) = model.runs.get(&run.id).filter(|_| !model.gone.contains(&run.id)) {
+                match run.log.starts_with(&old.log) {
+                    true => continue,
+                    false => return Err(format!("{} was created a second time", name(run))),
+                }
+            }
+            let occurrence = (run.uid, schedule.clone(), run.nominal, generation(model, run, schedule));
             let fresh = || ClaimUnit { by: unit.version, runs: BTreeMap::new() };
             let claim = self.claimed.entry(occurrence).or_insert_with(fresh);
             let other = claim.runs.get(&run.target).or_else(|| claim.runs.values().next()).copied();
@@ -50,10 +58,6 @@ impl InvariantChecker for FirstStartChecker {
             if model.gone.contains(&run.id) {
                 return Err(format!("{} was deleted and exists again", name(run)));
             }
-            // A claim that is sent twice has the same run id; it must not reset the run.
-            if model.runs.get(&run.id).is_some_and(|old| !run.log.starts_with(&old.log)) {
-                return Err(format!("{} was created a second time", name(run)));
-            }
         }
         Ok(())
     }
@@ -61,4 +65,11 @@ impl InvariantChecker for FirstStartChecker {
     fn launched(&mut self, _: CheckerContext<'_>, ObservedLaunch { run, .. }: &ObservedLaunch<'_>) -> CheckResult {
         if self.launched.insert(run.id) { Ok(()) } else { Err(format!("the program of {} starts again", name(run))) }
     }
+}
+
+/// The generation that a new run of a schedule belongs to, if the schedule counts from its previous run.
+fn generation(model: &StoreModel, run: &Run, schedule: &ScheduleId) -> Option<u32> {
+    let job = model.jobs.get(&run.job)?;
+    job.schedule(schedule).filter(|schedule| matches!(schedule.spec.timing, Timing::After { .. }))?;
+    model.cursors.get(&(run.job.clone(), schedule.clone())).map(|cursor| cursor.generation)
 }
