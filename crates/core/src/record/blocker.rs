@@ -61,6 +61,9 @@ pub enum WakeGroup {
     /// The first run of each job, for each node if its runs have targets, and for each args if only runs with the same
     /// args count. If it starts, it takes what the others wait for as well. It may start on the same nodes as the others.
     First(JobId, Option<NodeId>, Option<u64>),
+    /// The first run of each job, for each node if its runs have targets, of those that only the pause of the job holds
+    /// back. A run that an operator has started does not wait behind them.
+    FirstPaused(JobId, Option<NodeId>),
 }
 
 impl Blocker {
@@ -83,9 +86,8 @@ impl Blocker {
         match self {
             // The end of a pause of all jobs wakes all runs.
             Self::GlobalPause | Self::Node | Self::Time(_) => Vec::new(),
-            Self::JobPause | Self::OtherRuns | Self::MaxRunning { same_args: false, .. } => {
-                vec![(own_state(), first(None))]
-            }
+            Self::JobPause => vec![(own_state(), WakeGroup::FirstPaused(run.job.clone(), run.target))],
+            Self::OtherRuns | Self::MaxRunning { same_args: false, .. } => vec![(own_state(), first(None))],
             Self::MaxRunning { same_args: true, .. } => vec![(own_state(), first(Some(run.args.digest())))],
             Self::Lock(lock) => vec![(RecordKey::Lock(lock.clone()), first(None))],
             Self::After { job, args, states, runs, is_negated: _ } => {
@@ -169,7 +171,7 @@ mod tests {
         let finished = format!("identity other {args}, job other");
         let unfinished = format!("{finished}, state of other, run {id}");
         for (blocker, words, watched) in [
-            (Blocker::JobPause, "the end of the job's pause", "state of own first"),
+            (Blocker::JobPause, "the end of the job's pause", "state of own first paused"),
             (Blocker::GlobalPause, "the end of the pause of all jobs", ""),
             (Blocker::Node, "a node that may run it", ""),
             (Blocker::Lock(LockName::parse("l").expect("a name")), "the lock `l`", "lock l first"),
@@ -194,6 +196,7 @@ mod tests {
                 WakeGroup::All => "",
                 WakeGroup::First(_, _, None) => " first",
                 WakeGroup::First(_, _, Some(_)) => " first with these args",
+                WakeGroup::FirstPaused(..) => " first paused",
             };
             let run = Run { blockers: vec![blocker.clone()], ..run.clone() };
             let keys: Vec<String> =
