@@ -77,7 +77,9 @@ impl NodeLoop {
     /// Checks what this node knows about itself: its clock, its notifications, its commits and its programs.
     async fn check_node(&mut self, now: Instant) -> Result<(), Fault> {
         if self.clock.has_stepped_back() {
+            // Their times were computed before the clock was set back, so all of them would be late.
             self.recover_cursors(now).await?;
+            self.recover_runs(now, |run| run.state == State::Waiting).await?;
             self.clock.clear_step_back();
         }
         if self.hints.has_overflowed() {
