@@ -84,3 +84,33 @@ fn stale_node_list_does_not_end_draining() {
 fn resumed_node_does_not_use_an_old_time() {
     holds(&[310_066]);
 }
+
+/// After the clock was set back, the runs of a schedule that counts from its previous run got the ids of deleted runs.
+#[test]
+fn schedule_that_counts_from_its_runs_repeats_no_id_after_a_clock_step() {
+    holds(&[6_589]);
+}
+
+/// A schedule that counts from its previous run skipped the times that its former definition had claimed.
+#[test]
+fn changed_schedule_ignores_the_claims_of_its_former_times() {
+    holds(&[6_509]);
+}
+
+/// The notification was lost, the clock was set back, and the waiting run was found only at its old due time.
+#[test]
+fn waiting_run_is_found_after_a_clock_step() {
+    holds(&[5_994, 9_092]);
+}
+
+/// A batch that was decided while the node drained was committed after the end of the drain.
+#[test]
+fn run_that_was_put_off_in_a_drain_starts_at_its_end() {
+    holds(&[6_445]);
+}
+
+/// Runs that the pause of the job held back were woken in place of the run that an operator had started.
+#[test]
+fn run_of_an_operator_does_not_wait_behind_paused_runs() {
+    holds(&[2_016]);
+}

@@ -32,6 +32,8 @@ const FULL_WAIT: Span = Span::from_millis(250);
 pub(super) struct CommandBatch {
     /// The uptime before any of them was submitted. Leases are measured from it.
     pub(super) begin: Span,
+    /// How often the node could start runs again before they were decided.
+    pub(super) restarts: u32,
     pub(super) commands: Vec<StampedCommand>,
     /// The origin of each command, and how often it was decided.
     pub(super) origins: Vec<(CommandOrigin, usize)>,
@@ -175,7 +177,7 @@ impl NodeLoop {
             stamped.push(StampedCommand { stamp: CommandStamp { at: now, actor, owner: self.context.me }, command });
             origins.push((origin, attempt));
         }
-        let batch = CommandBatch { begin, commands: stamped, origins };
+        let batch = CommandBatch { begin, restarts: self.restarts, commands: stamped, origins };
         let commands: Vec<&StampedCommand> = batch.commands.iter().collect();
         match self.session.prepare(&self.world, &commands).await {
             Ok(prepared) => Some((prepared, batch)),

@@ -137,9 +137,14 @@ impl NodeLoop {
     /// The node may start runs again. What was due meanwhile, and runs that wait for an eligible node, may have waited for
     /// this one.
     fn start_again(&mut self, now: Instant) {
+        self.restarts = self.restarts.wrapping_add(1);
+        self.plan_postponed(now);
+    }
+
+    /// Plans what was put off because the node could not start runs.
+    pub(super) fn plan_postponed(&mut self, now: Instant) {
         self.agenda.wake_all(now);
         self.agenda.claim_overdue(now);
-        self.may_start_again = true;
     }
 
     async fn perform_all(&mut self, effects: Vec<Effect>, commit: Option<CommitReceipt<'_>>, now: Instant) {

@@ -143,8 +143,8 @@ struct NodeLoop {
     input_share: InputShare,
     /// Whether it was reported that the keeper cannot start programs.
     has_keeper_failed: bool,
-    /// Whether the node may start runs again. A batch that was decided before puts off what is due, and that is undone.
-    may_start_again: bool,
+    /// How often the node could start runs again: it ended a drain, or its keeper works.
+    restarts: u32,
     is_stopping: bool,
 }
 
@@ -255,7 +255,7 @@ impl NodeLoop {
             watchdog: WatchdogProgress::default(),
             input_share: InputShare::default(),
             has_keeper_failed: false,
-            may_start_again: false,
+            restarts: 0,
             is_stopping: false,
         };
         heartbeater.send_heartbeat(ports).await?;

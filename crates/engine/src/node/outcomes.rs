@@ -31,7 +31,7 @@ const UNREADABLE_WAIT: Span = Span::from_secs(60);
 impl NodeLoop {
     /// Handles the outcomes of a batch.
     pub(super) async fn apply_outcomes(&mut self, outcomes: Vec<Option<CommandOutcome>>, batch: CommandBatch) {
-        let CommandBatch { begin, commands, origins } = batch;
+        let CommandBatch { begin, restarts, commands, origins } = batch;
         Counters::add(&self.context.counters().turns, 1);
         Counters::add(&self.context.counters().commands, commands.len() as u64);
         let mut store_fault = None;
@@ -73,11 +73,10 @@ impl NodeLoop {
                 }
             }
         }
-        if std::mem::take(&mut self.may_start_again) {
+        if restarts != self.restarts {
             // The batch was decided before the node could start runs again.
             let now = self.read_clock();
-            self.agenda.wake_all(now);
-            self.agenda.claim_overdue(now);
+            self.plan_postponed(now);
         }
         self.record_store_result(store_fault.as_ref());
     }
