@@ -176,6 +176,11 @@ impl SqlCondition {
         let DueRow { kind, column, keys, is_due, .. } = place;
         self.and(is_due, []);
         self.and(&format!("{column} <= ?"), [Value::Integer(until.micros())]);
+        if let Some(minutes) = place.minutes {
+            let since = after.map_or(i64::MIN, |after| rows::minute(after.at));
+            let values = [since, rows::minute(until)].map(Value::Integer);
+            self.and(&format!("{minutes} BETWEEN ? AND ?"), values);
+        }
         let Some(Obligation { at, key }) = after else { return };
         let at = Value::Integer(at.micros());
         match kind.cmp(&key.kind()) {
@@ -198,6 +203,8 @@ struct DueRow {
     keys: &'static str,
     /// The condition of the partial index of due records.
     is_due: &'static str,
+    /// The column of that index, if it has only the minute.
+    minutes: Option<&'static str>,
 }
 
 const DUE: [DueRow; 3] = [
@@ -206,7 +213,8 @@ const DUE: [DueRow; 3] = [
         table: "cursors",
         column: "wake",
         keys: "job, schedule",
-        is_due: "wake IS NOT NULL",
+        is_due: "wake_minute IS NOT NULL",
+        minutes: Some("wake_minute"),
     },
     DueRow {
         kind: RecordKind::Backlog,
@@ -214,8 +222,9 @@ const DUE: [DueRow; 3] = [
         column: "due",
         keys: "job, schedule",
         is_due: "due IS NOT NULL",
+        minutes: None,
     },
-    DueRow { kind: RecordKind::Run, table: "runs", column: "due", keys: "id", is_due: "open" },
+    DueRow { kind: RecordKind::Run, table: "runs", column: "due", keys: "id", is_due: "open", minutes: None },
 ];
 
 fn obligation(kind: RecordKind, row: &Row<'_>) -> Result<Obligation, UnreadableRow> {
@@ -301,7 +310,7 @@ mod tests {
             assert_eq!(plan(&connection, &Listing::of(&query, 50).sql), expected, "{query:?}");
         }
         for (place, expected) in DUE.iter().zip([
-            "SEARCH cursors USING COVERING INDEX cursors_wake (wake>? AND wake<?)",
+            "SEARCH cursors USING INDEX cursors_wake (wake_minute>? AND wake_minute<?), USE TEMP B-TREE FOR ORDER BY",
             "SCAN backlogs, USE TEMP B-TREE FOR ORDER BY",
             "SCAN runs USING COVERING INDEX runs_open, USE TEMP B-TREE FOR ORDER BY",
         ]) {

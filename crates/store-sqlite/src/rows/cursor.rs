@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cronhold_core::record::{ClaimedRanges, Cursor, Record, ScheduleId, SkipStreak};
 use cronhold_core::run::Reason;
 use cronhold_core::{JobId, RunId};
+use cronhold_schedule::Instant;
 
 use super::cells::{CellReader, RowCells, UnreadableRow};
 use super::table::TableLayout;
@@ -26,9 +27,17 @@ pub(super) const LAYOUT: TableLayout = TableLayout {
         "skip_count",
         "skip_span",
         "claimed",
+        "wake_minute",
     ],
-    fixed: &[],
+    fixed: &["wake_minute"],
 };
+
+/// The minute of a time, as the index of due cursors has it.
+pub(crate) fn minute(at: Instant) -> i64 {
+    at.micros() / MICROS_PER_MINUTE
+}
+
+const MICROS_PER_MINUTE: i64 = 60_000_000;
 
 pub(super) fn write(cells: &mut RowCells, cursor: &Cursor) {
     cells.instant(cursor.since);
@@ -45,6 +54,7 @@ pub(super) fn write(cells: &mut RowCells, cursor: &Cursor) {
     cells.option(streak, |cells, streak| cells.integer(streak.count));
     cells.option(streak.and_then(|streak| streak.span), |cells, run| cells.display(&run));
     cells.display(&cursor.claimed);
+    cells.option(cursor.wake, |cells, wake| cells.integer(minute(wake)));
 }
 
 pub(super) fn read(job: JobId, schedule: ScheduleId, reading: &CellReader<'_>) -> Result<Record, UnreadableRow> {
@@ -63,6 +73,8 @@ pub(super) fn read(job: JobId, schedule: ScheduleId, reading: &CellReader<'_>) -
         streak: read_streak(reading)?,
         claimed: reading.parsed(ClaimedRanges::parse)?,
     };
+    // The column `wake_minute` follows from `wake`.
+    reading.option_integer::<i64>()?;
     Ok(Record::Cursor(Arc::new(cursor)))
 }
 

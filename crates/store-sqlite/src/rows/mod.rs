@@ -18,6 +18,7 @@ use rusqlite::Row;
 use rusqlite::types::Value;
 
 pub(crate) use cells::{CellReader, RowCells, UnreadableRow, version_value};
+pub(crate) use cursor::minute;
 pub(crate) use table::RecordTable;
 
 /// The cells of a record in the column order of its table, with capacity for a version after them.
