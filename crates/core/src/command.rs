@@ -8,7 +8,10 @@ use cronhold_schedule::{Instant, Span};
 
 use crate::ids::{JobId, JobUid, NodeId, RunId};
 use crate::job::Job;
-use crate::record::{Actor, JobSource, LockName, OutputSummary, ProgramExit, RecordKey, RunOwner, ScheduleId};
+use crate::record::{
+    Actor, JobSource, LockName, OutputSummary, ProgramExit, Record, RecordKey, RecordVersion, RunOwner, ScheduleId,
+    StoredRecord,
+};
 use crate::run::{Reason, State};
 use crate::signal::Signal;
 
@@ -197,13 +200,49 @@ pub enum Command {
     /// Delete finished runs and spans of skips that the job no longer retains.
     Prune {
         job: JobId,
-        /// The runs to delete. Those that must not be deleted yet are kept.
-        runs: Vec<RunId>,
-        /// The spans of skips to delete. One that may still be extended is kept.
-        spans: Vec<RunId>,
-        /// Runs and spans to delete because they cannot be read, with the state as which the store lists them.
-        unreadable: Vec<(RunId, State)>,
+        /// What the store lists as the oldest. Records that have changed since or must not be deleted yet, and those that
+        /// the job retains, are kept.
+        records: Vec<PrunableRecord>,
     },
+}
+
+/// A finished run or a span of skips as the store lists it. It need not be loaded to be deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrunableRecord {
+    pub key: RecordKey,
+    pub version: RecordVersion,
+    /// The state as which it is listed.
+    pub state: State,
+    /// Its occurrence, or the first one of a span.
+    pub nominal: Instant,
+    /// Its occurrence, or the last one of a span.
+    pub until: Instant,
+    /// Its next attempt.
+    pub retried_by: Option<RunId>,
+}
+
+impl PrunableRecord {
+    /// The entry of a record in a list of finished runs; `None` for records of other kinds.
+    pub fn new(stored: &StoredRecord) -> Option<Self> {
+        let (key, version) = (stored.record.key(), stored.version);
+        match &stored.record {
+            Record::Run(run) => {
+                let (state, nominal, retried_by) = (run.state, run.nominal, run.retried_by);
+                Some(Self { key, version, state, nominal, until: nominal, retried_by })
+            }
+            Record::SkipSpan(span) => {
+                let (state, nominal, until) = (State::Skipped, span.nominal(), span.range.to);
+                Some(Self { key, version, state, nominal, until, retried_by: None })
+            }
+            _ => None,
+        }
+    }
+
+    /// The entry of a record that cannot be read, listed in a state.
+    pub fn unreadable(run: RunId, version: RecordVersion, state: State) -> Self {
+        let nominal = run.time();
+        Self { key: RecordKey::Run(run), version, state, nominal, until: nominal, retried_by: None }
+    }
 }
 
 /// What must be stored for a job to be put or removed.

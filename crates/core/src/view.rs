@@ -6,7 +6,7 @@
 //! No decision has to declare in advance what it reads.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::args::Args;
@@ -15,7 +15,7 @@ use crate::decision::Rejection;
 use crate::ids::{JobId, NodeId, RunId};
 use crate::record::{
     Backlog, Cursor, ForeignRun, Identity, JobRecord, JobState, LockName, LockState, NodeRecord, PauseState, Record,
-    RecordKey, RecordKind, Run, ScheduleId, SkipSpan, StoredRecord,
+    RecordKey, RecordKind, RecordVersion, Run, ScheduleId, SkipSpan, StoredRecord,
 };
 use crate::world::DecisionContext;
 
@@ -53,7 +53,8 @@ pub struct DecisionView<'a> {
     /// The time, the actor and the node of the command.
     pub stamp: &'a CommandStamp,
     records: &'a dyn RecordSource,
-    reads: RefCell<BTreeSet<RecordKey>>,
+    /// The keys that were read, with the version of a record that is listed and not loaded.
+    reads: RefCell<BTreeMap<RecordKey, Option<RecordVersion>>>,
     missing: RefCell<BTreeSet<RecordKey>>,
     /// Kinds of records that the decision replaces if they cannot be read.
     replaced: Cell<&'static [RecordKind]>,
@@ -77,8 +78,8 @@ impl<'a> DecisionView<'a> {
         Self { world, stamp, records, reads: RefCell::default(), missing: RefCell::default(), replaced: Cell::new(&[]) }
     }
 
-    /// The keys that the decision read.
-    pub fn into_reads(self) -> BTreeSet<RecordKey> {
+    /// The keys that the decision read, with the version that it assumed for a record that is not loaded.
+    pub fn into_reads(self) -> BTreeMap<RecordKey, Option<RecordVersion>> {
         self.reads.into_inner()
     }
 
@@ -120,12 +121,15 @@ impl<'a> DecisionView<'a> {
     pub fn stored(&self, key: &RecordKey) -> Option<&'a StoredRecord> {
         match self.records.get(key) {
             Some(stored) => {
-                self.reads.borrow_mut().insert(key.clone());
+                self.compare(key);
                 stored
             }
+            None if self.is_unreadable(key) => {
+                self.compare(key);
+                None
+            }
             None => {
-                let keys = if self.is_unreadable(key) { &self.reads } else { &self.missing };
-                keys.borrow_mut().insert(key.clone());
+                self.missing.borrow_mut().insert(key.clone());
                 None
             }
         }
@@ -143,7 +147,21 @@ impl<'a> DecisionView<'a> {
 
     /// Makes the commit compare a record that the decision has not read.
     pub fn compare(&self, key: &RecordKey) {
-        self.reads.borrow_mut().insert(key.clone());
+        self.reads.borrow_mut().entry(key.clone()).or_default();
+    }
+
+    /// Makes the commit compare a record with the version as which it is listed, so that it need not be loaded. Returns
+    /// whether it may have that version: if the commit finds another one, the record is loaded, and the decision is made
+    /// again.
+    pub fn assume_version(&self, key: &RecordKey, version: RecordVersion) -> bool {
+        let may_have_it = match self.records.get(key) {
+            Some(stored) => stored.is_some_and(|stored| stored.version == version),
+            None => !self.records.is_unreadable(key),
+        };
+        if may_have_it {
+            self.reads.borrow_mut().insert(key.clone(), Some(version));
+        }
+        may_have_it
     }
 
     typed! {

@@ -5,13 +5,14 @@
 use std::collections::BTreeMap;
 
 use cronhold_core::command::Command;
+use cronhold_core::job::Retain;
 use cronhold_core::policy::retention::{EXPIRE_MAX, KeptSpans, TRIM_MAX, longest_within, with_margin};
 use cronhold_core::record::{JobState, Record, RecordKey, StoredRecord};
-use cronhold_core::{Args, JobId, NodeId, RunId, State};
+use cronhold_core::{Args, JobId, NodeId, RunId};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Page, Query, RunQuery, Store, UnreadableRecord, expire_outputs, load_readable};
 
-use crate::retention::{SurplusRuns, surplus_runs};
+use crate::retention::{FINAL_STATES, SurplusRuns, surplus_runs};
 
 /// The time between two steps of a walk.
 pub(crate) const STEP: Span = Span::from_secs(1);
@@ -154,10 +155,10 @@ async fn removed_jobs(store: &dyn Store, after: Option<JobId>, before: Instant) 
             None => continue,
             Some(job) => job,
         };
-        if let Some(job) = job {
+        if let Some(Record::Job(job)) = job.as_ref().map(|stored| &stored.record) {
             // A request to prune may have been lost, and the job may retain less than it did.
-            if has_surplus(state, &job.record) {
-                let surplus = surplus_runs(store, &state.job).await?;
+            if has_surplus(state, &job.job.retain) {
+                let surplus = surplus_runs(store, &state.job, &job.job.retain, state.kept).await?;
                 commands.extend(surplus.commands);
                 unreadable.extend(surplus.unreadable);
             }
@@ -170,7 +171,7 @@ async fn removed_jobs(store: &dyn Store, after: Option<JobId>, before: Instant) 
             Some(at) if at >= before => {}
             Some(_) if has_runs => {
                 let mut surplus = SurplusRuns::default();
-                for finished in [State::Success, State::Failure, State::Error, State::Skipped] {
+                for finished in FINAL_STATES {
                     surplus.add_oldest(store, &state.job, finished, TRIM_MAX).await?;
                 }
                 commands.extend(surplus.commands);
@@ -209,16 +210,9 @@ async fn gone_nodes(store: &dyn Store, after: Option<NodeId>, before: Instant) -
 }
 
 /// Whether a job has more runs than it retains, by a margin that lets runs be pruned in batches.
-fn has_surplus(state: &JobState, job: &Record) -> bool {
-    let Record::Job(job) = job else { return false };
-    let (kept, retain) = (&state.kept, &job.job.retain);
-    let pairs = [
-        (kept.success, retain.success),
-        (kept.failure, retain.failure),
-        (kept.error, retain.error),
-        (kept.skipped, retain.skipped),
-    ];
-    pairs.into_iter().any(|(kept, limit)| kept > with_margin(limit))
+fn has_surplus(state: &JobState, retain: &Retain) -> bool {
+    let mut kept = state.kept;
+    FINAL_STATES.into_iter().any(|state| kept.of(state).is_some_and(|kept| *kept > with_margin(retain.limit(state))))
 }
 
 fn expire(keys: Vec<RecordKey>, before: Instant) -> Vec<Command> {

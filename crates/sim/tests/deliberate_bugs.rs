@@ -71,7 +71,7 @@ bugs! {
     detects_records_that_never_expire: NothingExpires on 3 within 30;
     detects_forgotten_claims: ForgottenClaims on 1 within 100;
     detects_missed_wakes: MissedWakes on 3 within 60;
-    detects_missing_hold_after_restart: NoHoldAfterRestart on 3 within 100;
+    detects_missing_hold_after_restart: NoHoldAfterRestart on 3 within 400;
     detects_nodes_that_restore_nothing: NothingRestored on 3 within 20;
 }
 

@@ -10,15 +10,15 @@ use cronhold_core::RunId;
 use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
 use cronhold_schedule::Instant;
 use cronhold_store::{
-    Chunk, Fault, HandleId, Hint, HintBoard, Obligation, Page, Pending, Query, Store, StoreHealthReport, Unit,
-    UnitReceipt, UnitRefusal, WriterId,
+    AheadCommit, Chunk, Fault, HandleId, Hint, HintBoard, Obligation, Page, Pending, Query, Store, StoreHealthReport,
+    Unit, UnitReceipt, UnitRefusal, WriterId,
 };
 
 use crate::open::{Options, SqliteOpenError, check_reader, open_first};
 use crate::outputs;
 use crate::pool::{ReadError, ReaderPool};
 use crate::records::TableReader;
-use crate::writer::{CommitResults, EncodedUnit, PendingReply, WriterRequest, WriterThread};
+use crate::writer::{self, AheadUnits, CommitResults, EncodedUnit, PendingReply, WriterRequest, WriterThread};
 
 /// A handle on a store in a file. A clone is another handle on the same store with its own queue of hints. Dropping the
 /// last handle closes the file.
@@ -88,6 +88,29 @@ impl SqliteStore {
         }
     }
 
+    /// Commits units that were to be executed ahead.
+    pub(crate) async fn commit_ahead(
+        &self,
+        ahead: Arc<AheadUnits>,
+        count: usize,
+    ) -> Vec<Result<UnitReceipt, UnitRefusal>> {
+        let by = self.id;
+        match self.request(|reply| WriterRequest::CommitAhead { ahead, count, by, reply }).await {
+            Ok(CommitResults { results, units }) => {
+                drop(units);
+                results
+            }
+            Err(fault) => vec![Err(fault.into()); count],
+        }
+    }
+
+    /// Sends a request that has no reply to the writer.
+    pub(crate) fn send(&self, request: WriterRequest) {
+        if let Some(writer) = &self.shared.writer {
+            writer.send(request);
+        }
+    }
+
     async fn request<T>(&self, request: impl FnOnce(PendingReply<T>) -> WriterRequest) -> Result<T, Fault> {
         match &self.shared.writer {
             Some(writer) => writer.request(request).await,
@@ -122,6 +145,10 @@ impl Store for SqliteStore {
     fn prepare_commit(self: Arc<Self>, units: Vec<Unit>) -> Pending<'static, Vec<Result<UnitReceipt, UnitRefusal>>> {
         let units = units.into_iter().map(EncodedUnit::new).collect();
         Box::pin(async move { self.commit_encoded(units).await })
+    }
+
+    fn begin_ahead(self: Arc<Self>) -> Box<dyn AheadCommit> {
+        writer::begin_ahead(self)
     }
 
     fn due<'a>(

@@ -5,12 +5,12 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 /// A hash map with [`Mixer`].
 #[expect(clippy::disallowed_types, reason = "its hasher has no seed, so its order is the same from run to run")]
-pub(crate) type Map<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<Mixer>>;
+pub type SeedlessMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<Mixer>>;
 
 /// A hasher that multiplies and rotates. It does not resist crafted collisions: keys are names and ids of our own
 /// users.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Mixer(u64);
+pub struct Mixer(u64);
 
 /// 2^64 divided by the golden ratio, which is odd.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -25,18 +25,21 @@ mod writer_session;
 
 pub use expiry::{OUTPUTS_A_STEP, OutputExpiry, expire_outputs};
 pub use fault::Fault;
+pub use hash::SeedlessMap;
 pub use hint_board::{HandleId, HintBoard};
 pub use jobs::find_job;
 pub use lock::lock_mutex;
 pub use memory::MemoryStore;
 pub use nodes::all_nodes;
 pub use page::{Page, Query, RunQuery};
-pub use port::{Chunk, ClockFn, Hint, Obligation, Pending, Store, StoreHealthReport, WriterId};
+pub use port::{
+    AheadCommit, Chunk, ClockFn, CommitFuture, Hint, Obligation, Pending, Store, StoreHealthReport, WriterId,
+};
 pub use shared::{
     DefinitionRules, DefinitionStatus, DefinitionUpdate, EventPlace, SharedDefinition, SharedEvent, SharedRun,
     SharedRunState, SharedStore, has_foreign_nodes,
 };
-pub use turn::{CommandOutcome, InFlightCommit, PreparedTurn, StampedCommand};
+pub use turn::{AheadTurn, CommandOutcome, InFlightCommit, PreparedTurn, StampedCommand};
 pub use unit::{Unit, UnitReceipt, UnitRefusal};
 pub use unreadable::{ReadableRecords, UnreadableRecord, load_readable};
 pub use wrapper::Wrapper;

@@ -2,8 +2,10 @@
 //! and all of it works on batches, because a round trip per decision would limit throughput.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey, StoredRecord};
@@ -22,6 +24,57 @@ pub type ClockFn = Arc<dyn Fn() -> Instant + Send + Sync>;
 /// writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WriterId(pub u32);
+
+/// Units that are committed together at a later time. The store does what it can before: nothing of them is visible or
+/// durable before the commit is requested.
+pub trait AheadCommit: Send {
+    /// Adds units. They may build on those that were added before.
+    fn push(&mut self, units: Vec<Unit>);
+
+    /// Commits the units in their order, with a result for each. The commit starts when the future is first polled.
+    fn commit(self: Box<Self>) -> CommitFuture;
+
+    /// How many units are worth being prepared. Beyond that, they are better committed one batch after the other.
+    fn units_max(&self) -> usize;
+}
+
+/// The results of units that are being committed.
+pub type CommitFuture = Pending<'static, Vec<Result<UnitReceipt, UnitRefusal>>>;
+
+/// Commits that are prepared and started one after the other.
+struct PreparedPieces<S: ?Sized> {
+    store: Arc<S>,
+    pieces: Vec<CommitFuture>,
+}
+
+impl<S: Store + ?Sized + 'static> AheadCommit for PreparedPieces<S> {
+    fn push(&mut self, units: Vec<Unit>) {
+        self.pieces.push(Arc::clone(&self.store).prepare_commit(units));
+    }
+
+    fn commit(self: Box<Self>) -> CommitFuture {
+        let mut pieces: Vec<(CommitFuture, Option<Vec<_>>)> =
+            self.pieces.into_iter().map(|piece| (piece, None)).collect();
+        Box::pin(poll_fn(move |context| {
+            for (piece, results) in pieces.iter_mut().filter(|(_, results)| results.is_none()) {
+                if let Poll::Ready(ready) = piece.as_mut().poll(context) {
+                    *results = Some(ready);
+                }
+            }
+            match pieces.iter().all(|(_, results)| results.is_some()) {
+                true => Poll::Ready(pieces.iter_mut().flat_map(|(_, results)| results.take()).flatten().collect()),
+                false => Poll::Pending,
+            }
+        }))
+    }
+
+    fn units_max(&self) -> usize {
+        PIECES_UNITS_MAX
+    }
+}
+
+/// Units of [`PreparedPieces`].
+const PIECES_UNITS_MAX: usize = 2_048;
 
 /// Keeps records, locks and outputs.
 ///
@@ -44,11 +97,20 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// A commit that starts when its future is first polled. The store prepares what it can now without accessing
     /// stored data, because the previous commit may still be in flight.
-    fn prepare_commit(self: Arc<Self>, units: Vec<Unit>) -> Pending<'static, Vec<Result<UnitReceipt, UnitRefusal>>>
+    fn prepare_commit(self: Arc<Self>, units: Vec<Unit>) -> CommitFuture
     where
         Self: 'static,
     {
         Box::pin(async move { self.commit(units).await })
+    }
+
+    /// Begins a commit whose units are known some time before it is requested. Nothing of it takes effect if it is
+    /// dropped.
+    fn begin_ahead(self: Arc<Self>) -> Box<dyn AheadCommit>
+    where
+        Self: 'static,
+    {
+        Box::new(PreparedPieces { store: self, pieces: Vec::new() })
     }
 
     /// Obligations that are due at or before `until`, by time and then by key; `after` is the last one of the page

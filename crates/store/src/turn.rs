@@ -6,7 +6,7 @@
 //! A turn has three parts (prepare, submit, complete), so that the next turn can be prepared while one is being committed:
 //! a writer knows the versions of what it has submitted, and a unit that builds on a failed one fails too.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
@@ -19,7 +19,7 @@ use cronhold_core::record::{LockName, RecordKey, RecordKind, RecordVersion};
 use cronhold_core::view::{DecisionView, RecordSource};
 
 use crate::writer_session::{RecordMap, TurnView, WriterSession};
-use crate::{Fault, Pending, Unit, UnitReceipt, UnitRefusal, UnreadableRecord};
+use crate::{AheadCommit, CommitFuture, Fault, Unit, UnitReceipt, UnitRefusal, UnreadableRecord};
 
 /// How often a decision may request records: four rounds, and one more for records that only the cache had.
 const LOADS_MAX: usize = 4 + 1;
@@ -63,6 +63,14 @@ pub struct PreparedTurn {
     commit: Option<CommitFuture>,
 }
 
+/// Commands that are decided some time before they are submitted together.
+#[allow(missing_debug_implementations, clippy::allow_attributes, reason = "a commit cannot be printed")]
+pub struct AheadTurn {
+    decided: Vec<DecidedCommand>,
+    written: RecordMap,
+    commit: Box<dyn AheadCommit>,
+}
+
 /// A turn whose units are submitted, until the store has answered.
 #[allow(missing_debug_implementations, clippy::allow_attributes, reason = "a future cannot be printed")]
 pub struct InFlightCommit {
@@ -83,7 +91,8 @@ enum CommitAnswer {
     Ready(Vec<Result<UnitReceipt, UnitRefusal>>),
 }
 
-type CommitFuture = Pending<'static, Vec<Result<UnitReceipt, UnitRefusal>>>;
+/// What a decision read; see [`DecisionView::into_reads`].
+type ReadVersions = BTreeMap<RecordKey, Option<RecordVersion>>;
 
 impl WriterSession {
     /// Carries out commands, and returns the outcome of each.
@@ -107,17 +116,54 @@ impl WriterSession {
         outcomes.into_iter().map(|outcome| outcome.unwrap_or(CommandOutcome::Contended)).collect()
     }
 
-    /// Decides commands in order, on top of what is stored and of what is submitted. When a command needs records, those
-    /// that the following commands need are loaded with them.
+    /// Decides commands in order, on top of what is stored and of what is submitted.
     pub async fn prepare(
         &mut self,
         world: &DecisionContext,
         commands: &[&StampedCommand],
     ) -> Result<PreparedTurn, Fault> {
+        let in_flight = std::mem::take(&mut self.in_flight);
+        let result = self.decide_all(world, commands, &in_flight).await;
+        self.in_flight = in_flight;
+        let (decided, written) = result?;
+        let units: Vec<Unit> = units_of(&decided);
+        let commit = (!units.is_empty()).then(|| Arc::clone(&self.store).prepare_commit(units));
+        Ok(PreparedTurn { decided, written, commit })
+    }
+
+    /// Begins a turn whose commands are decided before they are due. No commit may be in flight until it is submitted or
+    /// dropped.
+    pub fn begin_ahead(&self) -> AheadTurn {
+        let commit = Arc::clone(&self.store).begin_ahead();
+        AheadTurn { decided: Vec::new(), written: RecordMap::default(), commit }
+    }
+
+    /// Decides commands on top of what is stored and of the turn's earlier commands, and adds them to the turn.
+    pub async fn prepare_ahead(
+        &mut self,
+        turn: &mut AheadTurn,
+        world: &DecisionContext,
+        commands: &[&StampedCommand],
+    ) -> Result<(), Fault> {
+        let (decided, written) = self.decide_all(world, commands, &turn.written).await?;
+        turn.commit.push(units_of(&decided));
+        turn.decided.extend(decided);
+        turn.written.extend(written);
+        Ok(())
+    }
+
+    /// Decides commands in order, on top of what is stored and of what `submitted` will have written. When a command needs
+    /// records, those that the following commands need are loaded with them. Returns what will be written.
+    async fn decide_all(
+        &mut self,
+        world: &DecisionContext,
+        commands: &[&StampedCommand],
+        submitted: &RecordMap,
+    ) -> Result<(Vec<DecidedCommand>, RecordMap), Fault> {
         let versions: Vec<RecordVersion> = commands.iter().map(|_| self.next_version()).collect();
         let mut versions = versions.into_iter();
         let is_shared = self.store.is_shared();
-        let mut turn_view = TurnView::new(&self.cache, &self.in_flight);
+        let mut turn_view = TurnView::new(&self.cache, submitted);
         if !self.unexpected.is_empty() {
             turn_view.load(&*self.store, std::mem::take(&mut self.unexpected)).await?;
         }
@@ -168,10 +214,12 @@ impl WriterSession {
             turn_view.load(&*self.store, needs).await?;
         }
         let TurnView { written, loaded, .. } = turn_view;
+        for decided in &decided {
+            let compared = decided.unit().into_iter().flat_map(|unit| &unit.compare);
+            self.cache.keep_jobs(compared.map(|(key, _)| key));
+        }
         loaded.into_iter().for_each(|(key, stored)| self.cache.insert(key, stored));
-        let units: Vec<Unit> = decided.iter().filter_map(DecidedCommand::unit).cloned().collect();
-        let commit = (!units.is_empty()).then(|| Arc::clone(&self.store).prepare_commit(units));
-        Ok(PreparedTurn { decided, written, commit })
+        Ok((decided, written))
     }
 
     /// Submits a prepared turn. Turns that are prepared from now on build on it. Only one commit may be in flight.
@@ -237,9 +285,9 @@ impl WriterSession {
         unit.compare.iter().for_each(|(key, _)| self.cache.evict(key));
         match refusal {
             UnitRefusal::Fault(fault) => Some(CommandOutcome::Failed(fault)),
-            UnitRefusal::Conflict(_) => {
+            UnitRefusal::Conflict(key) => {
                 let absent = unit.compare.iter().filter(|(_, version)| version.is_none());
-                self.unexpected.extend(absent.map(|(key, _)| key.clone()));
+                self.unexpected.extend(absent.map(|(key, _)| key.clone()).chain([key]));
                 None
             }
             UnitRefusal::Held { .. } => None,
@@ -259,6 +307,20 @@ impl PreparedTurn {
     }
 }
 
+impl AheadTurn {
+    /// How many commands are worth being prepared.
+    pub fn commands_max(&self) -> usize {
+        self.commit.units_max()
+    }
+
+    /// The turn, ready to be submitted.
+    pub fn into_prepared(self) -> PreparedTurn {
+        let Self { decided, written, commit } = self;
+        let has_units = decided.iter().any(|decided| decided.unit().is_some());
+        PreparedTurn { decided, written, commit: has_units.then(|| commit.commit()) }
+    }
+}
+
 impl DecidedCommand {
     fn unit(&self) -> Option<&Unit> {
         match self {
@@ -268,9 +330,13 @@ impl DecidedCommand {
     }
 }
 
+fn units_of(decided: &[DecidedCommand]) -> Vec<Unit> {
+    decided.iter().filter_map(DecidedCommand::unit).cloned().collect()
+}
+
 /// Requests the cached records that a decision without writes was based on. The commit checks a decision that writes, but
 /// nothing checks one that does not, so on a shared store it must not be based on cached records.
-fn verified(decision: Decision, reads: &BTreeSet<RecordKey>, view: &TurnView<'_>, is_shared: bool) -> Decision {
+fn verified(decision: Decision, reads: &ReadVersions, view: &TurnView<'_>, is_shared: bool) -> Decision {
     let is_unchecked = match &decision {
         Decision::Need(_) => false,
         Decision::Reject(_) => true,
@@ -279,7 +345,7 @@ fn verified(decision: Decision, reads: &BTreeSet<RecordKey>, view: &TurnView<'_>
     if !is_shared || !is_unchecked {
         return decision;
     }
-    let cached: Vec<RecordKey> = reads.iter().filter(|key| view.is_only_cached(key)).cloned().collect();
+    let cached: Vec<RecordKey> = reads.keys().filter(|key| view.is_only_cached(key)).cloned().collect();
     if cached.is_empty() { decision } else { Decision::Need(cached) }
 }
 
@@ -289,15 +355,15 @@ fn changes_nothing(done: &DecidedUnit) -> bool {
 
 /// The unit of a decision. It compares every record that the decision has read, except locks, which the store checks when
 /// the unit takes them.
-fn unit(version: RecordVersion, reads: &BTreeSet<RecordKey>, view: &TurnView<'_>, done: &DecidedUnit) -> Unit {
-    let seen = |key: &RecordKey| match view.get(key) {
+fn unit(version: RecordVersion, reads: &ReadVersions, view: &TurnView<'_>, done: &DecidedUnit) -> Unit {
+    let seen = |key: &RecordKey, assumed: Option<RecordVersion>| match view.get(key) {
         Some(stored) => stored.map(|stored| stored.version),
-        None => view.unreadable_version(key),
+        None => view.unreadable_version(key).or(assumed),
     };
-    let compared = reads.iter().filter(|key| key.kind() != RecordKind::Lock);
+    let compared = reads.iter().filter(|(key, _)| key.kind() != RecordKind::Lock);
     Unit {
         version,
-        compare: compared.map(|key| (key.clone(), seen(key))).collect(),
+        compare: compared.map(|(key, assumed)| (key.clone(), seen(key, *assumed))).collect(),
         changes: done.changes.clone(),
         take: done.take.clone(),
         free: done.free.clone(),

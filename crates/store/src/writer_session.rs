@@ -8,7 +8,7 @@ use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{LockState, Record, RecordKey, RecordKind, RecordVersion, StoredRecord};
 use cronhold_core::view::RecordSource;
 
-use crate::hash::Map;
+use crate::hash::SeedlessMap;
 use crate::{CommandOutcome, Fault, ReadableRecords, Store, Unit, UnreadableRecord, WriterId, load_readable};
 
 /// The session of a writer on a store. All changes go through its turns; see [`Self::turn`].
@@ -18,7 +18,7 @@ pub struct WriterSession {
     writer: WriterId,
     units: u64,
     pub(crate) cache: RecordCache,
-    /// Records that a decision took to be absent and whose commit then found a conflict. The next turn loads them.
+    /// Records whose commit found a conflict, and those that its decision took to be absent. The next turn loads them.
     pub(crate) unexpected: BTreeSet<RecordKey>,
     /// Records of the commit that is in flight.
     pub(crate) in_flight: RecordMap,
@@ -27,7 +27,7 @@ pub struct WriterSession {
 }
 
 /// Records by key; `None` for those that do not exist.
-pub(crate) type RecordMap = Map<RecordKey, Option<StoredRecord>>;
+pub(crate) type RecordMap = SeedlessMap<RecordKey, Option<StoredRecord>>;
 
 /// Records that were read or written lately, in two generations. When the young generation is full it becomes the old
 /// one, and the records of the old one are dropped.
@@ -54,14 +54,12 @@ impl WriterSession {
     /// How often a command is decided before it is given up because other writers keep changing the same records.
     pub const ATTEMPTS_MAX: usize = 12;
 
-    /// Starts the session of a new writer with a cache of about `cache_max` records.
+    /// Starts the session of a new writer. Its cache has `cache_max` records that were used lately, and at most as many
+    /// older ones.
     pub async fn new(store: Arc<dyn Store>, cache_max: usize) -> Result<Self, Fault> {
         let writer = store.enroll().await?;
-        let cache = RecordCache {
-            young: RecordMap::default(),
-            old: RecordMap::default(),
-            generation_max: cache_max.max(2) / 2,
-        };
+        let cache =
+            RecordCache { young: RecordMap::default(), old: RecordMap::default(), generation_max: cache_max.max(1) };
         Ok(Self {
             store,
             writer,
@@ -122,7 +120,21 @@ impl RecordCache {
                 RecordChange::Put(record) => {
                     self.insert(record.key(), Some(StoredRecord { version: unit.version, record: record.clone() }));
                 }
+                // The ids of runs are not used again, so nothing asks for a deleted one.
+                RecordChange::Delete(key @ (RecordKey::Run(_) | RecordKey::SkipSpan(_))) => self.evict(key),
                 RecordChange::Delete(key) => self.insert(key.clone(), None),
+            }
+        }
+    }
+
+    /// Keeps the jobs among records that were read. Others that are read often are also written, and so kept.
+    pub(crate) fn keep_jobs<'k>(&mut self, keys: impl IntoIterator<Item = &'k RecordKey>) {
+        if self.old.is_empty() {
+            return;
+        }
+        for key in keys.into_iter().filter(|key| key.kind() == RecordKind::Job) {
+            if let Some((key, stored)) = self.old.remove_entry(key) {
+                self.young.insert(key, stored);
             }
         }
     }

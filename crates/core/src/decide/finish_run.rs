@@ -164,12 +164,7 @@ pub(super) fn count_finished(
 ) {
     let default = Retain::default();
     let retain = retain.unwrap_or(&default);
-    let limit = match finished {
-        State::Success => retain.success,
-        State::Failure => retain.failure,
-        State::Error => retain.error,
-        _ => retain.skipped,
-    };
+    let limit = retain.limit(finished);
     let Some(kept) = state.kept.of(finished) else { return };
     *kept = kept.saturating_add(1);
     if *kept > with_margin(limit) {

@@ -52,7 +52,7 @@ mod tests {
     fn one_key_creates_one_run_on_all_nodes() {
         let mut bench = play(
             "00:00 there 1 2
-            00:00 put j overlap allow
+            00:00 put j overlap allow; kept 0
                 job r1",
         );
         let anna = || Actor::Operator("anna".to_owned());

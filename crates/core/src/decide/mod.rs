@@ -101,6 +101,6 @@ fn dispatch(view: &DecisionView<'_>, command: &Command) -> Result<DecidedUnit, H
         Command::Event { once, holder, command } => event::decide(view, once, *holder, command),
         Command::Keyed { key, command } => keyed::decide(view, key, command),
         Command::Expire { keys, before } => expire::decide(view, keys, *before),
-        Command::Prune { job, runs, spans, unreadable } => prune::decide(view, job, runs, spans, unreadable),
+        Command::Prune { job, records } => prune::decide(view, job, records),
     }
 }

@@ -1,64 +1,49 @@
 //! Deletes finished runs and spans of skips that are not kept any longer. The command lists them from a page that
-//! may be outdated, so each is checked again: a run that has not ended, or whose retry has not, stays, and so does a
+//! may be outdated, so the commit compares the version of each. A run whose retry has not ended stays, and so does a
 //! span that may still be extended.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use super::draft::UnitDraft;
+use crate::command::PrunableRecord;
 use crate::decision::{CommandReply, DecidedUnit};
 use crate::ids::{JobId, RunId};
 use crate::policy::retention::TRIM_MAX;
-use crate::record::{JobState, RecordKey, RecordKind, Run, SkipSpan};
+use crate::record::{JobState, RecordKey, RecordKind};
 use crate::run::State;
 use crate::view::{DecisionView, Halt};
 
-pub(super) fn decide(
-    view: &DecisionView<'_>,
-    job: &JobId,
-    runs: &[RunId],
-    spans: &[RunId],
-    unreadable: &[(RunId, State)],
-) -> Result<DecidedUnit, Halt> {
+pub(super) fn decide(view: &DecisionView<'_>, job: &JobId, records: &[PrunableRecord]) -> Result<DecidedUnit, Halt> {
     view.replace_unreadable(&[RecordKind::Run]);
-    let unique = |ids: &[RunId]| -> BTreeSet<RunId> { ids.iter().take(TRIM_MAX).copied().collect() };
-    let of_job = |run: &Arc<Run>| run.job == *job && run.state.is_finished();
-    let finished: Vec<Arc<Run>> = unique(runs).into_iter().filter_map(|id| view.run(id)).filter(of_job).collect();
-    let spans = unique(spans).into_iter().filter_map(|id| view.skip_span(id));
-    let spans: Vec<Arc<SkipSpan>> = spans.filter(|span| span.job == *job).collect();
+    let records = &records[..records.len().min(TRIM_MAX)];
+    let definition = view.job(job);
     let mut draft = UnitDraft::new(view);
     let mut state = draft.job_state(job);
-    let before = state.clone();
-    let nominals = finished.iter().map(|run| run.nominal).chain(spans.iter().map(|span| span.nominal()));
-    let newest = nominals.max();
-    for run in finished {
-        if is_tried_again(view, &run) {
+    let newest = records.iter().map(|record| record.nominal).max();
+    let mut deleted = BTreeSet::new();
+    for record in records {
+        // A job that was removed retains nothing, and its spans are not extended.
+        let is_retained = definition.as_ref().is_some_and(|definition| {
+            let limit = definition.job.retain.limit(record.state);
+            state.kept.of(record.state).is_none_or(|kept| *kept <= limit)
+        });
+        let may_change = match record.key {
+            // A span is as recent as its last occurrence.
+            RecordKey::SkipSpan(_) => definition.is_some() && Some(record.until) >= newest,
+            _ => record.retried_by.is_some_and(|retry| is_unfinished(view, retry)),
+        };
+        let is_kept = is_retained || may_change || deleted.contains(&record.key);
+        if is_kept || !view.assume_version(&record.key, record.version) {
             continue;
         }
-        decrement_kept(&mut state, run.state);
-        draft.delete(RecordKey::Run(run.id));
+        decrement_kept(&mut state, record.state);
+        draft.delete(record.key.clone());
+        deleted.insert(&record.key);
     }
-    // A span is as recent as its last occurrence. One that may still be extended must stay; those of a removed job are
-    // not extended.
-    let is_removed = !spans.is_empty() && view.job(job).is_none();
-    for span in spans.into_iter().filter(|span| is_removed || Some(span.range.to) < newest) {
-        decrement_kept(&mut state, State::Skipped);
-        draft.delete(RecordKey::SkipSpan(span.id));
-    }
-    let mut has_unreadable = false;
-    for (id, listed_as) in unreadable.iter().take(TRIM_MAX) {
-        let key = RecordKey::Run(*id);
-        if view.stored(&key).is_none() && view.is_unreadable(&key) {
-            decrement_kept(&mut state, *listed_as);
-            draft.delete(key);
-            has_unreadable = true;
-        }
-    }
-    if state != before {
-        draft.put_state(state);
-    } else if !has_unreadable {
+    if deleted.is_empty() {
         return draft.finish(CommandReply::Unchanged);
     }
+    draft.put_state(state);
     draft.finish(CommandReply::Done)
 }
 
@@ -69,10 +54,8 @@ fn decrement_kept(state: &mut JobState, finished: State) {
     }
 }
 
-/// Whether a run has a retry that has not ended.
-fn is_tried_again(view: &DecisionView<'_>, run: &Run) -> bool {
-    let Some(retry) = run.retried_by else { return false };
-    // A retry that cannot be read may not have ended.
+/// Whether the retry of a run has not ended. One that cannot be read may not have ended.
+fn is_unfinished(view: &DecisionView<'_>, retry: RunId) -> bool {
     view.run(retry).map_or_else(|| view.is_unreadable(&RecordKey::Run(retry)), |retry| !retry.state.is_finished())
 }
 
@@ -83,7 +66,7 @@ mod tests {
     #[test]
     fn prune_deletes_finished_runs_without_pending_retry() {
         let bench = play(
-            "00:00 put j overlap allow; retry 2
+            "00:00 put j overlap allow; retry 2; kept 0
                 job r1
             00:01 run j
                 #1 00:01 starting, → #1
@@ -115,7 +98,7 @@ mod tests {
     #[test]
     fn prune_keeps_a_span_that_may_be_extended_and_deletes_an_older_one() {
         let bench = play(
-            "00:00 put j @every 10m; catch_up none
+            "00:00 put j @every 10m; catch_up none; kept 0
                 next 00:10, job r1
             00:35 due
                 #1 00:10–00:30 ×3 skipped: missed, next 00:40
@@ -134,6 +117,31 @@ mod tests {
         );
         let state = bench.job_states().next().expect("a state");
         assert_eq!((state.kept, state.next_number), (crate::record::KeptCounts::default(), 3));
+    }
+
+    /// The list may be older than the last pruning.
+    #[test]
+    fn prune_never_deletes_what_the_job_retains() {
+        play(
+            "00:00 put j overlap allow; kept 2
+                job r1
+            00:01 run j
+                #1 00:01 starting, → #1
+            00:02 run j
+                #2 00:02 starting, → #2
+            00:03 run j
+                #3 00:03 starting, → #3
+            00:04 ended #1 yes
+                #1 00:01 success
+            00:04 ended #2 yes
+                #2 00:02 success
+            00:04 ended #3 yes
+                #3 00:03 success
+            00:05 prune j #1 #2 #3
+                #1 gone
+            00:05 prune j #2 #3
+                unchanged",
+        );
     }
 
     #[test]

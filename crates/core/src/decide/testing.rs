@@ -97,12 +97,13 @@ impl DecisionBench {
                 }
                 Decision::Done(done) => {
                     let reads = view.into_reads();
-                    let conflict = reads.iter().find(|key| {
+                    let conflict = reads.iter().find(|(key, assumed)| {
                         let seen = loaded.0.get(*key).and_then(|stored| stored.as_ref());
-                        seen.map(|stored| stored.version) != self.records.get(*key).map(|stored| stored.version)
+                        let seen = seen.map(|stored| stored.version).or(**assumed);
+                        seen != self.records.get(*key).map(|stored| stored.version)
                     });
                     match conflict {
-                        Some(key) => {
+                        Some((key, _)) => {
                             conflicts += 1;
                             assert!(conflicts <= CONFLICTS_MAX, "{command:?} conflicts on {key} too often");
                             loaded.0.insert(key.clone(), self.records.get(key).cloned());
@@ -161,7 +162,7 @@ impl DecisionBench {
         Arc::clone(found.unwrap_or_else(|| panic!("there is no run #{number}")))
     }
 
-    fn apply(&mut self, done: &DecidedUnit, reads: &BTreeSet<RecordKey>) {
+    fn apply(&mut self, done: &DecidedUnit, reads: &BTreeMap<RecordKey, Option<RecordVersion>>) {
         self.units += 1;
         let version = RecordVersion::new(1, self.units);
         for free in &done.free {
@@ -181,7 +182,7 @@ impl DecisionBench {
         let mut written = BTreeSet::new();
         for change in &done.changes {
             let key = change.key();
-            assert!(reads.contains(&key), "{key} is written and not compared");
+            assert!(reads.contains_key(&key), "{key} is written and not compared");
             assert!(written.insert(key.clone()), "{key} is written twice");
             self.effects.extend(owed_by(change, self.me));
             match change {

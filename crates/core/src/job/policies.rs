@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cronhold_schedule::{Span, TimeOfDay};
 use serde::{Deserialize, Serialize};
 
+use crate::run::State;
 use crate::signal::Signal;
 use crate::template::Template;
 
@@ -205,6 +206,19 @@ pub struct Retain {
 impl Default for Retain {
     fn default() -> Self {
         Self { success: 1000, failure: 1000, error: 1000, skipped: 200, output: Span::from_secs(86_400) }
+    }
+}
+
+impl Retain {
+    /// The number of runs in a finished state that are kept; zero for other states.
+    pub fn limit(&self, state: State) -> u32 {
+        match state {
+            State::Success => self.success,
+            State::Failure => self.failure,
+            State::Error => self.error,
+            State::Skipped => self.skipped,
+            _ => 0,
+        }
     }
 }
 

@@ -56,7 +56,26 @@ impl InputShare {
     }
 }
 
+impl CommandBatch {
+    /// Adds the commands of a batch that is committed together with this one.
+    pub(super) fn append(&mut self, mut other: Self) {
+        self.commands.append(&mut other.commands);
+        self.origins.append(&mut other.origins);
+    }
+}
+
 impl NodeLoop {
+    /// Stamps commands with a time and this node.
+    pub(super) fn stamp(&self, now: Instant, commands: Vec<PendingCommand>) -> CommandBatch {
+        let begin = self.context.uptime();
+        let (mut stamped, mut origins) = (Vec::with_capacity(commands.len()), Vec::with_capacity(commands.len()));
+        for PendingCommand { actor, command, origin, attempt } in commands {
+            stamped.push(StampedCommand { stamp: CommandStamp { at: now, actor, owner: self.context.me }, command });
+            origins.push((origin, attempt));
+        }
+        CommandBatch { begin, restarts: self.restarts, commands: stamped, origins }
+    }
+
     /// The commands of the next batch. Due items that are not commands go to `chores`.
     pub(super) fn next_commands(&mut self, now: Instant, chores: &mut Vec<PlanItem>) -> Vec<PendingCommand> {
         let uptime = self.context.uptime();
@@ -171,13 +190,7 @@ impl NodeLoop {
         now: Instant,
         commands: Vec<PendingCommand>,
     ) -> Option<(PreparedTurn, CommandBatch)> {
-        let begin = self.context.uptime();
-        let (mut stamped, mut origins) = (Vec::with_capacity(commands.len()), Vec::with_capacity(commands.len()));
-        for PendingCommand { actor, command, origin, attempt } in commands {
-            stamped.push(StampedCommand { stamp: CommandStamp { at: now, actor, owner: self.context.me }, command });
-            origins.push((origin, attempt));
-        }
-        let batch = CommandBatch { begin, restarts: self.restarts, commands: stamped, origins };
+        let batch = self.stamp(now, commands);
         let commands: Vec<&StampedCommand> = batch.commands.iter().collect();
         match self.session.prepare(&self.world, &commands).await {
             Ok(prepared) => Some((prepared, batch)),

@@ -14,12 +14,12 @@ mod recovery;
 mod reload;
 mod watchdog;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use cronhold_core::command::Command;
 use cronhold_core::policy::retention::KeptSpans;
-use cronhold_core::record::{Actor, NodeRecord, RunOwner};
+use cronhold_core::record::{Actor, NodeRecord, Record, RecordKey, RunOwner};
 use cronhold_core::{DecisionContext, JobId, NodeId, When};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, InFlightCommit, UnreadableRecord, WriterSession, has_foreign_nodes, lock_mutex};
@@ -60,7 +60,7 @@ pub struct Options {
     pub catch_up_rate: u32,
     /// Programs that the node runs at once.
     pub programs_max: usize,
-    /// Records that the node caches.
+    /// Records that the node caches; up to twice as many while they change.
     pub cache_max: usize,
     /// Whether the node starts even if another live node has its name.
     pub force: bool,
@@ -100,6 +100,9 @@ pub enum EngineError {
         other: NodeId,
     },
 }
+
+/// Jobs that are pruned in one pass of the loop. Each takes a query.
+const PRUNES_MAX: usize = 64;
 
 /// The time after which a record that still cannot be read is reported again.
 const REPORT_AGAIN: Span = Span::from_secs(3_600);
@@ -141,6 +144,8 @@ struct NodeLoop {
     hints: PendingHints,
     watchdog: WatchdogProgress,
     input_share: InputShare,
+    /// Jobs whose surplus runs are to be deleted.
+    to_prune: BTreeSet<JobId>,
     /// Whether it was reported that the keeper cannot start programs.
     has_keeper_failed: bool,
     /// How often the node could start runs again: it ended a drain, or its keeper works.
@@ -254,6 +259,7 @@ impl NodeLoop {
             hints: PendingHints::default(),
             watchdog: WatchdogProgress::default(),
             input_share: InputShare::default(),
+            to_prune: BTreeSet::new(),
             has_keeper_failed: false,
             restarts: 0,
             is_stopping: false,
@@ -276,11 +282,12 @@ impl NodeLoop {
             self.apply_heartbeats();
             self.receive_hints().await;
             let now = self.read_clock();
-            let mut chores = Vec::new();
+            let (mut chores, mut prunes) = (Vec::new(), Vec::new());
             let next = match self.take_prepared(&mut claims, now) {
                 Some(prepared) => Some(prepared),
                 None => {
                     let commands = self.next_commands(now, &mut chores);
+                    prunes = self.take_prunes(&mut chores);
                     if commands.is_empty() { None } else { self.prepare(now, commands).await }
                 }
             };
@@ -288,7 +295,7 @@ impl NodeLoop {
                 Some(SubmittedBatch { commit, batch }) => Some((self.session.complete(commit).await, batch)),
                 None => None,
             };
-            let was_idle = next.is_none() && completed.is_none() && chores.is_empty();
+            let was_idle = next.is_none() && completed.is_none() && chores.is_empty() && prunes.is_empty();
             if let Some((mut prepared, batch)) = next {
                 // Decide no-write results again only if a unit of the previous commit was rejected. Doing so because
                 // the previous batch was itself decided again could livelock.
@@ -300,6 +307,7 @@ impl NodeLoop {
             if let Some((outcomes, batch)) = completed {
                 self.apply_outcomes(outcomes, batch).await;
             }
+            self.prune(prunes, now).await;
             if !chores.is_empty() {
                 // A chore compares the store with what the node knows, so no commit may be in flight.
                 if let Some(SubmittedBatch { commit, batch }) = submitted.take() {
@@ -314,6 +322,8 @@ impl NodeLoop {
                 if claims.is_none() {
                     claims = self.prepare_ahead(now).await;
                 }
+                // Preparing many claims takes a while.
+                let now = self.read_clock();
                 self.wait(now, claims.as_ref().map(PreparedClaims::at)).await;
             }
         }
@@ -395,10 +405,14 @@ impl NodeLoop {
             PlanItem::Reap => self.reap().await,
             PlanItem::ReloadChanges => self.reload_changes(now).await,
             PlanItem::CheckJobs(after) => self.check_jobs(after.clone(), now).await,
-            PlanItem::Prune(job) => self.prune(job).await,
             PlanItem::Expire(step) => self.expire(step, now).await,
-            PlanItem::Wake(_) | PlanItem::Fire(..) | PlanItem::CatchUp(..) => Ok(()),
+            PlanItem::Prune(_) | PlanItem::Wake(_) | PlanItem::Fire(..) | PlanItem::CatchUp(..) => Ok(()),
         };
+        self.record_chore(chore, done, now);
+    }
+
+    /// Plans a chore again that failed.
+    fn record_chore(&mut self, chore: PlanItem, done: Result<(), Fault>, now: Instant) {
         match (chore, done) {
             (chore, Err(fault)) if fault.is_transient() => {
                 self.agenda.put(chore, now.plus(BACKOFF_MAX));
@@ -411,6 +425,17 @@ impl NodeLoop {
             }
             (_, Ok(())) => {}
         }
+    }
+
+    /// Takes the jobs to prune out of the chores. Returns those of this pass.
+    fn take_prunes(&mut self, chores: &mut Vec<PlanItem>) -> Vec<JobId> {
+        let is_prune = |chore: &mut PlanItem| matches!(chore, PlanItem::Prune(_));
+        for chore in chores.extract_if(.., is_prune) {
+            if let PlanItem::Prune(job) = chore {
+                self.to_prune.insert(job);
+            }
+        }
+        (0..PRUNES_MAX).map_while(|_| self.to_prune.pop_first()).collect()
     }
 
     /// Declares runs of nodes that are gone as lost.
@@ -428,8 +453,26 @@ impl NodeLoop {
         Ok(())
     }
 
-    async fn prune(&mut self, job: &JobId) -> Result<(), Fault> {
-        let surplus = retention::surplus_runs(&*self.context.ports.store, job).await?;
+    /// Looks for runs of jobs that are to be deleted. The commit compares them, so others may be in flight.
+    async fn prune(&mut self, jobs: Vec<JobId>, now: Instant) {
+        for job in jobs {
+            let done = self.prune_job(&job).await;
+            self.record_chore(PlanItem::Prune(job), done, now);
+        }
+    }
+
+    async fn prune_job(&mut self, job: &JobId) -> Result<(), Fault> {
+        let keys = [RecordKey::Job(job.clone()), RecordKey::JobState(job.clone())];
+        let cached = keys.iter().filter_map(|key| self.session.cached(key)).cloned().collect::<Vec<_>>();
+        let records = if cached.len() == keys.len() {
+            cached
+        } else {
+            let found = self.load_readable(keys.to_vec()).await?;
+            found.into_iter().filter_map(|(_, stored)| Some(stored?.record)).collect()
+        };
+        let [Record::Job(definition), Record::JobState(state)] = records.as_slice() else { return Ok(()) };
+        let retain = &definition.job.retain;
+        let surplus = retention::surplus_runs(&*self.context.ports.store, job, retain, state.kept).await?;
         surplus.unreadable.iter().for_each(|record| self.context.report_unreadable(record));
         self.push_own(&Actor::Retention, surplus.commands);
         Ok(())

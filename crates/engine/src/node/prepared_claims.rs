@@ -1,33 +1,30 @@
 //! Decides claims shortly before they are due. If many jobs are due at one instant, deciding them takes longer than
 //! anything else that a node can influence. So an idle node decides them in advance, as if the instant had come, and
-//! submits the batches when it comes.
+//! submits them together when it comes. The store may execute them in the meantime.
 //!
-//! Nothing is submitted early. If a record changes meanwhile, the units that depend on it fail and are decided again.
+//! Nothing takes effect early. If a record changes meanwhile, the units that depend on it fail and are decided again.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use cronhold_core::DecisionContext;
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::PreparedTurn;
+use cronhold_store::{AheadTurn, PreparedTurn, StampedCommand};
 
 use super::NodeLoop;
 use super::batch::CommandBatch;
 use crate::pending_commands::CommandOrigin;
 
 /// How long before their instant claims are decided.
-const AHEAD: Span = Span::from_millis(200);
+const AHEAD: Span = Span::from_millis(250);
 /// Claims that were decided for an instant are not submitted later than this after it: the node was suspended meanwhile.
 const LATE: Span = Span::from_secs(1);
-/// Batches that are decided in advance. Further claims are decided when they are due.
-const BATCHES_MAX: usize = 4;
-
 /// Claims of one instant that are decided and not submitted yet.
 pub(super) struct PreparedClaims {
     at: Instant,
     /// What the claims were decided with beside records. A commit does not compare it.
     world: DecisionContext,
-    batches: VecDeque<(PreparedTurn, CommandBatch)>,
+    turn: AheadTurn,
+    batch: CommandBatch,
     /// Whether inputs from before the instant were handled since it came.
     has_yielded: bool,
 }
@@ -56,17 +53,25 @@ impl NodeLoop {
             return None;
         }
         let uptime = self.context.uptime();
-        let mut claims = PreparedClaims { at, world: self.world.clone(), batches: VecDeque::new(), has_yielded: false };
-        while claims.batches.len() < BATCHES_MAX {
+        let (turn, batch) = (self.session.begin_ahead(), self.stamp(at, Vec::new()));
+        let mut claims = PreparedClaims { at, world: self.world.clone(), turn, batch, has_yielded: false };
+        while claims.batch.commands.len() < claims.turn.commands_max() {
             let commands = self.claims_at(at, uptime);
             if commands.is_empty() {
                 break;
             }
-            // If the store cannot be read, the claims are back in the plan.
-            let Some(prepared) = self.prepare(at, commands).await else { break };
-            claims.batches.push_back(prepared);
+            let batch = self.stamp(at, commands);
+            let commands: Vec<&StampedCommand> = batch.commands.iter().collect();
+            match self.session.prepare_ahead(&mut claims.turn, &self.world, &commands).await {
+                Ok(()) => claims.batch.append(batch),
+                // The claims are decided again when they are taken from the plan.
+                Err(_) => {
+                    self.put_back_claims(batch);
+                    break;
+                }
+            }
         }
-        Some(claims).filter(|claims| !claims.batches.is_empty())
+        Some(claims).filter(|claims| !claims.batch.commands.is_empty())
     }
 
     /// How long it is until prepared claims are due, or until claims can be prepared.
@@ -75,8 +80,8 @@ impl NodeLoop {
         prepared.or_else(prepare_at).map(|next| next.since(now))
     }
 
-    /// The next batch of prepared claims, if their instant has come. Inputs from before it are decided first: a run that
-    /// has ended must not block the next.
+    /// The prepared claims, if their instant has come. Inputs from before it are decided first: a run that has ended must
+    /// not block the next.
     pub(super) fn take_prepared(
         &mut self,
         from: &mut Option<PreparedClaims>,
@@ -86,24 +91,20 @@ impl NodeLoop {
         let is_late = now.since(claims.at) > LATE;
         if is_late || !self.may_claim() || !claims.is_same_world(&self.world) {
             // The claims are decided again when they are taken from the plan.
-            let batches = from.take().map(|claims| claims.batches).unwrap_or_default();
-            batches.into_iter().for_each(|(_, batch)| self.put_back_claims(batch));
+            let claims = from.take()?;
+            self.put_back_claims(claims.batch);
             return None;
         }
         let has_others = !self.context.handle.inputs.is_empty() || self.commands.has_retries();
         if has_others && !std::mem::replace(&mut claims.has_yielded, true) {
             return None;
         }
-        let next = claims.batches.pop_front();
-        if claims.batches.is_empty() {
-            *from = None;
-        }
-        next.map(|(mut prepared, mut batch)| {
-            // No commit compares what a decision without writes was based on.
-            prepared.invalidate_unwritten();
-            batch.begin = self.context.uptime();
-            (prepared, batch)
-        })
+        let PreparedClaims { turn, mut batch, .. } = from.take()?;
+        let mut prepared = turn.into_prepared();
+        // No commit compares what a decision without writes was based on.
+        prepared.invalidate_unwritten();
+        batch.begin = self.context.uptime();
+        Some((prepared, batch))
     }
 
     /// Puts claims that are not submitted back into the plan.

@@ -63,6 +63,8 @@ pub(super) fn attempt(
                 }
                 reply.result = Some(CommitResults { results, units: Vec::new() });
             }
+            // The units of the first are in a `Commit` by now, and the others write nothing.
+            WriterRequest::CommitAhead { .. } | WriterRequest::Execute { .. } | WriterRequest::Discard { .. } => {}
             WriterRequest::Enroll { reply } => {
                 let number = statements.next_number("writers", WRITERS_MAX)?;
                 let number = number.and_then(|number| u32::try_from(number).ok());
@@ -120,7 +122,7 @@ fn isolated(
 }
 
 /// Executes a unit. Checks come first, so that a refusal rarely follows a write.
-fn execute(
+pub(super) fn execute(
     statements: &mut Statements<'_>,
     unit: &EncodedUnit,
     now: Instant,

@@ -1,6 +1,7 @@
 //! The writer thread. It takes all queued requests, executes them in one transaction with one sync, and replies when
 //! they are durable. After a failure it continues with the next batch.
 
+mod ahead;
 mod batch;
 mod checkpoint;
 mod locks;
@@ -23,6 +24,9 @@ use cronhold_store::lock_mutex;
 use cronhold_store::{Fault, Hint, HintBoard};
 use rusqlite::Connection;
 
+pub(crate) use self::ahead::AheadUnits;
+use self::ahead::OpenTransaction;
+pub(crate) use self::ahead::begin as begin_ahead;
 use self::batch::{AttemptError, CommitMode, attempt};
 use self::checkpoint::{Checkpointer, LogLength};
 use self::queue::WriterQueue;
@@ -87,6 +91,11 @@ impl WriterThread {
             return Err(Fault::Unavailable("the store is closing".to_owned()));
         }
         receiver.await.ok_or_else(|| Fault::OutcomeUnknown("the writer thread failed".to_owned()))
+    }
+
+    /// Sends a request that has no reply.
+    pub(crate) fn send(&self, request: WriterRequest) {
+        self.queue.push_now(request);
     }
 
     pub(crate) fn counters(&self) -> &WriterCounters {
@@ -166,24 +175,58 @@ impl WriterLoop {
             Ok(statements) => statements,
             Err(error) => return self.fail(first, &fault(&self.path, &error, ErrorPhase::Write)),
         };
+        let mut open: Option<OpenTransaction> = None;
         let mut next = Some(first);
         while let Some(mut batch) = next {
-            let began = (self.options.clock)();
-            match self.commit(connection, &mut statements, &mut batch) {
-                Ok(()) => {
-                    let took = (self.options.clock)().since(began);
-                    if took >= SLOW_COMMIT {
-                        tracing::debug!(event = "sqlite_commit_slow", took_ms = took.millis(), "a commit took {took}");
-                    }
-                    self.reply(batch);
-                    checkpoint();
+            let mut ahead = None;
+            batch.retain(|request| match request {
+                WriterRequest::Execute { ahead: units } => {
+                    ahead = Some(Arc::clone(units));
+                    false
                 }
-                Err(fault) => self.fail(batch, &fault),
+                WriterRequest::Discard { ahead: units } => {
+                    if open.as_ref().is_some_and(|open| open.is_of(units)) {
+                        ahead::rollback(&mut statements, &mut open);
+                    }
+                    false
+                }
+                _ => true,
+            });
+            if !batch.is_empty() {
+                ahead = ahead.or_else(|| open.as_ref().map(OpenTransaction::units));
+                self.write(connection, &mut statements, &mut open, batch);
+                checkpoint();
             }
-            if !connection.is_autocommit() {
+            if let Some(ahead) = ahead {
+                self.execute_ahead(&mut statements, &mut open, &ahead);
+            }
+            if !connection.is_autocommit() && open.is_none() {
                 return;
             }
             next = self.queue.take_batch();
+        }
+        ahead::rollback(&mut statements, &mut open);
+    }
+
+    /// Commits a batch, with what was executed ahead of it, and replies.
+    fn write(
+        &self,
+        connection: &Connection,
+        statements: &mut Statements<'_>,
+        open: &mut Option<OpenTransaction>,
+        batch: Vec<WriterRequest>,
+    ) {
+        let began = (self.options.clock)();
+        let mut batch = self.commit_open(statements, open, batch);
+        if !batch.is_empty() {
+            match self.commit(connection, statements, &mut batch) {
+                Ok(()) => self.reply(batch),
+                Err(fault) => return self.fail(batch, &fault),
+            }
+        }
+        let took = (self.options.clock)().since(began);
+        if took >= SLOW_COMMIT {
+            tracing::debug!(event = "sqlite_commit_slow", took_ms = took.millis(), "a commit took {took}");
         }
     }
 

@@ -54,6 +54,23 @@ impl WriterQueue {
         is_open
     }
 
+    /// Appends a request that has no reply and takes no room. It is dropped if the queue is closed.
+    pub(crate) fn push_now(&self, request: WriterRequest) {
+        let mut waiting = self.lock();
+        if !waiting.is_closed {
+            waiting.requests.push_back(request);
+            drop(waiting);
+            self.filled.notify_one();
+        }
+    }
+
+    /// Whether a request waits that has to write something now.
+    pub(crate) fn has_writes(&self) -> bool {
+        let is_write =
+            |request: &WriterRequest| !matches!(request, WriterRequest::Execute { .. } | WriterRequest::Discard { .. });
+        self.lock().requests.iter().any(is_write)
+    }
+
     /// Waits for requests and takes a batch. `None` if the queue is closed and empty.
     pub(crate) fn take_batch(&self) -> Option<Vec<WriterRequest>> {
         let waiting = self.lock();

@@ -1,6 +1,7 @@
 //! Requests to the writer thread. The caller encodes everything, so that the writer thread only binds and steps.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use cronhold_core::RunId;
 use cronhold_core::decision::{LockRelease, LockTake, RecordChange};
@@ -9,6 +10,7 @@ use cronhold_schedule::Instant;
 use cronhold_store::{Fault, HandleId, Unit, UnitReceipt, UnitRefusal, WriterId};
 use rusqlite::types::Value;
 
+use super::ahead::AheadUnits;
 use super::reply::ReplySender;
 use crate::rows::{self, RecordTable, version_value};
 
@@ -19,6 +21,22 @@ pub(crate) enum WriterRequest {
         units: Vec<EncodedUnit>,
         by: HandleId,
         reply: PendingReply<CommitResults>,
+    },
+    /// Execute units whose commit is requested later.
+    Execute {
+        ahead: Arc<AheadUnits>,
+    },
+    /// Commit units that were to be executed ahead.
+    CommitAhead {
+        ahead: Arc<AheadUnits>,
+        /// The number of units.
+        count: usize,
+        by: HandleId,
+        reply: PendingReply<CommitResults>,
+    },
+    /// Roll back units that were executed ahead and are not committed.
+    Discard {
+        ahead: Arc<AheadUnits>,
     },
     /// Assign a number to a new writer.
     Enroll {
@@ -109,7 +127,9 @@ impl WriterRequest {
     pub(crate) fn unit_count(&self) -> usize {
         match self {
             Self::Commit { units, .. } => units.len().max(1),
+            Self::CommitAhead { count, .. } => (*count).max(1),
             Self::DropOutputs { runs, .. } => runs.len().max(1),
+            Self::Execute { .. } | Self::Discard { .. } => 0,
             Self::Enroll { .. } | Self::Heartbeat { .. } | Self::Append { .. } | Self::ExpireLocks { .. } => 1,
         }
     }
@@ -122,6 +142,8 @@ impl WriterRequest {
                     sender.send(CommitResults { units, ..committed });
                 }
             }
+            // These are committed as `Commit`, or have no reply.
+            Self::CommitAhead { .. } | Self::Execute { .. } | Self::Discard { .. } => {}
             Self::Enroll { reply } => reply.send(),
             Self::Heartbeat { reply, .. } => reply.send(),
             Self::Append { reply, .. } => reply.send(),
@@ -136,6 +158,11 @@ impl WriterRequest {
                 let results = units.iter().map(|_| Err(UnitRefusal::Fault(fault.clone()))).collect();
                 reply.sender.send(CommitResults { results, units });
             }
+            Self::CommitAhead { count, reply, .. } => {
+                let results = vec![Err(UnitRefusal::Fault(fault.clone())); count];
+                reply.sender.send(CommitResults { results, units: Vec::new() });
+            }
+            Self::Execute { .. } | Self::Discard { .. } => {}
             Self::Enroll { reply } => reply.sender.send(Err(fault.clone())),
             Self::Heartbeat { reply, .. } => reply.sender.send(Err(fault.clone())),
             Self::Append { reply, .. } => reply.sender.send(Err(fault.clone())),
@@ -149,6 +176,11 @@ impl WriterRequest {
 impl<T> PendingReply<T> {
     pub(crate) fn new(sender: ReplySender<T>) -> Self {
         Self { result: None, sender }
+    }
+
+    /// Sends a result that does not depend on a transaction.
+    pub(crate) fn send_now(self, result: T) {
+        self.sender.send(result);
     }
 
     fn send(self) {

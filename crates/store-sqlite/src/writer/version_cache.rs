@@ -3,17 +3,16 @@
 //! Invariant: a cached version is the one that the open transaction would read. So the cache is cleared when a
 //! transaction is rolled back, and when another connection has written to the file, for example an `sqlite3` shell.
 
-use std::collections::BTreeMap;
-
 use cronhold_core::record::{RecordKey, RecordVersion};
+use cronhold_store::SeedlessMap;
 
 /// When the cache reaches this size, it is cleared.
-const CACHED_MAX: usize = 16 * 1024;
+const CACHED_MAX: usize = 128 * 1024;
 
 /// Versions of records; `None` for a record that does not exist.
 #[derive(Debug, Default)]
 pub(super) struct VersionCache {
-    versions: BTreeMap<RecordKey, Option<RecordVersion>>,
+    versions: SeedlessMap<RecordKey, Option<RecordVersion>>,
     /// `PRAGMA data_version`, which changes when another connection has written.
     data_version: i64,
 }

@@ -42,6 +42,54 @@ fn confirmed_commits_survive_a_kill() {
     assert!(done.len() >= 200);
 }
 
+/// Units that are executed ahead are in an open transaction. It is lost with the process, and nothing else is.
+#[test]
+fn units_executed_ahead_are_lost_with_their_process() {
+    let name = "deaths::units_executed_ahead_are_lost_with_their_process";
+    run_ahead_writer_if_requested();
+    let place = Place::new();
+    let mut writer = start(Command::new(std::env::current_exe().expect("this program")), name, &place.database());
+    let mut lines = lines(&mut writer);
+    let found = lines.by_ref().find_map(|line| number(&line));
+    assert_eq!(found, Some(0), "the writer has executed the units");
+    let all: Vec<u64> = (0..=AHEAD).collect();
+    let reader = SqliteStore::open_reader(place.database(), options()).expect("a reader beside the writer");
+    assert_eq!(missing_in(&reader, &all), all[1..], "while the writer lives");
+    drop(reader);
+    writer.kill().expect("it can be killed");
+    writer.wait().expect("it is dead");
+    assert_eq!(missing(&place.database(), &all), all[1..], "after it was killed");
+    let store = SqliteStore::open(place.database(), options()).expect("a store");
+    assert!(block_on(store.commit(vec![unit(1, run(1))]))[0].is_ok());
+}
+
+/// Runs that are executed ahead.
+const AHEAD: u64 = 2_000;
+
+/// Runs a writer if the environment variable is set: it commits run 0, executes others ahead, prints that, and waits to be
+/// killed.
+fn run_ahead_writer_if_requested() {
+    #[expect(clippy::disallowed_methods, reason = "the environment makes a child process of the test a writer")]
+    let Some(path) = std::env::var_os(WRITER).map(PathBuf::from) else { return };
+    let store = std::sync::Arc::new(SqliteStore::open(&path, options()).expect("no other process has it"));
+    assert!(block_on(store.commit(vec![unit(0, run(0))]))[0].is_ok());
+    let mut ahead = std::sync::Arc::clone(&store).begin_ahead();
+    ahead.push((1..=AHEAD).map(|number| unit(number, run(number))).collect());
+    // Only the writer thread that executes them has spilled pages or the lock; both show that it has begun.
+    let is_locked = || {
+        let connection = rusqlite::Connection::open(&path).expect("a connection");
+        connection.busy_timeout(std::time::Duration::ZERO).expect("a setting");
+        connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK").is_err()
+    };
+    while !is_locked() {
+        std::thread::yield_now();
+    }
+    writeln!(std::io::stdout(), "{DONE}0").expect("the test listens");
+    loop {
+        std::thread::park();
+    }
+}
+
 #[test]
 fn failed_disk_write_has_no_effect() {
     run_writer_if_requested();
@@ -110,7 +158,10 @@ fn number(line: &str) -> Option<u64> {
 
 /// The numbers of the runs that are not stored.
 fn missing(database: &Path, numbers: &[u64]) -> Vec<u64> {
-    let store = SqliteStore::open(database, options()).expect("the lock died with its holder");
+    missing_in(&SqliteStore::open(database, options()).expect("the lock died with its holder"), numbers)
+}
+
+fn missing_in(store: &SqliteStore, numbers: &[u64]) -> Vec<u64> {
     let keys: Vec<RecordKey> = numbers.iter().map(|number| RecordKey::Run(run_id(*number))).collect();
     let found = block_on(store.load(&keys)).expect("it can be read");
     numbers.iter().zip(found).filter(|(_, found)| found.is_none()).map(|(number, _)| *number).collect()

@@ -9,6 +9,7 @@
 //! [`run_pages`], [`outputs`], [`hints`], [`writers`], [`durability`], [`unreadable`]. Two of them, [`claims`] and [`locking`], record
 //! the replies to many concurrent writers, and [`linear`] checks that they are linearizable.
 
+pub mod ahead;
 mod block_on;
 pub mod claims;
 pub mod due;
@@ -89,6 +90,9 @@ macro_rules! conformance_cases {
             versions::records_can_be_compared_without_a_change
             versions::conflict_names_the_changed_record
             versions::loads_keep_the_requested_order
+            ahead::prepared_units_take_effect_with_their_commit
+            ahead::dropped_units_have_no_effect
+            ahead::other_commits_come_before_prepared_units
             units::one_conflict_rejects_the_unit
             units::one_held_lock_rejects_the_unit
             units::units_of_a_commit_apply_in_order
@@ -177,8 +181,9 @@ mod tests {
     use super::*;
 
     /// Files with cases.
-    const FILES: [&str; 14] = [
+    const FILES: [&str; 15] = [
         include_str!("versions.rs"),
+        include_str!("ahead.rs"),
         include_str!("units.rs"),
         include_str!("round_trips.rs"),
         include_str!("locks.rs"),

@@ -136,6 +136,11 @@ impl TestWriter {
 pub(super) struct TestUnit(pub(super) Unit);
 
 impl TestUnit {
+    /// The unit.
+    pub(super) fn into_unit(self) -> Unit {
+        self.0
+    }
+
     pub(super) fn version(&self) -> RecordVersion {
         self.0.version
     }

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cronhold_core::command::{Command, CommandStamp, Precondition};
+use cronhold_core::command::{Command, CommandStamp, Precondition, PrunableRecord};
 use cronhold_core::decision::CommandReply;
 use cronhold_core::job::{Job, LockPolicy, OverlapPolicy};
-use cronhold_core::record::{Actor, JobSource, Record, RecordKey, RunOwner};
+use cronhold_core::record::{Actor, JobSource, Record, RecordKey, RecordVersion, RunOwner};
 use cronhold_core::{DecisionContext, JobUid, NodeId, RunId, State};
 use cronhold_schedule::{Zone, ZoneRegistry};
 
@@ -134,9 +134,16 @@ pub fn unreadable_pause_and_run_can_be_replaced_by_command(subject: &dyn Subject
     assert!(subject.damage(&RecordKey::Pause));
     let mut session = block_on(WriterSession::new(subject.store(), 0)).expect("a session");
     assert_eq!(request(&mut session, Command::Pause { job: None, why: "lunch".to_owned() }), done);
-    let prune = |unreadable| Command::Prune { job: job_id("a"), runs: vec![run], spans: Vec::new(), unreadable };
-    assert_eq!(request(&mut session, prune(Vec::new())), Some(CommandReply::Unchanged), "only what is listed");
-    assert_eq!(request(&mut session, prune(vec![(run, State::Success)])), done);
+    let listed = writer.page(&Query::Oldest { job: job_id("a"), state: State::Success, after: None }, 10).unreadable;
+    let version = listed[0].version.expect("its version can be read");
+    let prune = |version| {
+        let records = vec![PrunableRecord::unreadable(run, version, State::Success)];
+        Command::Prune { job: job_id("a"), records }
+    };
+    let other = RecordVersion::new(1, 1_000);
+    assert_eq!(request(&mut session, prune(other)), Some(CommandReply::Unchanged), "only what has not changed");
+    let mut session = block_on(WriterSession::new(subject.store(), 0)).expect("a session");
+    assert_eq!(request(&mut session, prune(version)), done);
     assert_eq!(writer.record(&RecordKey::Run(run)), None);
 }
 

@@ -20,13 +20,15 @@ use cronhold_schedule::calendar::CalendarSet;
 use cronhold_schedule::{CalendarExpr, Instant, ScheduleSpec, Span};
 
 use super::{DecisionBench, START, transcript};
-use crate::command::{Command, ExitOutcome, Precondition, ProgramReport};
+use crate::command::{Command, ExitOutcome, Precondition, ProgramReport, PrunableRecord};
 use crate::ids::{JobId, JobUid, RunId};
 use crate::job::{
     CatchUpPolicy, CatchUpRule, Job, JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Program,
-    RetryOn, StopSchedule,
+    Retain, RetryOn, StopSchedule,
 };
-use crate::record::{Actor, JobSource, OutputSummary, ProgramExit, Record, RecordKey, ScheduleId, SkipSpan};
+use crate::record::{
+    Actor, JobSource, OutputSummary, ProgramExit, Record, RecordKey, ScheduleId, SkipSpan, StoredRecord,
+};
 use crate::run::{Reason, State};
 use crate::signal::Signal;
 
@@ -220,11 +222,20 @@ impl DecisionBench {
                 (anna, Command::Rerun { run: run(), id, current: more == "current" })
             }
             "prune" => {
-                let names: Vec<String> = words(more).collect();
-                let spans: Vec<RunId> = names.iter().filter_map(|name| self.span_id(name)).collect();
-                let runs = names.iter().filter(|name| self.span_id(name).is_none());
-                let runs = runs.map(|name| self.run_id(name)).collect();
-                (Actor::Retention, Command::Prune { job: job_id(first), runs, spans, unreadable: Vec::new() })
+                let key = |name: String| match self.span_id(&name) {
+                    Some(span) => RecordKey::SkipSpan(span),
+                    None => RecordKey::Run(self.run_id(&name)),
+                };
+                // A store lists the finished runs of one job.
+                let job = job_id(first);
+                let is_of_job = |stored: &&StoredRecord| match &stored.record {
+                    Record::Run(run) => run.job == job && run.state.is_finished(),
+                    Record::SkipSpan(span) => span.job == job,
+                    _ => false,
+                };
+                let listed = words(more).filter_map(|name| self.records.get(&key(name)).filter(is_of_job));
+                let records = listed.filter_map(PrunableRecord::new).collect();
+                (Actor::Retention, Command::Prune { job, records })
             }
             _ => self.cluster_command(verb, rest),
         }
@@ -322,7 +333,10 @@ pub(in crate::decide) fn job(items: &str) -> Job {
             "needs" => job.conditions.push(super::condition::condition(value)),
             "on_lost_retry" => job.on_lost = OnLost::Retry,
             "stop_after" => last(&mut job).stop = Some(StopSchedule::After(span())),
-            "kept" => job.retain.success = value.parse().expect("a number"),
+            "kept" => {
+                let kept = value.parse().expect("a number");
+                job.retain = Retain { success: kept, failure: kept, error: kept, skipped: kept, ..job.retain };
+            }
             "each" => job.nodes = NodeSelector::Each(words(value).collect()),
             "ttl" => job.ttl = span(),
             "lease" => job.lease = Some(span()),
