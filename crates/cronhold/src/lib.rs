@@ -14,6 +14,7 @@ pub mod job_files;
 pub mod local_store_server;
 pub mod log;
 mod peers;
+mod progress_line;
 mod signals;
 pub mod state_dir;
 pub mod zone_rules;
