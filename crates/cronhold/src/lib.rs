@@ -1,8 +1,9 @@
 //! The parts of the binary: clock, entropy, signals, the data directory, job files, the log, the HTTP server, and the
-//! daemon that connects them with a store and runs a node.
+//! daemon that connects them with a store and runs a node. `bench` measures such a node.
 
 mod await_store;
 pub mod backup;
+pub mod bench;
 pub mod chance;
 pub mod clock;
 pub mod daemon;
