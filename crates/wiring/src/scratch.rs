@@ -46,10 +46,11 @@ impl ScratchStores {
         }
     }
 
-    /// The URL of the store with a name. Each name is a store of its own.
+    /// The URL of the store with a name. Each name is a store of its own. An SQLite store is in the directory `name`,
+    /// which the caller creates.
     pub fn store(&self, name: &str) -> Result<StoreUrl, StoreError> {
         match &self.0 {
-            ScratchLocation::Directory(dir) => Ok(StoreUrl::Sqlite(dir.join(format!("{name}.db")))),
+            ScratchLocation::Directory(dir) => Ok(StoreUrl::Sqlite(dir.join(name).join("cronhold.db"))),
             #[cfg(feature = "redis")]
             ScratchLocation::Namespace { url, .. } => {
                 let namespace = format!("{}:{name}", url.namespace());
@@ -74,10 +75,10 @@ impl ScratchStores {
 }
 
 impl fmt::Display for ScratchStores {
-    /// The directory, or the URL with the shared prefix as its namespace. Passwords are masked.
+    /// The kind of store, or the URL with the shared prefix as its namespace. Passwords are masked.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            ScratchLocation::Directory(dir) => write!(f, "SQLite in {}", dir.display()),
+            ScratchLocation::Directory(_) => f.write_str("SQLite"),
             #[cfg(feature = "redis")]
             ScratchLocation::Namespace { url, .. } => url.fmt(f),
         }
