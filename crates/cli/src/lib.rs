@@ -5,6 +5,7 @@
 //! store in its place (`store_server`). Commands that open a store themselves are defined here with their help, and
 //! implemented by the binary.
 
+mod bench_report;
 mod definition;
 mod failure;
 mod follow;
@@ -29,6 +30,7 @@ use cronhold_schedule::{Instant, ZoneRegistry};
 use crate::remote::RemoteDaemon;
 use crate::render::TerminalWriter;
 
+pub use bench_report::{BenchFigure, BenchReport};
 pub use failure::CliError;
 pub use log_args::{LogArgs, LogFormat};
 pub use reference::reference;
@@ -37,6 +39,7 @@ pub use render::counted;
 #[cfg(test)]
 pub(crate) use store_server::NoStoreServer;
 pub use store_server::{ForeignJob, NamedStore, ServedStore, StoreServer};
+pub use verbs::bench::BenchArgs;
 pub use verbs::keeper::KeeperArgs;
 pub use verbs::store::{BackupArgs, StoreCommand, StoreVerb};
 pub use verbs::up::UpArgs;
@@ -117,6 +120,7 @@ pub enum CliVerb {
     #[command(flatten)]
     Question(OfflineVerb),
     Store(StoreCommand),
+    Bench(BenchArgs),
     Keeper(KeeperArgs),
 }
 

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use cronhold_cli::{BackupArgs, CliError, ExitStatus};
 
+use crate::progress_line::ProgressLine;
 use crate::state_dir::{EnvPaths, StateDir};
 
 /// Cells of the progress bar.
@@ -23,35 +24,10 @@ pub fn backup(
         Some(url) => url,
         None => StateDir::choose(backup.data.as_deref(), places)?.store_url(),
     };
-    let mut shown = None;
-    let mut progress = |done: u64, all: u64| {
-        let cells = BAR * done / all.max(1);
-        if is_terminal && shown.replace(cells) != Some(cells) {
-            let _ = write!(err, "\r{}", bar(cells)).and_then(|()| err.flush());
-        }
-    };
-    let copied = cronhold_wiring::backup(&url, &backup.file, &mut progress);
-    if shown.is_some() {
-        let _ = write!(err, "\r{:1$}\r", "", bar(BAR).len());
-    }
+    let mut line = ProgressLine::new(err, is_terminal, BAR);
+    let copied = cronhold_wiring::backup(&url, &backup.file, &mut |done, all| line.show(done, all, ""));
+    line.clear();
     copied.map_err(|error| CliError::Refused { message: error.to_string(), hint: None })?;
     writeln!(out, "{url} is copied to {}", backup.file.display())?;
     Ok(ExitStatus::Done)
-}
-
-fn bar(cells: u64) -> String {
-    let (full, empty) = (usize::try_from(cells).unwrap_or(0), usize::try_from(BAR - cells).unwrap_or(0));
-    format!("[{}{}] {:3} %", "=".repeat(full), " ".repeat(empty), 100 * cells / BAR)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn progress_bar_shows_cells_and_percent() {
-        assert_eq!(bar(0), format!("[{}]   0 %", " ".repeat(40)));
-        assert_eq!(bar(20), format!("[{}{}]  50 %", "=".repeat(20), " ".repeat(20)));
-        assert_eq!(bar(BAR), format!("[{}] 100 %", "=".repeat(40)));
-    }
 }

@@ -368,7 +368,7 @@ pub(crate) fn cannot_start(error: &io::Error) -> CliError {
     CliError::refused(message, "check the limit of open files (`ulimit -n`)")
 }
 
-fn engine_failure(error: EngineError) -> CliError {
+pub(crate) fn engine_failure(error: EngineError) -> CliError {
     match error {
         EngineError::Store(fault) => store_failure(&fault),
         EngineError::NameTaken { .. } => CliError::refused(

@@ -1,8 +1,9 @@
 //! The parts of the binary: clock, entropy, signals, the data directory, job files, the log, the HTTP server, and the
-//! daemon that connects them with a store and runs a node.
+//! daemon that connects them with a store and runs a node. `bench` measures such a node.
 
 mod await_store;
 pub mod backup;
+pub mod bench;
 pub mod chance;
 pub mod clock;
 pub mod daemon;
@@ -14,6 +15,7 @@ pub mod job_files;
 pub mod local_store_server;
 pub mod log;
 mod peers;
+mod progress_line;
 mod signals;
 pub mod state_dir;
 pub mod zone_rules;

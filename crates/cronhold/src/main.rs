@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use clap::Parser;
 use cronhold_cli::{Cli, CliEnv, CliError, CliSession, CliVerb, DaemonFlags, KeeperArgs, StoreVerb};
+use cronhold_daemon::bench::{self, BenchEnv};
 use cronhold_daemon::daemon::{self, DaemonEnv};
 use cronhold_daemon::local_store_server::LocalStoreServer;
 use cronhold_daemon::log::{self, LogOptions};
@@ -79,6 +80,11 @@ fn main() -> ExitCode {
         CliVerb::Store(store) => match &store.verb {
             StoreVerb::Backup(wanted) => backup::backup(wanted, &places(), is_terminal, &mut out, &mut err),
         },
+        CliVerb::Bench(wanted) => {
+            let path = variable("PATH").map(PathBuf::into_os_string);
+            let env = BenchEnv { places: places(), program: program(), path, is_terminal, colours };
+            bench::bench(wanted, &env, &mut out, &mut err)
+        }
     };
     let flushed = out.flush().map_err(CliError::Output);
     let exit = done.and_then(|exit| flushed.map(|()| exit));

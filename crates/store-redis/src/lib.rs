@@ -4,7 +4,7 @@
 //!
 //! In reading order: `core` connects the parts; `connections` sends requests; `commit`, `heartbeat`, `load`, `listing`
 //! and `outputs` call the scripts; `rollback_recovery` handles a server that has lost commits; `store` implements the
-//! trait.
+//! trait. `namespace_keys` finds and deletes whole namespaces.
 
 mod client;
 mod codec;
@@ -21,6 +21,7 @@ mod keys;
 mod line_budget;
 mod listing;
 mod load;
+mod namespace_keys;
 mod notifications;
 mod outputs;
 mod packed_unit;
@@ -33,5 +34,6 @@ mod store;
 pub mod testing;
 mod url;
 
+pub use namespace_keys::NamespaceKeys;
 pub use store::{Options, RedisOpenError, RedisStore};
 pub use url::RedisUrl;

@@ -72,6 +72,22 @@ impl RedisUrl {
         read::read(text)
     }
 
+    /// The prefix of every key, including braces.
+    pub fn namespace(&self) -> &str {
+        &self.settings.namespace
+    }
+
+    /// Whether the URL leaves the namespace at its default.
+    pub fn has_default_namespace(&self) -> bool {
+        self.settings.namespace == UrlSettings::default().namespace
+    }
+
+    /// The same URL with another namespace.
+    pub fn with_namespace(&self, namespace: &str) -> Result<Self, TextError> {
+        let namespace = settings::namespace(namespace)?;
+        Ok(Self { settings: UrlSettings { namespace, ..self.settings.clone() }, ..self.clone() })
+    }
+
     /// Whether the URL has `peers=cronken`.
     pub fn names_peers(&self) -> bool {
         self.settings.peers == Some(true)

@@ -1,5 +1,6 @@
 //! Why a store cannot be opened, read or copied.
 
+use cronhold_schedule::TextError;
 use cronhold_store::Fault;
 #[cfg(feature = "redis")]
 use cronhold_store_redis as redis;
@@ -23,6 +24,12 @@ pub enum StoreError {
     /// The store has no definitions of other schedulers, because only Cronhold writes to it.
     #[error("{0} is a store to which no other programs write")]
     NotShared(StoreUrl),
+    /// A namespace that was to be used for a while and deleted has keys of another process.
+    #[error("the namespace of {0} is not empty")]
+    NamespaceInUse(StoreUrl),
+    /// The name of a namespace is invalid.
+    #[error("{0}")]
+    Namespace(TextError),
     /// An SQLite store cannot be copied.
     #[error(transparent)]
     Backup(#[from] sqlite::BackupError),

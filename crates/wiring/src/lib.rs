@@ -1,6 +1,7 @@
 //! The only crate that knows all kinds of stores: it turns a URL into a store.
 
 mod error;
+mod scratch;
 mod url;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use cronhold_store_redis::{self as redis, RedisStore};
 use cronhold_store_sqlite::{self as sqlite, SqliteStore};
 
 pub use error::StoreError;
+pub use scratch::ScratchStores;
 pub use url::StoreUrl;
 
 /// What stores need besides their URL.

@@ -2,6 +2,7 @@
 //! file prints errors.
 
 pub(crate) mod backfill;
+pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod explain;
 pub(crate) mod explanation;

@@ -4,15 +4,15 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use cronhold_daemon::bench::node::{BenchNode, job_id};
+use cronhold_daemon::bench::samples::{number, seconds};
 use cronhold_engine::MachineClock;
 use cronhold_schedule::Span;
 use tokio::task::JoinSet;
 
-use crate::programs::collect;
 use crate::report::Report;
-use crate::rig::{Rig, block_on, job_id, scratch, seconds};
+use crate::rig::on_node_with_keeper;
 use crate::sqlite;
-use crate::throughput::number;
 
 /// Sleeping programs. One job has at most 1000 runs at once.
 const SLEEPERS: usize = 900;
@@ -21,35 +21,32 @@ const OUTPUT: u64 = 1 << 30;
 
 /// Measures the memory of the keeper per running program, and the speed of recording output.
 pub(crate) fn burden(report: &mut Report, clock: &dyn MachineClock) {
-    let dir = scratch("burden");
-    block_on(async {
-        let rig = Rig::with_keeper(&dir, &sqlite);
-        rig.put_jobs(1, |_| "program: [/bin/sleep, 300]\noverlap: allow\n".to_owned()).await;
-        Rig::run_once(&rig.node, job_id(0)).await;
+    on_node_with_keeper("burden", &sqlite, async |rig, dir| {
+        rig.put_jobs(1, |_| "program: [/bin/sleep, 300]\noverlap: allow\n".to_owned()).await?;
+        BenchNode::run_once(&rig.node, job_id(0)).await?;
         rig.clock.sleep(Span::from_secs(2)).await;
-        let before = resident(&dir);
+        let before = resident(dir);
         let mut requests = JoinSet::new();
         for _ in 0..SLEEPERS {
             let node = rig.node.clone();
-            requests.spawn(async move { Rig::run_once(&node, job_id(0)).await });
+            requests.spawn(async move { BenchNode::run_once(&node, job_id(0)).await.expect("a run") });
         }
         requests.join_all().await;
-        while processes(&dir) <= SLEEPERS {
+        while processes(dir) <= SLEEPERS {
             rig.clock.sleep(POLL_INTERVAL).await;
         }
-        let each = (resident(&dir) - before) / number(SLEEPERS as u64);
+        let each = (resident(dir) - before) / number(SLEEPERS as u64);
         report.note("keeper with one program", before, "kB");
         report.note("  per additional running program", each, "kB");
-        let _ = Command::new("pkill").args(["-P", &keeper(&dir)]).status();
-        collect(&rig, SLEEPERS + 1).await;
+        let _ = Command::new("pkill").args(["-P", &keeper(dir)]).status();
+        rig.recorder.collect_ended(SLEEPERS + 1).await;
 
         let writer = format!("program: [head, -c, \"{OUTPUT}\", /dev/zero]\noverlap: allow\n");
-        rig.put_jobs(1, |_| writer.clone()).await;
+        rig.put_jobs(1, |_| writer.clone()).await?;
         let begin = rig.clock.uptime();
-        Rig::run_once(&rig.node, job_id(0)).await;
-        collect(&rig, 1).await;
+        BenchNode::run_once(&rig.node, job_id(0)).await?;
+        rig.recorder.collect_ended(1).await;
         let ours = seconds(rig.clock.uptime().minus(begin));
-        rig.stop().await;
         let begin = clock.uptime();
         let file = fs::File::create(dir.join("bare")).expect("a file");
         let bare = Command::new("head").args(["-c", &OUTPUT.to_string(), "/dev/zero"]).stdout(file).status();
@@ -58,8 +55,8 @@ pub(crate) fn burden(report: &mut Report, clock: &dyn MachineClock) {
         let megabytes = number(OUTPUT) / 1e6;
         report.note("bare program: write 1 GiB to a file", megabytes / bare, "MB/s");
         report.note("run: write and record 1 GiB of output", megabytes / ours, "MB/s");
+        Ok(())
     });
-    let _ = fs::remove_dir_all(dir);
 }
 
 /// The pid of the keeper.

@@ -4,11 +4,12 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+use cronhold_daemon::bench::samples::seconds;
 use cronhold_engine::MachineClock;
 
 use crate::account::memory;
 use crate::report::{Report, Target};
-use crate::rig::{scratch, seconds};
+use crate::rig::scratch;
 use crate::size::Daemon;
 
 /// Jobs in one folder.

@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     let clock = block_on(async { SystemClock::new().expect("a timer") });
     let mut report = Report::default();
     if wanted("fsync") {
-        fsync::measure(&mut report, &clock);
+        fsync::measure(&mut report);
     }
     if wanted("timer") {
         timer::measure(&mut report);
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
         files::measure(&mut report, &clock, 10_000);
     }
     if ["programs-rate", "programs-late", "programs-burden"].into_iter().any(&wanted) {
-        let bare = programs::bare(&mut report, &clock);
+        let bare = programs::bare(&mut report);
         if wanted("programs-rate") {
             let rate = programs::rate(&sqlite);
             report.compare("process runs, fully recorded", rate, "/s", Target::AtLeast(0.7 / bare));

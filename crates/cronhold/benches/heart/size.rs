@@ -7,12 +7,14 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use cronhold_daemon::bench::node::NodeSetup;
+use cronhold_daemon::bench::samples::seconds;
 use cronhold_engine::MachineClock;
 use cronhold_schedule::Span;
 
 use crate::account::{busy_percent, memory};
 use crate::report::{Report, Target};
-use crate::rig::{Rig, block_on, scratch, seconds};
+use crate::rig::{run, scratch};
 use crate::sqlite;
 
 const IDLE: Span = Span::from_secs(20);
@@ -27,15 +29,13 @@ pub(crate) struct Limits {
 
 pub(crate) fn measure(report: &mut Report, clock: &dyn MachineClock, jobs: usize, limits: Limits) {
     let dir = scratch("size");
-    block_on(async {
-        let rig = Rig::start(&dir, &sqlite);
+    run(NodeSetup::new(&dir, sqlite(&dir)), async |node| {
         // Due at 3 o'clock on one day of the year, so that hardly any is due during the measurement.
         let yaml = |number: usize| {
             let (day, month) = (number % 28 + 1, number / 28 % 12 + 1);
             format!("program: {{noop: true}}\nschedule: {{cron: \"0 3 {day} {month} *\", timezone: Europe/Berlin}}\n")
         };
-        rig.put_jobs(jobs, yaml).await;
-        rig.stop().await;
+        node.put_jobs(jobs, yaml).await
     });
     let mut put = |what: String, value: f64, unit, most: Option<f64>| match most {
         Some(most) => report.compare(what, value, unit, Target::AtMost(most)),

@@ -8,15 +8,16 @@ use std::path::Path;
 
 use cronhold_core::State;
 use cronhold_core::record::Run;
+use cronhold_daemon::bench::machine::IN_FLIGHT;
+use cronhold_daemon::bench::node::{BenchNode, job_id};
+use cronhold_daemon::bench::samples::number;
 use cronhold_schedule::Span;
 use tokio::task::JoinSet;
 
 use crate::burden::{keeper, processes, resident};
-use crate::programs::{IN_FLIGHT, collect};
 use crate::report::{Report, Target};
-use crate::rig::{Rig, block_on, job_id, scratch};
+use crate::rig::on_node_with_keeper;
 use crate::sqlite;
-use crate::throughput::number;
 
 /// A program that writes the numbers up to this writes more than a gigabyte.
 const NUMBERS: u64 = 112_000_000;
@@ -31,57 +32,51 @@ const GROWTH_MOST_KB: f64 = 1_024.0;
 
 /// Soak test: `runs` more runs after the early ones.
 pub(crate) fn soak(report: &mut Report, runs: usize) {
-    let dir = scratch("soak");
-    block_on(async {
-        let rig = Rig::with_keeper(&dir, &sqlite);
+    on_node_with_keeper("soak", &sqlite, async |rig, dir| {
         let yaml = "program: [/bin/echo, hello]\noverlap: allow\nretain: {success: 10}\n";
-        rig.put_jobs(IN_FLIGHT, |_| yaml.to_owned()).await;
+        rig.put_jobs(IN_FLIGHT, |_| yaml.to_owned()).await?;
         for job in 0..IN_FLIGHT {
-            Rig::run_once(&rig.node, job_id(job)).await;
+            BenchNode::run_once(&rig.node, job_id(job)).await?;
         }
         let mut requests = JoinSet::new();
         let (mut ended, mut early) = (0, None);
         while ended < EARLY + runs {
-            rig.notes.ended.ready().await;
-            let over = rig.notes.ended.take(IN_FLIGHT);
+            let over = rig.recorder.next_ended(IN_FLIGHT).await;
             ended += over.len();
             for run in over {
                 assert_eq!(run.state, State::Success, "{run:?}");
                 let (node, job) = (rig.node.clone(), run.job.clone());
-                requests.spawn(async move { Rig::run_once(&node, job).await });
+                requests.spawn(async move { BenchNode::run_once(&node, job).await.expect("a run") });
             }
             while requests.try_join_next().is_some() {}
             if ended > EARLY && early.is_none() {
-                early = Some((open_files(&dir), resident(&dir)));
+                early = Some((open_files(dir), resident(dir)));
             }
         }
         requests.join_all().await;
-        collect(&rig, IN_FLIGHT).await;
+        rig.recorder.collect_ended(IN_FLIGHT).await;
         rig.clock.sleep(Span::from_secs(3)).await;
         let (files, memory) = early.expect("more runs than the early ones");
-        let (files_now, memory_now) = (open_files(&dir), resident(&dir));
+        let (files_now, memory_now) = (open_files(dir), resident(dir));
         report.note("soak: runs", number(ended as u64), "");
-        report.compare("  remaining children of the keeper", number(processes(&dir) as u64), "", Target::AtMost(0.0));
+        report.compare("  remaining children of the keeper", number(processes(dir) as u64), "", Target::AtMost(0.0));
         report.compare("  growth of the keeper's open files", files_now - files, "", Target::AtMost(0.0));
         let growth = memory_now - memory;
         report.note("  memory of the keeper", memory_now, "kB");
         report.compare("  growth of the keeper's memory", growth, "kB", Target::AtMost(GROWTH_MOST_KB));
-        rig.stop().await;
+        Ok(())
     });
-    let _ = fs::remove_dir_all(dir);
 }
 
 /// One program writes a gigabyte. The beginning and the end are kept, and the rest does not fill the disk.
 pub(crate) fn flood(report: &mut Report) {
-    let dir = scratch("flood");
-    block_on(async {
-        let rig = Rig::with_keeper(&dir, &sqlite);
-        rig.put_jobs(1, |_| format!("program: [seq, \"1\", \"{NUMBERS}\"]\n")).await;
-        Rig::run_once(&rig.node, job_id(0)).await;
+    on_node_with_keeper("flood", &sqlite, async |rig, dir| {
+        rig.put_jobs(1, |_| format!("program: [seq, \"1\", \"{NUMBERS}\"]\n")).await?;
+        BenchNode::run_once(&rig.node, job_id(0)).await?;
         let mut most_on_disk = 0;
         let run = loop {
-            most_on_disk = most_on_disk.max(on_disk(&dir));
-            if let Some(run) = rig.notes.ended.take(1).pop() {
+            most_on_disk = most_on_disk.max(on_disk(dir));
+            if let Some(run) = rig.recorder.take_ended(1).pop() {
                 break run;
             }
             rig.clock.sleep(POLL_INTERVAL).await;
@@ -93,10 +88,9 @@ pub(crate) fn flood(report: &mut Report) {
         let wrong = why_wrong(&run, &output, whole);
         wrong.iter().for_each(|why| println!("{why}"));
         report.compare("  wrong parts", number(wrong.len() as u64), "", Target::AtMost(0.0));
-        report.compare("  memory of the keeper", resident(&dir), "kB", Target::AtMost(32_768.0));
-        rig.stop().await;
+        report.compare("  memory of the keeper", resident(dir), "kB", Target::AtMost(32_768.0));
+        Ok(())
     });
-    let _ = fs::remove_dir_all(dir);
 }
 
 /// The size of the numbers from 1 to `last`, each on its own line, in bytes.

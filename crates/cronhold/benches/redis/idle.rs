@@ -3,13 +3,12 @@
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
 
+use cronhold_daemon::bench::samples::{number, seconds};
 use cronhold_schedule::Span;
 
 use crate::place::{Node, Place, Side, rest};
 use crate::report::{Report, Target};
-use crate::rig::seconds;
 use crate::size::put_rare;
-use crate::throughput::number;
 
 /// Target for the commands per second of all nodes together.
 const MOST: f64 = 50.0;

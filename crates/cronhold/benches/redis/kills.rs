@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use cronhold_daemon::bench::samples::number;
 use cronhold_daemon::clock::now;
 use cronhold_schedule::{Instant, Span};
 use serde_json::json;
@@ -11,7 +12,6 @@ use serde_json::json;
 use crate::late::micros;
 use crate::place::{Node, Place, Side, rest};
 use crate::report::{Report, Target};
-use crate::throughput::number;
 
 const JOBS: usize = 500;
 /// Time between two kills, and time until a killed node is restarted.

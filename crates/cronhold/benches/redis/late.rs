@@ -2,13 +2,13 @@
 
 use std::fs;
 
+use cronhold_daemon::bench::samples::number;
 use cronhold_daemon::clock::now;
 use cronhold_schedule::{Instant, Span};
 use serde_json::json;
 
 use crate::place::{Place, SIDES, rest};
 use crate::report::Report;
-use crate::throughput::number;
 
 /// Seconds between two instants at which all jobs are due.
 const PERIOD: u32 = 10;

@@ -49,14 +49,14 @@ fn main() -> ExitCode {
     let clock = block_on(async { SystemClock::new().expect("a timer") });
     let mut report = Report::default();
     let mut place = Place::new();
-    alone(&mut report, &place, &clock, &wanted);
+    alone(&mut report, &place, &wanted);
     for jobs in [200, 500, 1_000] {
         if wanted(&format!("beside-late-{jobs}")) {
             late::measure(&mut report, &mut place, jobs);
         }
     }
     if wanted("beside-rate") {
-        rate::measure(&mut report, &mut place, &clock);
+        rate::measure(&mut report, &mut place);
     }
     if wanted("beside-size") {
         size::measure(&mut report, &mut place, &clock, 10_000);
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
 }
 
 /// One node in this process.
-fn alone(report: &mut Report, place: &Place, clock: &SystemClock, wanted: &dyn Fn(&str) -> bool) {
+fn alone(report: &mut Report, place: &Place, wanted: &dyn Fn(&str) -> bool) {
     let stores = |dir: &std::path::Path| place.store_of(dir);
     if wanted("asked") {
         throughput::asked(report, &stores, RUNS_LEAST);
@@ -87,7 +87,7 @@ fn alone(report: &mut Report, place: &Place, clock: &SystemClock, wanted: &dyn F
         at_once::measure(report, &stores, 1_000, 2, Some(Target::AtMost(25.0)));
     }
     if wanted("programs-rate") {
-        let bare = programs::bare(report, clock);
+        let bare = programs::bare(report);
         let rate = programs::rate(&stores);
         report.note("process runs, fully recorded", rate, "/s");
         report.note("  of the bare loop", rate * bare, "");

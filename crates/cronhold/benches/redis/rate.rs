@@ -4,34 +4,32 @@
 use std::fs;
 use std::process::Command;
 
-use cronhold_engine::MachineClock;
+use cronhold_daemon::bench::samples::{LoopLimit, number, seconds};
 use cronhold_schedule::Span;
 use serde_json::json;
 
 use crate::place::{Place, SIDES, Side, rest};
-use crate::programs::bare_loop;
+use crate::programs::bare_rate;
 use crate::report::{Report, Target};
-use crate::rig::seconds;
-use crate::throughput::number;
 
 /// Jobs that are due every second.
 const LOADS: [usize; 5] = [10, 250, 500, 1_000, 2_000];
 const WARM_UP: Span = Span::from_secs(4);
 const FOR: Span = Span::from_secs(12);
 /// Programs of the bare loop.
-const BARE: usize = 2_000;
+const BARE: LoopLimit = LoopLimit::Count(2_000);
 /// Target for the ratio of our rate to Cronken's.
 const TIMES_MORE: f64 = 4.0;
 
-pub(crate) fn measure(report: &mut Report, place: &mut Place, clock: &dyn MachineClock) {
+pub(crate) fn measure(report: &mut Report, place: &mut Place) {
     // Both sides start a shell for each run. The bare loop is the upper limit.
     let cmd = command(place);
-    let took = bare_loop(clock, BARE, || {
+    let bare = bare_rate(BARE, || {
         let mut shell = Command::new("/bin/bash");
         shell.args(["-c", &cmd]);
         shell
     });
-    report.note("bare loop: start the same shell and wait, 64 in flight", number(BARE as u64) / took, "/s");
+    report.note("bare loop: start the same shell and wait, 64 in flight", bare, "/s");
     let mut best = [0.0; SIDES.len()];
     for load in LOADS {
         for (side, best) in SIDES.into_iter().zip(&mut best) {

@@ -1,5 +1,6 @@
 //! Many jobs that are not due: the time until a node of either side is ready, its memory, and its CPU usage.
 
+use cronhold_daemon::bench::samples::seconds;
 use cronhold_engine::MachineClock;
 use cronhold_schedule::Span;
 use serde_json::json;
@@ -7,7 +8,6 @@ use serde_json::json;
 use crate::account::{busy_percent, memory};
 use crate::place::{Place, SIDES, Side};
 use crate::report::Report;
-use crate::rig::seconds;
 
 const IDLE: Span = Span::from_secs(20);
 

@@ -2,12 +2,12 @@
 
 use std::fs;
 
+use cronhold_daemon::bench::samples::{number, seconds};
 use cronhold_daemon::clock::SystemClock;
 use cronhold_engine::MachineClock;
 use cronhold_schedule::Span;
 
-use crate::rig::{block_on, seconds};
-use crate::throughput::number;
+use crate::rig::block_on;
 
 /// A memory value of a process in megabytes, from a line of /proc/PID/status.
 pub(crate) fn memory(pid: u32, line: &str) -> f64 {

@@ -3,6 +3,7 @@
 
 mod argv;
 mod backfill;
+mod bench;
 mod daemon;
 mod every_verb;
 mod jobs;

@@ -1,5 +1,6 @@
 //! Tests of the real binary on a real Redis: one node, several nodes, and nodes of Python Cronken on the same store.
 
+mod bench;
 mod cluster;
 mod cronken;
 mod flood;

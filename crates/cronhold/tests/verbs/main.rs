@@ -93,6 +93,7 @@ fn help_and_usage() {
         &["up", "--help"],
         &["store", "--help"],
         &["store", "backup", "--help"],
+        &["bench", "--help"],
         &["nxt"],
         &["next"],
     ]);

@@ -178,7 +178,7 @@ pub(super) fn wrong(message: impl Into<String>) -> TextError {
     TextError::new(0..0, message)
 }
 
-fn namespace(value: &str) -> Result<String, TextError> {
+pub(super) fn namespace(value: &str) -> Result<String, TextError> {
     if value.is_empty() || value.len() > NAMESPACE_MAX {
         return Err(wrong(format!("`namespace` must have 1 to {NAMESPACE_MAX} bytes")));
     }

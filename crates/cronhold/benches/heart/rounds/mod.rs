@@ -12,6 +12,7 @@ mod writer;
 use std::fs;
 use std::path::Path;
 
+use cronhold_daemon::bench::samples::{number, seconds};
 use cronhold_daemon::chance::SystemEntropy;
 use cronhold_daemon::clock::SystemClock;
 use cronhold_engine::{EntropySource, MachineClock};
@@ -21,8 +22,7 @@ use self::chance::Chance;
 use self::judge::Tally;
 use self::scene::Scene;
 use crate::report::{Report, Target};
-use crate::rig::{block_on, scratch, seconds};
-use crate::throughput::number;
+use crate::rig::{block_on, scratch};
 
 pub(crate) use self::writer::{VERB, write};
 
