@@ -81,6 +81,16 @@ pub(crate) fn resident(dir: &Path) -> f64 {
 /// The number of child processes of the keeper.
 pub(crate) fn processes(dir: &Path) -> usize {
     let pid = keeper(dir);
-    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).expect("it runs");
-    children.split_whitespace().count()
+    programs_of(&pid).expect("it runs").count()
+}
+
+/// The children of a keeper, also dead ones, except the process that collects outputs; `None` if the keeper is gone.
+pub(crate) fn programs_of(keeper: &str) -> Option<impl Iterator<Item = String> + use<>> {
+    let children = fs::read_to_string(format!("/proc/{keeper}/task/{keeper}/children")).ok()?;
+    let children: Vec<String> = children.split_whitespace().map(str::to_owned).collect();
+    let is_collector = |pid: &String| {
+        let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        arguments.split(|byte| *byte == 0).nth(1) == Some(b"keeper-outputs")
+    };
+    Some(children.into_iter().filter(move |pid| !is_collector(pid)))
 }

@@ -17,6 +17,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::writer::VERB;
 use super::{PROGRAMS, TICK};
 
+use crate::burden::programs_of;
+
 /// After this long, a round stops waiting and fails.
 const NEVER: Span = Span::from_secs(120);
 const POLL_INTERVAL: Span = Span::from_millis(50);
@@ -113,11 +115,10 @@ impl<'a> Scene<'a> {
         processes().find(|pid| command_line(*pid).contains(&arguments)).and_then(Pid::from_raw)
     }
 
-    /// Whether the keeper has a child process or a zombie.
+    /// Whether the keeper has a program or a zombie.
     pub(super) fn has_children(&self) -> bool {
-        let Some(pid) = self.keeper() else { return false };
-        let pid = pid.as_raw_nonzero();
-        fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).is_ok_and(|text| !text.trim().is_empty())
+        let keeper = self.keeper().map(|pid| pid.as_raw_nonzero().to_string());
+        keeper.and_then(|pid| programs_of(&pid)).is_some_and(|mut programs| programs.next().is_some())
     }
 
     /// Kills the keeper, if there is one.
