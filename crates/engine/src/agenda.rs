@@ -214,6 +214,11 @@ impl Agenda {
         self.plan.at(item).is_some()
     }
 
+    /// Whether an item is planned and its time has come.
+    pub(crate) fn is_due(&self, item: &PlanItem, now: Instant) -> bool {
+        self.plan.at(item).is_some_and(|at| at.is_due(now))
+    }
+
     /// When a planned item was due, and its nominal time if it is a claim.
     pub(crate) fn due(&self, item: &PlanItem) -> Option<(When, Option<Instant>)> {
         self.plan.due(item)

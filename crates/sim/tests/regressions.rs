@@ -114,3 +114,9 @@ fn run_that_was_put_off_in_a_drain_starts_at_its_end() {
 fn run_of_an_operator_does_not_wait_behind_paused_runs() {
     holds(&[2_016]);
 }
+
+/// A late notification about a waiting run replaced the check that the end of another run had planned.
+#[test]
+fn late_notification_does_not_postpone_a_woken_run() {
+    holds(&[1_827]);
+}

@@ -80,6 +80,8 @@ impl NodeLoop {
                 Effect::Wake { run, at } if (at.is_due(now) || waits_for_node) && !self.programs.contains(run) => {
                     self.wake_after_change(run, now);
                 }
+                // The notification may be late, and the run may have been woken since.
+                Effect::Wake { run, at: When::At(_) } if self.agenda.is_due(&PlanItem::Wake(run), now) => {}
                 effect => self.perform(effect, None, now).await,
             }
         }
