@@ -18,7 +18,7 @@ use crate::open::{Options, SqliteOpenError, check_reader, open_first};
 use crate::outputs;
 use crate::pool::{ReadError, ReaderPool};
 use crate::records::TableReader;
-use crate::writer::{self, AheadUnits, CommitResults, EncodedUnit, PendingReply, WriterRequest, WriterThread};
+use crate::writer::{self, CommitResults, EncodedUnit, PendingReply, WriterRequest, WriterThread};
 
 /// A handle on a store in a file. A clone is another handle on the same store with its own queue of hints. Dropping the
 /// last handle closes the file.
@@ -77,25 +77,17 @@ impl SqliteStore {
     }
 
     async fn commit_encoded(&self, units: Vec<EncodedUnit>) -> Vec<Result<UnitReceipt, UnitRefusal>> {
-        let (count, by) = (units.len(), self.id);
-        match self.request(|reply| WriterRequest::Commit { units, by, reply }).await {
-            // The units are freed here instead of by the writer thread.
-            Ok(CommitResults { results, units }) => {
-                drop(units);
-                results
-            }
-            Err(fault) => vec![Err(fault.into()); count],
-        }
+        self.commit_by(units.len(), |by, reply| WriterRequest::Commit { units, by, reply }).await
     }
 
-    /// Commits units that were to be executed ahead.
-    pub(crate) async fn commit_ahead(
+    /// Commits `count` units by a request to the writer.
+    pub(crate) async fn commit_by(
         &self,
-        ahead: Arc<AheadUnits>,
         count: usize,
+        request: impl FnOnce(HandleId, PendingReply<CommitResults>) -> WriterRequest,
     ) -> Vec<Result<UnitReceipt, UnitRefusal>> {
-        let by = self.id;
-        match self.request(|reply| WriterRequest::CommitAhead { ahead, count, by, reply }).await {
+        match self.request(|reply| request(self.id, reply)).await {
+            // The units are freed here instead of by the writer thread.
             Ok(CommitResults { results, units }) => {
                 drop(units);
                 results

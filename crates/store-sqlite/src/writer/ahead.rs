@@ -22,46 +22,46 @@ const ATTEMPTS_MAX: usize = 4;
 /// Units after which the writer looks for other requests.
 const LOOK_AFTER: usize = 32;
 
-/// Units whose commit is not requested yet. The writer takes them out to execute them, and puts them back if it has to
-/// roll back.
+/// Units of one commit that are not executed yet. The writer takes them out to execute them, and puts them back if it
+/// has to roll back.
 #[derive(Debug, Default)]
-pub(crate) struct AheadUnits {
-    units: Mutex<Vec<EncodedUnit>>,
+pub(crate) struct AheadQueue {
+    waiting: Mutex<Vec<EncodedUnit>>,
     attempts: AtomicUsize,
 }
 
 /// The side of the caller. Dropping it without a commit discards the units.
 struct SqliteAhead {
     store: Arc<SqliteStore>,
-    ahead: Arc<AheadUnits>,
+    queue: Arc<AheadQueue>,
     count: usize,
 }
 
 /// A transaction in which units are executed, on the writer thread.
 #[derive(Debug)]
 pub(super) struct OpenTransaction {
-    ahead: Arc<AheadUnits>,
-    /// The executed units and their results.
-    units: Vec<EncodedUnit>,
+    queue: Arc<AheadQueue>,
+    executed: Vec<EncodedUnit>,
     results: Vec<Result<UnitReceipt, UnitRefusal>>,
 }
 
 /// Begins a commit of units that are executed ahead.
 pub(crate) fn begin(store: Arc<SqliteStore>) -> Box<dyn AheadCommit> {
-    Box::new(SqliteAhead { store, ahead: Arc::default(), count: 0 })
+    Box::new(SqliteAhead { store, queue: Arc::default(), count: 0 })
 }
 
 impl AheadCommit for SqliteAhead {
     fn push(&mut self, units: Vec<Unit>) {
         self.count += units.len();
-        lock_mutex(&self.ahead.units).extend(units.into_iter().map(EncodedUnit::new));
-        self.store.send(WriterRequest::Execute { ahead: Arc::clone(&self.ahead) });
+        lock_mutex(&self.queue.waiting).extend(units.into_iter().map(EncodedUnit::new));
+        self.store.send(WriterRequest::Execute { ahead: Arc::clone(&self.queue) });
     }
 
     fn commit(self: Box<Self>) -> CommitFuture {
         Box::pin(async move {
-            let (ahead, count) = (Arc::clone(&self.ahead), self.count);
-            self.store.commit_ahead(ahead, count).await
+            let (ahead, count) = (Arc::clone(&self.queue), self.count);
+            let request = |by, reply| WriterRequest::CommitAhead { ahead, count, by, reply };
+            self.store.commit_by(count, request).await
         })
     }
 
@@ -73,35 +73,59 @@ impl AheadCommit for SqliteAhead {
 impl Drop for SqliteAhead {
     fn drop(&mut self) {
         // After a commit there is nothing left to discard.
-        lock_mutex(&self.ahead.units).clear();
-        self.store.send(WriterRequest::Discard { ahead: Arc::clone(&self.ahead) });
+        lock_mutex(&self.queue.waiting).clear();
+        self.store.send(WriterRequest::Discard { ahead: Arc::clone(&self.queue) });
     }
 }
 
-impl AheadUnits {
+impl AheadQueue {
     fn is_empty(&self) -> bool {
-        lock_mutex(&self.units).is_empty()
+        lock_mutex(&self.waiting).is_empty()
     }
 
     fn take(&self) -> Vec<EncodedUnit> {
-        std::mem::take(&mut lock_mutex(&self.units))
+        std::mem::take(&mut lock_mutex(&self.waiting))
     }
 
     /// Puts units back in front of those that were added since.
     fn put_back(&self, mut units: Vec<EncodedUnit>) {
-        let mut waiting = lock_mutex(&self.units);
+        let mut waiting = lock_mutex(&self.waiting);
         units.append(&mut waiting);
         *waiting = units;
     }
 }
 
 impl OpenTransaction {
-    pub(super) fn is_of(&self, ahead: &Arc<AheadUnits>) -> bool {
-        Arc::ptr_eq(&self.ahead, ahead)
+    pub(super) fn is_of(&self, queue: &Arc<AheadQueue>) -> bool {
+        Arc::ptr_eq(&self.queue, queue)
     }
 
-    pub(super) fn units(&self) -> Arc<AheadUnits> {
-        Arc::clone(&self.ahead)
+    pub(super) fn queue(&self) -> Arc<AheadQueue> {
+        Arc::clone(&self.queue)
+    }
+
+    /// Executes the units that are not executed yet, until one fails or `is_interrupted`. Returns whether all were.
+    fn execute_rest(
+        &mut self,
+        statements: &mut Statements<'_>,
+        now: Instant,
+        is_interrupted: impl Fn() -> bool,
+    ) -> bool {
+        let mut units = self.queue.take().into_iter();
+        while let Some(unit) = units.next() {
+            let result = execute(statements, &unit, now);
+            self.executed.push(unit);
+            let Ok(result) = result else {
+                self.queue.put_back(units.collect());
+                return false;
+            };
+            self.results.push(result);
+            if self.executed.len().is_multiple_of(LOOK_AFTER) && is_interrupted() {
+                self.queue.put_back(units.collect());
+                return false;
+            }
+        }
+        true
     }
 }
 
@@ -112,45 +136,23 @@ impl WriterLoop {
         &self,
         statements: &mut Statements<'_>,
         open: &mut Option<OpenTransaction>,
-        ahead: &Arc<AheadUnits>,
+        ahead: &Arc<AheadQueue>,
     ) {
         if open.as_ref().is_some_and(|open| !open.is_of(ahead)) {
             rollback(statements, open);
         }
         if open.is_none() {
             let is_worth = !ahead.is_empty() && ahead.attempts.fetch_add(1, Ordering::Relaxed) < ATTEMPTS_MAX;
-            if !is_worth || self.queue.has_writes() || statements.begin().is_err() {
+            if !is_worth || self.queue.has_other_writes(ahead) || statements.begin().is_err() {
                 return;
             }
-            *open = Some(OpenTransaction { ahead: Arc::clone(ahead), units: Vec::new(), results: Vec::new() });
+            *open = Some(OpenTransaction { queue: Arc::clone(ahead), executed: Vec::new(), results: Vec::new() });
         }
-        if !self.execute_rest(statements, open) {
+        let now = (self.options.clock)();
+        let is_interrupted = || self.queue.has_other_writes(ahead);
+        if open.as_mut().is_some_and(|open| !open.execute_rest(statements, now, is_interrupted)) {
             rollback(statements, open);
         }
-    }
-
-    /// Executes the units of the open transaction that are not executed yet. Returns false if it has to be rolled back.
-    fn execute_rest(&self, statements: &mut Statements<'_>, open: &mut Option<OpenTransaction>) -> bool {
-        let Some(open) = open else { return false };
-        let now: Instant = (self.options.clock)();
-        let mut units = open.ahead.take().into_iter();
-        while let Some(unit) = units.next() {
-            let result = execute(statements, &unit, now);
-            open.units.push(unit);
-            let is_interrupted = open.units.len().is_multiple_of(LOOK_AFTER) && self.queue.has_writes();
-            match result {
-                Ok(result) => open.results.push(result),
-                Err(_) => {
-                    open.ahead.put_back(units.collect());
-                    return false;
-                }
-            }
-            if is_interrupted {
-                open.ahead.put_back(units.collect());
-                return false;
-            }
-        }
-        true
     }
 
     /// Commits what was executed ahead, if all of it was and nothing else is requested. Otherwise returns the requests,
@@ -161,11 +163,14 @@ impl WriterLoop {
         open: &mut Option<OpenTransaction>,
         mut batch: Vec<WriterRequest>,
     ) -> Vec<WriterRequest> {
-        let is_alone = match batch.as_slice() {
-            [WriterRequest::CommitAhead { ahead, .. }] => open.as_ref().is_some_and(|open| open.is_of(ahead)),
+        let now = (self.options.clock)();
+        let is_complete = match (batch.as_slice(), open.as_mut()) {
+            ([WriterRequest::CommitAhead { ahead, .. }], Some(open)) => {
+                open.is_of(ahead) && self.check_files().is_ok() && open.execute_rest(statements, now, || false)
+            }
             _ => false,
         };
-        if is_alone && self.check_files().is_ok() && self.execute_rest(statements, open) {
+        if is_complete {
             match statements.commit() {
                 Ok(()) => self.reply_open(open.take(), batch.pop()),
                 Err(error) => {
@@ -182,7 +187,7 @@ impl WriterLoop {
 
     /// Replies to the request for a commit that was executed ahead.
     fn reply_open(&self, done: Option<OpenTransaction>, request: Option<WriterRequest>) {
-        let Some(OpenTransaction { units, results, .. }) = done else { return };
+        let Some(OpenTransaction { executed: units, results, .. }) = done else { return };
         let Some(WriterRequest::CommitAhead { by, mut reply, .. }) = request else { return };
         reply.result = Some(CommitResults { results, units: Vec::new() });
         self.reply(vec![WriterRequest::Commit { units, by, reply }]);
@@ -207,8 +212,8 @@ fn lost(reply: PendingReply<CommitResults>, count: usize) {
 
 /// Rolls the open transaction back, and puts its units back to be executed later.
 pub(super) fn rollback(statements: &mut Statements<'_>, open: &mut Option<OpenTransaction>) {
-    let Some(OpenTransaction { ahead, units, .. }) = open.take() else { return };
-    ahead.put_back(units);
+    let Some(OpenTransaction { queue, executed, .. }) = open.take() else { return };
+    queue.put_back(executed);
     statements.clear_cache();
     // If this fails, the connection stays in the transaction, and the writer replaces it.
     let _ = statements.rollback();

@@ -24,7 +24,6 @@ use cronhold_store::lock_mutex;
 use cronhold_store::{Fault, Hint, HintBoard};
 use rusqlite::Connection;
 
-pub(crate) use self::ahead::AheadUnits;
 use self::ahead::OpenTransaction;
 pub(crate) use self::ahead::begin as begin_ahead;
 use self::batch::{AttemptError, CommitMode, attempt};
@@ -193,7 +192,7 @@ impl WriterLoop {
                 _ => true,
             });
             if !batch.is_empty() {
-                ahead = ahead.or_else(|| open.as_ref().map(OpenTransaction::units));
+                ahead = ahead.or_else(|| open.as_ref().map(OpenTransaction::queue));
                 self.write(connection, &mut statements, &mut open, batch);
                 checkpoint();
             }

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
+use super::ahead::AheadQueue;
 use super::request::WriterRequest;
 use cronhold_store::lock_mutex;
 
@@ -64,11 +65,14 @@ impl WriterQueue {
         }
     }
 
-    /// Whether a request waits that has to write something now.
-    pub(crate) fn has_writes(&self) -> bool {
-        let is_write =
-            |request: &WriterRequest| !matches!(request, WriterRequest::Execute { .. } | WriterRequest::Discard { .. });
-        self.lock().requests.iter().any(is_write)
+    /// Whether a request waits that has to write something, other than the commit of these units.
+    pub(super) fn has_other_writes(&self, units: &Arc<AheadQueue>) -> bool {
+        let is_other_write = |request: &WriterRequest| match request {
+            WriterRequest::Execute { .. } | WriterRequest::Discard { .. } => false,
+            WriterRequest::CommitAhead { ahead, .. } => !Arc::ptr_eq(ahead, units),
+            _ => true,
+        };
+        self.lock().requests.iter().any(is_other_write)
     }
 
     /// Waits for requests and takes a batch. `None` if the queue is closed and empty.

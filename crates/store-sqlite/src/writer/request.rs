@@ -10,7 +10,7 @@ use cronhold_schedule::Instant;
 use cronhold_store::{Fault, HandleId, Unit, UnitReceipt, UnitRefusal, WriterId};
 use rusqlite::types::Value;
 
-use super::ahead::AheadUnits;
+use super::ahead::AheadQueue;
 use super::reply::ReplySender;
 use crate::rows::{self, RecordTable, version_value};
 
@@ -24,11 +24,11 @@ pub(crate) enum WriterRequest {
     },
     /// Execute units whose commit is requested later.
     Execute {
-        ahead: Arc<AheadUnits>,
+        ahead: Arc<AheadQueue>,
     },
     /// Commit units that were to be executed ahead.
     CommitAhead {
-        ahead: Arc<AheadUnits>,
+        ahead: Arc<AheadQueue>,
         /// The number of units.
         count: usize,
         by: HandleId,
@@ -36,7 +36,7 @@ pub(crate) enum WriterRequest {
     },
     /// Roll back units that were executed ahead and are not committed.
     Discard {
-        ahead: Arc<AheadUnits>,
+        ahead: Arc<AheadQueue>,
     },
     /// Assign a number to a new writer.
     Enroll {
