@@ -128,7 +128,9 @@ async fn expired_identities(
     let before = now.minus(kept);
     let page = store.page(&Query::Identities { after }, EXPIRE_MAX).await?;
     let keys = page.records.iter().filter_map(|stored| match &stored.record {
-        Record::Identity(identity) if identity.touched().is_none_or(|at| at < before) => Some(stored.record.key()),
+        Record::Identity(identity) if identity.outcomes.touched().is_none_or(|at| at < before) => {
+            Some(stored.record.key())
+        }
         _ => None,
     });
     let next = match page.next(EXPIRE_MAX) {

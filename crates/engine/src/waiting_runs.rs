@@ -171,7 +171,7 @@ mod tests {
 
     fn after() -> (Blocker, RecordKey) {
         let (job, args, states) = (job("other"), Args::new(), vec![State::Success]);
-        let key = RecordKey::Identity(job.clone(), args.clone());
+        let key = RecordKey::JobState(job.clone());
         (Blocker::After { job, args, states, runs: Vec::new(), is_negated: false }, key)
     }
 

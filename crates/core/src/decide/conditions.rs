@@ -61,7 +61,7 @@ pub(super) fn evaluate(draft: &UnitDraft<'_>, run: &Run, state: &JobState, job: 
         return ConditionResult::Open;
     }
     // A condition may end the run, once the records that it depends on are loaded.
-    finish_run::prefetch_end(draft.view, run, job);
+    finish_run::prefetch_end(draft.view, run, job, state);
     let Evaluation { result, depends_on, .. } = ConditionCheck { draft, run, state, job }.all(&job.job.conditions, 0);
     match result {
         ConditionVerdict::Holds => ConditionResult::Open,

@@ -9,7 +9,9 @@ use cronhold_schedule::{Instant, Span};
 use crate::args::Args;
 use crate::decision::{CommandReply, DecidedUnit, Effect, LockRelease, LockTake, RecordChange};
 use crate::ids::{JobId, RunId};
-use crate::record::{Cursor, Identity, JobState, LockName, Record, RecordKey, Run, ScheduleId, SkipSpan};
+use crate::record::{
+    Cursor, Identity, JobState, LatestOutcomes, LockName, Record, RecordKey, Run, ScheduleId, SkipSpan,
+};
 use crate::view::{DecisionView, Halt};
 
 /// A unit of work that is being built.
@@ -67,12 +69,27 @@ impl<'a> UnitDraft<'a> {
         }
     }
 
-    /// The latest outcomes of a job with these args, as this unit leaves them so far.
-    pub(super) fn identity(&self, job: &JobId, args: &Args) -> Identity {
-        match self.written.get(&RecordKey::Identity(job.clone(), args.clone())) {
-            Some(RecordChange::Put(Record::Identity(identity))) => (**identity).clone(),
-            _ => (*self.view.identity(job, args)).clone(),
+    /// The latest outcomes of a job with these args, as this unit leaves them so far. `state` is the state of the job.
+    pub(super) fn outcomes(&self, state: &JobState, args: &Args) -> LatestOutcomes {
+        let in_state = state.outcomes.filter(|_| args.is_empty());
+        in_state.unwrap_or_else(|| match self.written.get(&RecordKey::Identity(state.job.clone(), args.clone())) {
+            Some(RecordChange::Put(Record::Identity(identity))) => identity.outcomes,
+            _ => self.view.identity(&state.job, args).outcomes,
+        })
+    }
+
+    /// Sets the latest outcomes of a job with these args.
+    pub(super) fn set_outcomes(&mut self, state: &mut JobState, args: &Args, outcomes: LatestOutcomes) {
+        let (job, args) = (state.job.clone(), args.clone());
+        if !args.is_empty() {
+            return self.put(Record::Identity(Arc::new(Identity { job, args, outcomes })));
         }
+        // An earlier version has stored them in an identity, which is deleted when they come into the state.
+        let earlier = RecordKey::Identity(job, args);
+        if state.outcomes.is_none() && self.view.stored(&earlier).is_some() {
+            self.delete(earlier);
+        }
+        state.outcomes = Some(outcomes);
     }
 
     pub(super) fn put_run(&mut self, run: Run) {

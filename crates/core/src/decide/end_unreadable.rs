@@ -49,7 +49,7 @@ pub(super) fn decide(
     }
     finish_run::count_finished(&mut draft, &mut state, run.state, record.as_deref().map(|record| &record.job.retain));
     if is_without_args {
-        finish_run::record_outcome(&mut draft, &run);
+        finish_run::record_outcome(&mut draft, &mut state, &run);
     }
     // Another run may start after this commit. If this node still has the program, it must not run beside that.
     draft.emit(Effect::Signal { run: id, signal: Signal::KILL });

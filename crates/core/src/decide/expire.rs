@@ -17,7 +17,7 @@ pub(super) fn decide(view: &DecisionView<'_>, keys: &[RecordKey], before: Instan
     for key in keys.iter().take(EXPIRE_MAX) {
         let is_expired = match key {
             _ if view.stored(key).is_none() => false,
-            RecordKey::Identity(job, args) => view.identity(job, args).touched().is_none_or(|at| at < before),
+            RecordKey::Identity(job, args) => view.identity(job, args).outcomes.touched().is_none_or(|at| at < before),
             RecordKey::Node(id) => {
                 *id != view.stamp.owner.node && view.node(*id).is_some_and(|node| node.gone < before)
             }

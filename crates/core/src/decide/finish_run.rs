@@ -1,8 +1,6 @@
 //! The end of a run, in one commit: the run leaves the job's set of runs, its lock is released, its retry is created,
 //! its outcome is recorded for conditions of other runs, and a schedule that counts from its end gets its next time.
 
-use std::sync::Arc;
-
 use cronhold_schedule::{Span, Timing};
 
 use super::bind;
@@ -10,22 +8,22 @@ use super::draft::UnitDraft;
 use super::run_lifecycle::enter_state;
 use crate::args::Args;
 use crate::decision::Effect;
-use crate::ids::{JobId, RunId};
+use crate::ids::RunId;
 use crate::job::Retain;
 use crate::policy::retention::with_margin;
 use crate::policy::retry::{self, AttemptEnd};
 use crate::record::{
-    Actor, Cursor, ExecutionPolicy, Identity, JobRecord, JobState, LatestOutcome, LockName, Record, RecordKey, Run,
-    ScheduleId, Transition,
+    Actor, Cursor, ExecutionPolicy, JobRecord, JobState, LatestOutcome, LockName, RecordKey, Run, ScheduleId,
+    Transition,
 };
 use crate::run::{Cause, Reason, State};
 use crate::view::{DecisionView, Halt};
 
 /// Prefetches what [`finish`] reads, for a decision that learns only later whether the run ends.
-pub(super) fn prefetch_end(view: &DecisionView<'_>, run: &Run, job: &JobRecord) {
+pub(super) fn prefetch_end(view: &DecisionView<'_>, run: &Run, job: &JobRecord, state: &JobState) {
     let follows = run.schedule.as_ref().filter(|id| job.schedule(id).is_some_and(counts_from_previous));
     let cursor = follows.map(|schedule| RecordKey::Cursor(run.job.clone(), schedule.clone()));
-    view.prefetch([RecordKey::Identity(run.job.clone(), run.args.clone())].into_iter().chain(cursor));
+    view.prefetch(identity_key(state, &run.args).into_iter().chain(cursor));
 }
 
 /// Ends a run, in the name of the command's actor.
@@ -71,7 +69,7 @@ pub(super) fn finish_as(
     }
     count_finished(draft, state, run.state, job.as_deref().map(|job| &job.job.retain));
     if run.retried_by.is_none() {
-        record_outcome(draft, &run);
+        record_outcome(draft, state, &run);
     }
     Ok(run)
 }
@@ -173,13 +171,68 @@ pub(super) fn count_finished(
 }
 
 /// Records the outcome of a run, which conditions of other runs read.
-pub(super) fn record_outcome(draft: &mut UnitDraft<'_>, run: &Run) {
-    set_latest_outcome(draft, &run.job, &run.args, run.state, run.id);
+pub(super) fn record_outcome(draft: &mut UnitDraft<'_>, state: &mut JobState, run: &Run) {
+    set_latest_outcome(draft, state, &run.args, run.state, run.id);
 }
 
 /// Sets the latest outcome of a job with these args: a finished run, or a span of skips.
-pub(super) fn set_latest_outcome(draft: &mut UnitDraft<'_>, job: &JobId, args: &Args, state: State, run: RunId) {
-    let mut identity: Identity = draft.identity(job, args);
-    identity.set(state, Some(LatestOutcome { run, at: draft.at() }));
-    draft.put(Record::Identity(Arc::new(identity)));
+pub(super) fn set_latest_outcome(
+    draft: &mut UnitDraft<'_>,
+    state: &mut JobState,
+    args: &Args,
+    finished: State,
+    run: RunId,
+) {
+    let mut outcomes = draft.outcomes(state, args);
+    outcomes.set(finished, Some(LatestOutcome { run, at: draft.at() }));
+    draft.set_outcomes(state, args, outcomes);
+}
+
+/// The record with the outcomes of runs with these args, beside the state of their job.
+pub(super) fn identity_key(state: &JobState, args: &Args) -> Option<RecordKey> {
+    let is_in_state = args.is_empty() && state.outcomes.is_some();
+    (!is_in_state).then(|| RecordKey::Identity(state.job.clone(), args.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::decide::testing::{job_id, play};
+    use crate::record::{Identity, JobState, Record, RecordVersion, StoredRecord};
+
+    /// An earlier version stored the outcomes of runs without args in an identity.
+    #[test]
+    fn outcomes_of_an_earlier_version_come_into_the_state() {
+        let mut bench = play(
+            "00:00 put up overlap allow
+                job r1
+            00:00 put down needs after up
+                job r1
+            00:01 run up
+                up#1 00:01 starting, → #1
+            00:01 ended up#1 yes
+                up#1 00:01 success",
+        );
+        let (state_key, identity_key) =
+            (RecordKey::JobState(job_id("up")), RecordKey::Identity(job_id("up"), Args::default()));
+        let Record::JobState(state) = bench.records[&state_key].record.clone() else { panic!("a state") };
+        let outcomes = state.outcomes.expect("it ended");
+        let version = RecordVersion::new(9, 9);
+        let earlier = Record::JobState(Arc::new(JobState { outcomes: None, ..(*state).clone() }));
+        let identity = Record::Identity(Arc::new(Identity { job: job_id("up"), args: Args::default(), outcomes }));
+        for record in [earlier, identity] {
+            bench.records.insert(record.key(), StoredRecord { record, version });
+        }
+        bench.now = bench.now.plus(Span::from_secs(60));
+        assert_eq!(bench.happens("run down"), ["down#1 00:02 starting, → #1"], "it sees the success");
+        bench.now = bench.now.plus(Span::from_secs(60));
+        bench.happens("run up");
+        assert_eq!(bench.happens("ended up#2 no"), ["up#2 00:03 failure: exit code 1"]);
+        let Record::JobState(state) = bench.records[&state_key].record.clone() else { panic!("a state") };
+        let now = state.outcomes.expect("they are in the state");
+        assert_eq!(now.success, outcomes.success);
+        assert!(now.failure.is_some() && !bench.records.contains_key(&identity_key));
+    }
 }

@@ -1,14 +1,12 @@
 //! Changes the state of a finished run by hand. Conditions of other runs see it as if the run had just ended in that
 //! state.
 
-use std::sync::Arc;
-
 use super::draft::UnitDraft;
 use super::finish_run;
 use super::run_lifecycle;
 use crate::decision::{CommandReply, DecidedUnit};
 use crate::ids::RunId;
-use crate::record::{Record, Run};
+use crate::record::Run;
 use crate::run::{Cause, Operation, Reason, State};
 use crate::view::{DecisionView, Halt};
 
@@ -27,13 +25,13 @@ pub(super) fn decide(view: &DecisionView<'_>, id: RunId, to: State, why: &str) -
         *kept = kept.saturating_sub(1);
     }
     finish_run::count_finished(&mut draft, &mut state, to, job.as_deref().map(|job| &job.job.retain));
-    let mut identity = draft.identity(&run.job, &run.args);
-    if identity.outcome(run.state).is_some_and(|outcome| outcome.run == id) {
+    let mut outcomes = draft.outcomes(&state, &run.args);
+    if outcomes.of(run.state).is_some_and(|outcome| outcome.run == id) {
         // The outcome before it is not stored.
-        identity.set(run.state, None);
-        draft.put(Record::Identity(Arc::new(identity)));
+        outcomes.set(run.state, None);
+        draft.set_outcomes(&mut state, &run.args, outcomes);
     }
-    finish_run::record_outcome(&mut draft, &marked);
+    finish_run::record_outcome(&mut draft, &mut state, &marked);
     draft.put_run(marked);
     draft.put_state(state);
     draft.finish(CommandReply::Done)
@@ -42,7 +40,6 @@ pub(super) fn decide(view: &DecisionView<'_>, id: RunId, to: State, why: &str) -
 #[cfg(test)]
 mod tests {
     use crate::decide::testing::{DecisionBench, play};
-    use crate::record::Record;
     use crate::run::State;
 
     #[test]
@@ -112,19 +109,16 @@ mod tests {
     }
 
     fn outcomes(bench: &DecisionBench) -> String {
-        let identity = bench.records.values().find_map(|stored| match &stored.record {
-            Record::Identity(identity) => Some(identity),
-            _ => None,
-        });
-        let identity = identity.expect("an identity");
+        let state = bench.job_states().next().expect("a state");
+        let outcomes = state.outcomes.expect("its outcomes");
         let mut texts: Vec<String> = Vec::new();
-        for state in State::ALL {
-            let Some(outcome) = identity.outcome(state) else { continue };
+        for finished in State::ALL {
+            let Some(outcome) = outcomes.of(finished) else { continue };
             let number = bench.runs().find(|run| run.id == outcome.run).map(|run| run.number.0).expect("the run");
             let minutes = outcome.at.since(crate::decide::testing::START).micros() / 60_000_000;
-            texts.push(format!("{state} #{number} 00:{minutes:02}"));
+            texts.push(format!("{finished} #{number} 00:{minutes:02}"));
         }
-        let kept = bench.job_states().next().expect("a state").kept;
+        let kept = state.kept;
         texts.push(format!("kept {} {} {} {}", kept.success, kept.failure, kept.error, kept.skipped));
         texts.join(", ")
     }

@@ -77,10 +77,10 @@ pub(super) fn record(
     // The span may have been pruned.
     let open = before.and_then(|streak| streak.span).and_then(|id| draft.skip_span(id));
     // Counting is left out while records are missing, so this record is requested before it.
-    draft.view.prefetch([table.identity(reach.from)]);
+    draft.view.prefetch(table.identity(state, reach.from));
     let stretch = table.counted(draft.view, reach);
     let span = match open {
-        Some(open) => Some(extend_span(draft, (*open).clone(), stretch)),
+        Some(open) => Some(extend_span(draft, state, (*open).clone(), stretch)),
         // A run of its own would have the id of the run that was claimed.
         None if stretch.count == 1 && so_far < SkipStreak::SINGLE && reason != Reason::ClaimedBefore => {
             record_single(draft, state, table, stretch.from, reason.clone())?;
@@ -126,7 +126,7 @@ fn begin_span(
     if draft.view.assume_absent_unless_loaded(&RecordKey::SkipSpan(id)).is_some()
         && let Some(there) = draft.skip_span(id)
     {
-        return extend_span(draft, (*there).clone(), CountedRange { count: 0, ..stretch });
+        return extend_span(draft, state, (*there).clone(), CountedRange { count: 0, ..stretch });
     }
     let actor = draft.view.stamp.actor.clone();
     let log = vec![Transition::entered(draft.at(), State::Skipped, actor).with_message(reason.to_string())];
@@ -143,19 +143,19 @@ fn begin_span(
         reason,
         log,
     };
-    put_span(draft, span)
+    put_span(draft, state, span)
 }
 
 /// Extends a span by more occurrences.
-fn extend_span(draft: &mut UnitDraft<'_>, mut span: SkipSpan, by: CountedRange) -> RunId {
+fn extend_span(draft: &mut UnitDraft<'_>, state: &mut JobState, mut span: SkipSpan, by: CountedRange) -> RunId {
     span.range.to = span.range.to.max(by.to);
     span.range.count = span.range.count.saturating_add(by.count);
-    put_span(draft, span)
+    put_span(draft, state, span)
 }
 
-fn put_span(draft: &mut UnitDraft<'_>, span: SkipSpan) -> RunId {
+fn put_span(draft: &mut UnitDraft<'_>, state: &mut JobState, span: SkipSpan) -> RunId {
     let id = span.id;
-    finish_run::set_latest_outcome(draft, &span.job, &span.args, State::Skipped, id);
+    finish_run::set_latest_outcome(draft, state, &span.args, State::Skipped, id);
     draft.put_skip_span(span);
     id
 }

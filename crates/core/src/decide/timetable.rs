@@ -149,9 +149,9 @@ impl<'a> Timetable<'a> {
         Args::bind(&self.job.job.params, &self.schedule.args, &automatic)
     }
 
-    /// The key of the identity that the run of an occurrence has.
-    pub(super) fn identity(&self, nominal: Instant) -> RecordKey {
-        RecordKey::Identity(self.job.id.clone(), self.args(nominal).unwrap_or_default())
+    /// The record with the outcomes of the run of an occurrence, beside the state of the job.
+    pub(super) fn identity(&self, state: &JobState, nominal: Instant) -> Option<RecordKey> {
+        finish_run::identity_key(state, &self.args(nominal).unwrap_or_default())
     }
 
     /// The occurrences from one to another, counted. Counting takes time, so it is left out while records are missing:

@@ -91,9 +91,14 @@ impl Blocker {
             Self::MaxRunning { same_args: true, .. } => vec![(own_state(), first(Some(run.args.digest())))],
             Self::Lock(lock) => vec![(RecordKey::Lock(lock.clone()), first(None))],
             Self::After { job, args, states, runs, is_negated: _ } => {
-                let mut keys = vec![RecordKey::Identity(job.clone(), args.clone()), RecordKey::Job(job.clone())];
-                if states.iter().any(|state| !state.is_finished()) {
+                let is_for_peers = states.iter().any(|state| !state.is_finished());
+                let identity = (!args.is_empty()).then(|| RecordKey::Identity(job.clone(), args.clone()));
+                let mut keys: Vec<RecordKey> = identity.into_iter().chain([RecordKey::Job(job.clone())]).collect();
+                // The outcomes of runs without args are in the state of their job.
+                if is_for_peers || args.is_empty() {
                     keys.push(RecordKey::JobState(job.clone()));
+                }
+                if is_for_peers {
                     keys.extend(runs.iter().map(|run| RecordKey::Run(*run)));
                 }
                 keys.into_iter().map(|key| (key, WakeGroup::All)).collect()

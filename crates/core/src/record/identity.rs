@@ -1,5 +1,5 @@
 //! The latest outcomes of a job with certain args, which conditions of other runs depend on. They outlive the runs,
-//! which are pruned.
+//! which are pruned. Those of runs without args are in the state of the job, which every end of a run writes anyway.
 
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
@@ -8,20 +8,31 @@ use crate::args::Args;
 use crate::ids::{JobId, RunId};
 use crate::run::State;
 
-/// The latest outcomes of a job with certain args, one for each finished state.
+/// The latest outcomes of a job with certain args.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// The name of the job.
     pub job: JobId,
     /// The args of the runs.
     pub args: Args,
+    #[serde(flatten)]
+    pub outcomes: LatestOutcomes,
+}
+
+/// The latest outcome in each finished state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LatestOutcomes {
     /// The latest run that ended in `success`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub success: Option<LatestOutcome>,
     /// The latest run that ended in `failure`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<LatestOutcome>,
     /// The latest run that ended in `error`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<LatestOutcome>,
     /// The latest run that was skipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<LatestOutcome>,
 }
 
@@ -37,11 +48,13 @@ pub struct LatestOutcome {
 impl Identity {
     /// An identity without outcomes.
     pub fn new(job: JobId, args: Args) -> Self {
-        Self { job, args, success: None, failure: None, error: None, skipped: None }
+        Self { job, args, outcomes: LatestOutcomes::default() }
     }
+}
 
+impl LatestOutcomes {
     /// The latest outcome in a state.
-    pub fn outcome(&self, state: State) -> Option<LatestOutcome> {
+    pub fn of(&self, state: State) -> Option<LatestOutcome> {
         match state {
             State::Success => self.success,
             State::Failure => self.failure,

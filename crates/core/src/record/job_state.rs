@@ -4,7 +4,7 @@
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
 
-use super::{PauseState, QueuedRun, Run};
+use super::{LatestOutcomes, PauseState, QueuedRun, Run};
 use crate::ids::{JobId, NodeId, RunId, RunNumber};
 use crate::run::State;
 
@@ -31,6 +31,10 @@ pub struct JobState {
     /// Among the runs that have ended, the one that started last; `None` if none has started. It may be deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latest: Option<LatestRun>,
+    /// The latest outcomes of runs without args; those of other runs are in identities. `None` if the record is from a
+    /// version that had identities for all runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcomes: Option<LatestOutcomes>,
 }
 
 /// The run of a job that started last.
@@ -85,6 +89,7 @@ impl JobState {
             floor: None,
             removed: None,
             latest: None,
+            outcomes: Some(LatestOutcomes::default()),
         }
     }
 

@@ -29,7 +29,7 @@ pub use blocker::{Blocker, WakeGroup};
 pub use claimed_ranges::ClaimedRanges;
 pub use cursor::{Cursor, SkipStreak};
 pub use foreign::ForeignRun;
-pub use identity::{Identity, LatestOutcome};
+pub use identity::{Identity, LatestOutcome, LatestOutcomes};
 pub use job::{JobRecord, JobSource, ScheduleId};
 pub use job_state::{ActiveRun, JobState, KeptCounts, LatestRun};
 pub use lock::{LockName, LockState};

@@ -11,12 +11,12 @@ use std::task::{Context, Poll, Waker};
 
 use cronhold_core::command::{Command, ExitOutcome, Precondition, ProgramReport};
 use cronhold_core::decision::{CommandReply, RecordChange};
-use cronhold_core::job::{Job, JobSchedule, Program};
+use cronhold_core::job::{Job, JobSchedule, Param, Program};
 use cronhold_core::record::{
     ActivePause, ActiveRun, Actor, ClaimedRanges, Cursor, JobRecord, JobSource, JobState, LockName, NodeRecord,
     PauseState, Record, RecordKey, RecordVersion, Run, ScheduleId, StoredRecord,
 };
-use cronhold_core::{Args, DecisionContext, JobId, JobUid, NodeId, RunId, RunNumber, State};
+use cronhold_core::{DecisionContext, JobId, JobUid, NodeId, RunId, RunNumber, State};
 use cronhold_engine::{
     CommandExecutor, Engine, EngineEvent, EngineObserver, EntropySource, MachineClock, NoPrograms, NodeHandle,
     NodePorts, Options, RequestError,
@@ -485,7 +485,11 @@ fn nothing_of_removed_jobs_and_lost_nodes_is_kept_for_ever() {
     let mut node = TestNode::new(0);
     node.pass(Span::from_secs(1));
     for name in ["stays", "goes"] {
-        node.request(put_unscheduled(name));
+        let mut definition = Job::new(Program::Noop { duration: Span::ZERO });
+        let part = Param { default: Some("1".to_owned()), ..Param::default() };
+        definition.params.insert("part".to_owned(), part);
+        let (source, uid, provided) = (JobSource::Api, JobUid::from_bits(1), Precondition::Any);
+        node.request(Command::PutJob { id: job(name), job: Arc::new(definition), source, uid, provided });
         node.request(run(name, 1));
     }
     let stranger = NodeRecord { gone: START, ..NodeRecord::new(NodeId::from_bits(9), "nine", 1, START) };
@@ -509,7 +513,7 @@ fn nothing_of_removed_jobs_and_lost_nodes_is_kept_for_ever() {
         let keys = [
             RecordKey::Run(RunId::from_key(START, &format!("{name} 1"))),
             RecordKey::JobState(job(name)),
-            RecordKey::Identity(job(name), Args::new()),
+            RecordKey::Identity(job(name), [("part".to_owned(), "1".to_owned())].into_iter().collect()),
         ];
         keys.map(|key| node.record(key).is_some())
     };

@@ -64,9 +64,12 @@ impl ConditionOracle<'_> {
         let Ok(args) = Args::bind(&target.job.params, &named, &own) else { return false };
         let oldest = within.map(|within| self.now.minus(within));
         let is_recent = |at: Instant| oldest.is_none_or(|oldest| at >= oldest);
-        let outcomes = self.model.identities.get(&(job.clone(), args.clone()));
+        let outcomes = match args.is_empty() {
+            true => self.model.states.get(&job).and_then(|state| state.outcomes),
+            false => self.model.identities.get(&(job.clone(), args.clone())).map(|identity| identity.outcomes),
+        };
         let has_outcome = |state: &State| {
-            let outcome = outcomes.and_then(|outcomes| outcomes.outcome(*state));
+            let outcome = outcomes.and_then(|outcomes| outcomes.of(*state));
             outcome.is_some_and(|outcome| is_recent(outcome.at))
         };
         states.iter().any(has_outcome) || self.peers(&job, &args).any(|peer| states.contains(&peer.state))

@@ -1,9 +1,9 @@
 //! A run starts only if its conditions hold, unless an operator starts it. Outcomes that conditions read are those of
 //! runs: the latest outcome of a job with certain args is a run that ended so, or was marked so.
 
-use cronhold_core::State;
 use cronhold_core::decision::RecordChange;
-use cronhold_core::record::{Identity, Record, RecordKey};
+use cronhold_core::record::{LatestOutcomes, Record, RecordKey};
+use cronhold_core::{Args, JobId, State};
 use cronhold_store::Unit;
 
 use super::condition_oracle::ConditionOracle;
@@ -23,8 +23,7 @@ impl InvariantChecker for ConditionChecker {
         for run in starting(model, unit).filter(|run| !is_started_explicitly(run)) {
             let Some(job) = model.jobs.get(&run.job).filter(|job| !job.job.conditions.is_empty()) else { continue };
             // The decision has seen what the unit itself changes; the model has not.
-            let changes_outcomes = unit.changes.iter().any(|change| matches!(change.key(), RecordKey::Identity(..)));
-            if changes_outcomes || runs(unit).any(|other| other.id != run.id) {
+            if changes_outcomes(model, unit) || runs(unit).any(|other| other.id != run.id) {
                 continue;
             }
             let now = run.entered(State::Starting).expect("it starts");
@@ -34,24 +33,41 @@ impl InvariantChecker for ConditionChecker {
             }
         }
         for change in &unit.changes {
-            if let RecordChange::Put(Record::Identity(identity)) = change {
-                check_outcomes(model, unit, identity)?;
+            match change {
+                RecordChange::Put(Record::Identity(identity)) => {
+                    check_outcomes(model, unit, &identity.job, &identity.args, identity.outcomes)?;
+                }
+                RecordChange::Put(Record::JobState(state)) => {
+                    check_outcomes(model, unit, &state.job, &Args::default(), state.outcomes.unwrap_or_default())?;
+                }
+                _ => {}
             }
         }
         Ok(())
     }
 }
 
+/// Whether a unit changes the outcomes that conditions see.
+fn changes_outcomes(model: &StoreModel, unit: &Unit) -> bool {
+    unit.changes.iter().any(|change| match change {
+        RecordChange::Put(Record::JobState(state)) => {
+            let before = model.states.get(&state.job).and_then(|before| before.outcomes);
+            before.unwrap_or_default() != state.outcomes.unwrap_or_default()
+        }
+        change => matches!(change.key(), RecordKey::Identity(..)),
+    })
+}
+
 /// Every outcome names a run or a span of skips with that state and these args.
-fn check_outcomes(model: &StoreModel, unit: &Unit, identity: &Identity) -> CheckResult {
+fn check_outcomes(model: &StoreModel, unit: &Unit, job: &JobId, args: &Args, outcomes: LatestOutcomes) -> CheckResult {
     for state in [State::Success, State::Failure, State::Error, State::Skipped] {
-        let Some(outcome) = identity.outcome(state) else { continue };
+        let Some(outcome) = outcomes.of(state) else { continue };
         let written = runs(unit).find(|run| run.id == outcome.run);
         let run = written.or_else(|| model.runs.get(&outcome.run).map(|run| &**run));
-        let is_run = run.is_some_and(|run| run.state == state && run.args == identity.args && run.job == identity.job);
+        let is_run = run.is_some_and(|run| run.state == state && run.args == *args && run.job == *job);
         let is_span = spans(unit).any(|span| span.id == outcome.run) || model.spans.contains_key(&outcome.run);
         if !(is_run || is_span && state == State::Skipped) {
-            return Err(format!("the outcome {state} of {} names {}, which did not end so", identity.job, outcome.run));
+            return Err(format!("the outcome {state} of {job} names {}, which did not end so", outcome.run));
         }
     }
     Ok(())

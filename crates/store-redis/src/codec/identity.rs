@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cronhold_core::record::{Identity, LatestOutcome, Record};
+use cronhold_core::record::{Identity, LatestOutcome, LatestOutcomes, Record};
 use cronhold_core::{Args, JobId, RunId};
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
@@ -13,8 +13,9 @@ use super::head::{RecordBody, TextReader};
 /// A run and when it ended.
 type EndedRun = (RunId, i64);
 
+/// The latest outcomes of an identity, or of the runs without args in a job state.
 #[derive(Serialize, Deserialize)]
-struct IdentityJson {
+pub(super) struct OutcomesJson {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     success: Option<EndedRun>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -25,25 +26,28 @@ struct IdentityJson {
     skipped: Option<EndedRun>,
 }
 
+impl From<LatestOutcomes> for OutcomesJson {
+    fn from(outcomes: LatestOutcomes) -> Self {
+        let pair = |outcome: Option<LatestOutcome>| outcome.map(|outcome| (outcome.run, outcome.at.micros()));
+        let LatestOutcomes { success, failure, error, skipped } = outcomes;
+        Self { success: pair(success), failure: pair(failure), error: pair(error), skipped: pair(skipped) }
+    }
+}
+
+impl From<OutcomesJson> for LatestOutcomes {
+    fn from(form: OutcomesJson) -> Self {
+        let outcome =
+            |pair: Option<EndedRun>| pair.map(|(run, at)| LatestOutcome { run, at: Instant::from_micros(at) });
+        let OutcomesJson { success, failure, error, skipped } = form;
+        Self { success: outcome(success), failure: outcome(failure), error: outcome(error), skipped: outcome(skipped) }
+    }
+}
+
 pub(super) fn write(body: &mut RecordBody, identity: &Identity) {
-    let pair = |outcome: Option<LatestOutcome>| outcome.map(|outcome| (outcome.run, outcome.at.micros()));
-    body.json(&IdentityJson {
-        success: pair(identity.success),
-        failure: pair(identity.failure),
-        error: pair(identity.error),
-        skipped: pair(identity.skipped),
-    });
+    body.json(&OutcomesJson::from(identity.outcomes));
 }
 
 pub(super) fn read(job: JobId, args: Args, reading: &TextReader<'_>) -> Result<Record, UnreadableText> {
-    let form: IdentityJson = reading.json()?;
-    let outcome = |pair: Option<EndedRun>| pair.map(|(run, at)| LatestOutcome { run, at: Instant::from_micros(at) });
-    Ok(Record::Identity(Arc::new(Identity {
-        job,
-        args,
-        success: outcome(form.success),
-        failure: outcome(form.failure),
-        error: outcome(form.error),
-        skipped: outcome(form.skipped),
-    })))
+    let form: OutcomesJson = reading.json()?;
+    Ok(Record::Identity(Arc::new(Identity { job, args, outcomes: form.into() })))
 }

@@ -3,13 +3,16 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cronhold_core::record::{ActiveRun, JobState, KeptCounts, LatestRun, PauseState, QueuedRun, Record};
+use cronhold_core::record::{
+    ActiveRun, JobState, KeptCounts, LatestOutcomes, LatestRun, PauseState, QueuedRun, Record,
+};
 use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::UnreadableText;
 use super::head::{RecordBody, TextReader};
+use super::identity::OutcomesJson;
 
 #[derive(Serialize, Deserialize)]
 struct JobStateJson<'a> {
@@ -29,6 +32,8 @@ struct JobStateJson<'a> {
     /// The run that started last among the ended ones, and when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     latest: Option<(RunId, i64)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    outcomes: Option<OutcomesJson>,
 }
 
 pub(super) fn write(body: &mut RecordBody, state: &JobState) {
@@ -42,6 +47,7 @@ pub(super) fn write(body: &mut RecordBody, state: &JobState) {
         floor: state.floor.map(Instant::micros),
         removed: state.removed.map(Instant::micros),
         latest: state.latest.map(|latest| (latest.run, latest.at.micros())),
+        outcomes: state.outcomes.map(OutcomesJson::from),
     });
 }
 
@@ -58,6 +64,7 @@ pub(super) fn read(job: JobId, reading: &TextReader<'_>) -> Result<Record, Unrea
         floor: form.floor.map(Instant::from_micros),
         removed: form.removed.map(Instant::from_micros),
         latest: form.latest.map(|(run, at)| LatestRun { run, at: Instant::from_micros(at) }),
+        outcomes: form.outcomes.map(LatestOutcomes::from),
     })))
 }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use cronhold_core::decision::RecordChange;
 use cronhold_core::job::{Job, Program};
 use cronhold_core::record::{
-    ActiveRun, Actor, ClaimedRanges, Cursor, Identity, JobRecord, JobSource, JobState, LatestOutcome, Record,
-    RecordKey, RecordVersion, ResolvedProgram, Run, RunOwner, ScheduleId, Transition,
+    ActiveRun, Actor, ClaimedRanges, Cursor, JobRecord, JobSource, JobState, LatestOutcome, Record, RecordKey,
+    RecordVersion, ResolvedProgram, Run, RunOwner, ScheduleId, Transition,
 };
 use cronhold_core::{Args, JobId, JobUid, NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span};
@@ -33,7 +33,6 @@ struct Known {
     job_version: RecordVersion,
     cursor: (Arc<Cursor>, RecordVersion),
     state: (Arc<JobState>, RecordVersion),
-    identity: (Identity, Option<RecordVersion>),
 }
 
 impl Load {
@@ -70,17 +69,10 @@ impl Load {
             claimed: ClaimedRanges::default(),
         });
         let state = Arc::new(JobState::new(id.clone()));
-        let identity = Identity::new(id.clone(), Args::new());
         let records =
             [Record::Job(Arc::new(record)), Record::Cursor(Arc::clone(&cursor)), Record::JobState(Arc::clone(&state))];
         let compare = records.iter().map(|record| (record.key(), None)).collect();
-        self.jobs.push(Known {
-            id,
-            job_version: version,
-            cursor: (cursor, version),
-            state: (state, version),
-            identity: (identity, None),
-        });
+        self.jobs.push(Known { id, job_version: version, cursor: (cursor, version), state: (state, version) });
         let changes = records.into_iter().map(RecordChange::Put).collect();
         Unit { version, compare, changes, take: Vec::new(), free: Vec::new() }
     }
@@ -116,7 +108,7 @@ impl Load {
         Unit { version, compare, changes, take: Vec::new(), free: Vec::new() }
     }
 
-    /// A unit that ends the oldest active run: it writes the final state, and updates the job state and the identity.
+    /// A unit that ends the oldest active run: it writes the final state, and updates the job state.
     pub(crate) fn end(&mut self) -> Unit {
         let version = self.version();
         let (index, run, run_version) = self.started.pop_front().expect("as many start as end");
@@ -129,19 +121,17 @@ impl Load {
         let mut state = (*known.state.0).clone();
         state.forget(run.id);
         state.kept.success += 1;
-        known.identity.0.set(State::Success, Some(LatestOutcome { run: run.id, at }));
+        let outcomes = state.outcomes.get_or_insert_default();
+        outcomes.success = Some(LatestOutcome { run: run.id, at });
         let compare = vec![
             (RecordKey::Job(known.id.clone()), Some(known.job_version)),
             (RecordKey::JobState(known.id.clone()), Some(known.state.1)),
-            (RecordKey::Identity(known.id.clone(), Args::new()), known.identity.1),
             (RecordKey::Run(run.id), Some(run_version)),
         ];
         known.state = (Arc::new(state), version);
-        known.identity.1 = Some(version);
         let changes = vec![
             RecordChange::Put(Record::Run(Arc::new(run))),
             RecordChange::Put(Record::JobState(Arc::clone(&known.state.0))),
-            RecordChange::Put(Record::Identity(Arc::new(known.identity.0.clone()))),
         ];
         Unit { version, compare, changes, take: Vec::new(), free: Vec::new() }
     }

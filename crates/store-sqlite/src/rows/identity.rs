@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cronhold_core::record::{Identity, LatestOutcome, Record};
+use cronhold_core::record::{Identity, LatestOutcome, LatestOutcomes, Record};
 use cronhold_core::{Args, JobId, RunId};
 
 use super::cells::{CellReader, RowCells, UnreadableRow};
@@ -25,7 +25,8 @@ pub(super) const LAYOUT: TableLayout = TableLayout {
 };
 
 pub(super) fn write(cells: &mut RowCells, identity: &Identity) {
-    for outcome in [identity.success, identity.failure, identity.error, identity.skipped] {
+    let LatestOutcomes { success, failure, error, skipped } = identity.outcomes;
+    for outcome in [success, failure, error, skipped] {
         cells.option(outcome, |cells, outcome| cells.display(&outcome.run));
         cells.option(outcome, |cells, outcome| cells.instant(outcome.at));
     }
@@ -38,5 +39,6 @@ pub(super) fn read(job: JobId, args: Args, reading: &CellReader<'_>) -> Result<R
     };
     let (success, failure) = (outcome()?, outcome()?);
     let (error, skipped) = (outcome()?, outcome()?);
-    Ok(Record::Identity(Arc::new(Identity { job, args, success, failure, error, skipped })))
+    let outcomes = LatestOutcomes { success, failure, error, skipped };
+    Ok(Record::Identity(Arc::new(Identity { job, args, outcomes })))
 }

@@ -29,6 +29,7 @@ pub(super) const LAYOUT: TableLayout = TableLayout {
         "removed",
         "latest_run",
         "latest_at",
+        "outcomes",
     ],
     fixed: &[],
 };
@@ -46,6 +47,7 @@ pub(super) fn write(cells: &mut RowCells, state: &JobState) {
     cells.option(state.removed, RowCells::instant);
     cells.option(state.latest, |cells, latest| cells.display(&latest.run));
     cells.option(state.latest, |cells, latest| cells.instant(latest.at));
+    cells.option(state.outcomes.as_ref(), RowCells::json);
 }
 
 pub(super) fn read(job: JobId, reading: &CellReader<'_>) -> Result<Record, UnreadableRow> {
@@ -64,6 +66,7 @@ pub(super) fn read(job: JobId, reading: &CellReader<'_>) -> Result<Record, Unrea
         floor: reading.option_instant()?,
         removed: reading.option_instant()?,
         latest: read_latest(reading)?,
+        outcomes: reading.option_json()?,
     };
     Ok(Record::JobState(Arc::new(state)))
 }

@@ -8,8 +8,8 @@ use cronhold_core::job::ResourceLimits;
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
     ActivePause, ActiveRun, Actor, Backlog, Blocker, ClaimedRanges, CommandLine, Cursor, EnvText, ExecutionPolicy,
-    Identity, JobState, KeptCounts, LatestOutcome, LatestRun, NodeRecord, OutputSummary, PauseState, ProgramExit,
-    QueuedRun, Record, ResolvedProcess, ResolvedProgram, Run, RunOwner, SkipSpan, SkipStreak, Transition,
+    Identity, JobState, KeptCounts, LatestOutcome, LatestOutcomes, LatestRun, NodeRecord, OutputSummary, PauseState,
+    ProgramExit, QueuedRun, Record, ResolvedProcess, ResolvedProgram, Run, RunOwner, SkipSpan, SkipStreak, Transition,
     TransitionKind,
 };
 use cronhold_core::run::Reason;
@@ -98,7 +98,9 @@ fn job_states() -> Vec<JobState> {
     full.kept = KeptCounts { success: u32::MAX, failure: 1, error: 2, skipped: 3 };
     full.floor = Some(times()[2]);
     full.removed = Some(times()[1]);
-    vec![full, JobState::new(job_id("never ran"))]
+    full.outcomes = Some(outcomes());
+    let earlier = JobState { outcomes: None, ..JobState::new(job_id("of an earlier version")) };
+    vec![full, earlier, JobState::new(job_id("never ran"))]
 }
 
 /// A range for each time.
@@ -157,15 +159,19 @@ fn backlogs() -> Vec<Backlog> {
     vec![Backlog { schedule: schedule_id("plain"), later: Vec::new(), ..full.clone() }, full]
 }
 
-fn identities() -> Vec<Identity> {
+fn outcomes() -> LatestOutcomes {
     let outcome = |index: usize| Some(LatestOutcome { run: run_id(2, 7), at: times()[index] });
+    LatestOutcomes { success: outcome(0), failure: outcome(1), error: outcome(3), skipped: outcome(4) }
+}
+
+fn identities() -> Vec<Identity> {
     let pairs: Vec<(String, &str)> =
         TEXTS.iter().enumerate().map(|(index, text)| (format!("name{index}"), *text)).collect();
     let all: Vec<(&str, &str)> = pairs.iter().map(|(name, value)| (name.as_str(), *value)).collect();
     let mut full = Identity::new(job_id("a/b"), args(&all));
-    (full.success, full.failure, full.error, full.skipped) = (outcome(0), outcome(1), outcome(2), outcome(4));
+    full.outcomes = outcomes();
     let mut one = Identity::new(job_id("a/b"), Args::new());
-    one.error = outcome(3);
+    one.outcomes.error = outcomes().error;
     vec![full, one, Identity::new(job_id("a/c"), args(&[("", "")]))]
 }
 

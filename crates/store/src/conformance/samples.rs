@@ -141,7 +141,7 @@ pub(super) fn each_kind() -> Vec<(Record, Record)> {
     let identity_of = |at| {
         let outcome = cronhold_core::record::LatestOutcome { run: id, at };
         let mut identity = Identity::new(job_id("a"), args(&[("x", "1")]));
-        identity.success = Some(outcome);
+        identity.outcomes.success = Some(outcome);
         Record::Identity(Arc::new(identity))
     };
     let span_of = |count| Record::SkipSpan(Arc::new(skip_span(run_id(1, 2), "a", count)));

@@ -1,5 +1,5 @@
 //! The condition `after`: a run of a job with certain args is, or has ended, in one of these states. Outcomes are read
-//! from the identity record, which outlives pruned runs.
+//! from records that outlive pruned runs.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ impl ConditionCheck<'_> {
             Err(reason) => return reason.into(),
         };
         // Read before the job's args are known, so that both are loaded in one round.
-        let state = asks_for_peers(asked.states, asked.must_exist).then(|| self.state_of(job));
+        let state = self.state_of(job);
         let args = &match self.target_args(job, asked.args) {
             Ok(Some(args)) => args,
             Ok(None) if asked.must_exist => {
@@ -48,20 +48,22 @@ impl ConditionCheck<'_> {
             let after = Blocker::After { job: job.clone(), args: args.clone(), states, runs, is_negated: false };
             Evaluation::new(result, vec![after])
         };
-        let identity = self.draft.identity(job, args);
+        let latest = self.draft.outcomes(&state, args);
         let oldest = asked.within.map(|within| self.now().minus(within));
-        let outcomes = asked.states.iter().filter_map(|state| identity.outcome(*state)).map(|outcome| outcome.at);
+        let outcomes = asked.states.iter().filter_map(|state| latest.of(*state)).map(|outcome| outcome.at);
         if let Some(latest) = outcomes.filter(|at| oldest.is_none_or(|oldest| *at >= oldest)).max() {
             let holds_until = asked.within.map(|within| latest.plus(within).plus(Span::from_micros(1)));
             return Evaluation { holds_until, ..found(ConditionVerdict::Holds, Vec::new()) };
         }
-        let Some(state) = state else { return found(ConditionVerdict::Wait(again), Vec::new()) };
+        if !asks_for_peers(asked.states, asked.must_exist) {
+            return found(ConditionVerdict::Wait(again), Vec::new());
+        }
         let peers = peers::of(self.draft, &state, args, self.run.id);
         let runs = peers.iter().map(|peer| peer.id).collect();
         if peers.iter().any(|peer| asked.states.contains(&peer.state)) {
             return found(ConditionVerdict::Holds, runs);
         }
-        if asked.must_exist && peers.is_empty() && identity.touched().is_none() {
+        if asked.must_exist && peers.is_empty() && latest.touched().is_none() {
             let blank = if args.is_empty() { "" } else { " " };
             return Evaluation::failed(format!("there is no run of {job}{blank}{args}, and none is pending"));
         }
