@@ -1,6 +1,8 @@
-//! Checks all jobs for records that contradict each other, a few at a time, so that each is checked once in a period of
-//! the watchdog. Only a store that has lost writes has such records; without a repair, their jobs would not start
-//! again.
+//! Checks all jobs for records that contradict each other, a few at a time. Only a store that has lost writes has such
+//! records; without a repair, their jobs would not start again. Cursors from older time zone data are computed again.
+//!
+//! The cost of a walk is linear in the number of jobs. So it takes a small part of the time, however long it lasts then,
+//! unless there is a reason to expect that it finds something.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,9 +22,11 @@ use crate::plan::PlanItem;
 const PAGE: usize = 200;
 /// Rounds in which the records of these jobs are loaded.
 const ROUNDS_MAX: usize = 4;
-/// The shortest and the longest wait between two steps.
+/// The shortest and the longest wait between two short steps.
 const WAIT_MIN: Span = Span::from_millis(10);
 const WAIT_MAX: Span = Span::from_secs(1);
+/// A walk that does not hurry waits for this many times as long as its step took.
+const IDLE_PER_STEP: u64 = 200;
 
 /// The records of a page of jobs.
 #[derive(Default)]
@@ -40,6 +44,7 @@ impl NodeLoop {
 
     /// Checks the jobs after one, and plans the next step.
     pub(super) async fn check_jobs(&mut self, after: Option<JobId>, now: Instant) -> Result<(), Fault> {
+        let began = self.context.uptime();
         let page = self.context.ports.store.page(&Query::Jobs { after }, PAGE).await?;
         let next = page.next(PAGE);
         page.unreadable.iter().for_each(|record| self.context.report_unreadable(record));
@@ -51,8 +56,12 @@ impl NodeLoop {
             self.commands.push_own(Actor::Watchdog, Command::RepairJob { job });
         }
         let (next, wait) = match next {
-            Some(RecordKey::Job(last)) => (Some(last), self.wait_between_steps()),
-            _ => (None, Self::WATCHDOG_EVERY.minus(self.watchdog.jobs.end(self.context.uptime())).max(WAIT_MIN)),
+            Some(RecordKey::Job(last)) => (Some(last), self.wait_between_steps(began)),
+            _ => {
+                self.watchdog.is_urgent = false;
+                let took = self.watchdog.jobs.end(self.context.uptime());
+                (None, Self::WATCHDOG_EVERY.minus(took).max(WAIT_MAX))
+            }
         };
         self.agenda.put(PlanItem::CheckJobs(next), now.plus(wait));
         self.report_delay();
@@ -87,10 +96,15 @@ impl NodeLoop {
         Ok(damaged)
     }
 
-    /// The wait until the next page, such that all jobs are checked within half a period. The plan has about as many
-    /// items as there are schedules.
-    fn wait_between_steps(&self) -> Span {
+    /// The wait until the next page, such that all jobs are checked within half a period, unless that takes too much of
+    /// the time. The plan has about as many items as there are schedules.
+    fn wait_between_steps(&self, began: Span) -> Span {
+        if self.watchdog.is_urgent {
+            return WAIT_MIN;
+        }
         let steps = u64::try_from(self.agenda.len() / PAGE).unwrap_or(u64::MAX).saturating_add(1);
-        Span::from_micros(Self::WATCHDOG_EVERY.micros() / 2 / steps).max(WAIT_MIN).min(WAIT_MAX)
+        let wait = Span::from_micros(Self::WATCHDOG_EVERY.micros() / 2 / steps).max(WAIT_MIN).min(WAIT_MAX);
+        let took = self.context.uptime().minus(began);
+        wait.max(Span::from_micros(took.micros().saturating_mul(IDLE_PER_STEP)))
     }
 }

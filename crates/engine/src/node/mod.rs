@@ -257,7 +257,8 @@ impl NodeLoop {
             membership: Membership::new(me, heartbeater.clone()),
             commands: PendingCommands::default(),
             hints: PendingHints::default(),
-            watchdog: WatchdogProgress::default(),
+            // A shared store may have lost writes while no node was running.
+            watchdog: WatchdogProgress { is_urgent: is_shared, ..WatchdogProgress::default() },
             input_share: InputShare::default(),
             to_prune: BTreeSet::new(),
             has_keeper_failed: false,
@@ -369,6 +370,8 @@ impl NodeLoop {
             }
             None => {
                 if self.store_health.record_success() {
+                    // It may have lost writes.
+                    self.watchdog.is_urgent = true;
                     self.context.emit(&EngineEvent::StoreAvailable);
                 }
             }

@@ -2,7 +2,7 @@
 //! rule as after a commit, so that nothing depends on the memory of an earlier process.
 
 use cronhold_core::command::Command;
-use cronhold_core::record::{Actor, Cursor, Record, RecordKey, Run};
+use cronhold_core::record::{Actor, Record, RecordKey, Run};
 use cronhold_core::{State, When};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Page, Query};
@@ -15,6 +15,9 @@ use crate::ports::EngineEvent;
 const PAGE: usize = 2_000;
 /// A cursor that is further ahead than this was moved by a wrong clock.
 const AHEAD_MAX: Span = Span::from_secs(60);
+/// Cursors that were computed with older time zone data are computed again at once if they are due within this time. The
+/// walk over all jobs comes to the others before.
+const SOON: Span = Span::from_secs(120);
 
 impl NodeLoop {
     /// Recovers everything that is stored.
@@ -34,8 +37,9 @@ impl NodeLoop {
         self.recover_runs(now, |_| true).await
     }
 
-    /// Reads and applies all cursors. Those that a wrong clock has moved too far, or that were computed with other time
-    /// zone data, are computed again.
+    /// Reads and applies all cursors. Those that a wrong clock has moved too far, or that were computed with older time
+    /// zone data and are due soon, are computed again. If there are others with older data, the walk over all jobs, which
+    /// computes them, hurries.
     pub(super) async fn recover_cursors(&mut self, now: Instant) -> Result<(), Fault> {
         // Whether a cursor is ahead is judged by the store's time, because this node's clock may be the wrong one.
         let store_now = self.context.ports.store.time().await?;
@@ -50,7 +54,11 @@ impl NodeLoop {
                 if is_newer && newer.is_none() {
                     newer = Some(cursor.zones.clone());
                 }
-                if self.is_outdated(cursor, store_now) && last_job.as_ref() != Some(&cursor.job) {
+                let is_older = !cursor.zones.is_empty() && cursor.zones < self.world.zones_version;
+                self.watchdog.is_urgent |= is_older;
+                let is_soon = is_older && cursor.wake.is_some_and(|wake| wake <= now.plus(SOON));
+                let is_ahead = cursor.last.is_some_and(|last| last > store_now.plus(AHEAD_MAX));
+                if (is_soon || is_ahead) && last_job.as_ref() != Some(&cursor.job) {
                     last_job = Some(cursor.job.clone());
                     // What the node remembers of it may be from before the clock was set.
                     self.session.evict(&stored.record.key());
@@ -76,13 +84,6 @@ impl NodeLoop {
         let page = self.context.ports.store.page(&query, PAGE).await?;
         page.unreadable.iter().for_each(|record| self.context.report_unreadable(record));
         Ok(page)
-    }
-
-    /// Whether a cursor may have to be computed again. If it was computed with older zone data, the decision compares
-    /// what both give, and writes nothing if that is the same.
-    fn is_outdated(&self, cursor: &Cursor, now: Instant) -> bool {
-        let is_ahead = cursor.last.is_some_and(|last| last > now.plus(AHEAD_MAX));
-        is_ahead || !cursor.zones.is_empty() && cursor.zones < self.world.zones_version
     }
 
     async fn recover_backlogs(&mut self, now: Instant) -> Result<(), Fault> {

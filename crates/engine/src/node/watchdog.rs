@@ -64,10 +64,11 @@ impl NodeLoop {
         Ok(())
     }
 
-    /// Reports a walk that takes longer than the period of the watchdog.
+    /// Reports a walk that takes longer than the period of the watchdog, although it hurries.
     pub(super) fn report_delay(&mut self) {
         let uptime = self.context.uptime();
-        for walk in [&mut self.watchdog.pass, &mut self.watchdog.jobs] {
+        let jobs = Some(&mut self.watchdog.jobs).filter(|_| self.watchdog.is_urgent);
+        for walk in [&mut self.watchdog.pass].into_iter().chain(jobs) {
             if let Some((took, checked)) = walk.take_delay(Self::WATCHDOG_EVERY, uptime) {
                 self.context.emit(&EngineEvent::WatchdogDelayed { took, checked });
             }
@@ -83,6 +84,7 @@ impl NodeLoop {
             self.clock.clear_step_back();
         }
         if self.hints.has_overflowed() {
+            self.watchdog.is_urgent = true;
             self.recover_all(now).await?;
             self.hints.clear_overflow();
         }
