@@ -30,6 +30,10 @@ counters! {
     turns,
     /// Commands in those batches.
     commands,
+    /// Commands that have changed something.
+    committed,
+    /// Commands that were decided again: another node was first, or something that they were based on has changed.
+    repeated,
     /// Programs whose start was requested.
     launched,
     /// Runs that finished on this node.

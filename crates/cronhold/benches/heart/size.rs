@@ -13,43 +13,41 @@ use cronhold_engine::MachineClock;
 use cronhold_schedule::Span;
 
 use crate::account::{busy_percent, memory};
+use crate::programs::rare_job;
 use crate::report::{Report, Target};
-use crate::rig::{run, scratch};
+use crate::rig::{block_on, run, scratch};
 use crate::sqlite;
 
 const IDLE: Span = Span::from_secs(20);
+/// Time from the start until the idle time.
+const SETTLE: Span = Span::from_secs(15);
 
 /// Targets for a number of jobs.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    pub(crate) megabytes: Option<f64>,
-    pub(crate) seconds: Option<f64>,
+    pub(crate) megabytes: f64,
+    pub(crate) seconds: f64,
+    /// The usage of a processor while nothing is due; not measured when absent.
     pub(crate) idle_percent: Option<f64>,
 }
 
 pub(crate) fn measure(report: &mut Report, clock: &dyn MachineClock, jobs: usize, limits: Limits) {
     let dir = scratch("size");
-    run(NodeSetup::new(&dir, sqlite(&dir)), async |node| {
-        // Due at 3 o'clock on one day of the year, so that hardly any is due during the measurement.
-        let yaml = |number: usize| {
-            let (day, month) = (number % 28 + 1, number / 28 % 12 + 1);
-            format!("program: {{noop: true}}\nschedule: {{cron: \"0 3 {day} {month} *\", timezone: Europe/Berlin}}\n")
-        };
-        node.put_jobs(jobs, yaml).await
-    });
-    let mut put = |what: String, value: f64, unit, most: Option<f64>| match most {
-        Some(most) => report.compare(what, value, unit, Target::AtMost(most)),
-        None => report.note(what, value, unit),
+    run(NodeSetup::new(&dir, sqlite(&dir)), async |node| node.put_jobs(jobs, rare_job).await);
+    let mut put = |what: &str, value: f64, unit, most: f64| {
+        report.compare(format!("{jobs} stored jobs: {what}"), value, unit, Target::AtMost(most));
     };
     let begin = clock.uptime();
     let mut daemon = Daemon::start(&dir);
     daemon.wait_for("ready");
-    put(format!("{jobs} stored jobs: ready after"), seconds(clock.uptime().minus(begin)), "s", limits.seconds);
-    put(format!("{jobs} stored jobs: memory"), memory(daemon.pid(), "VmRSS:"), "MB", limits.megabytes);
-    put(format!("{jobs} stored jobs: peak memory"), memory(daemon.pid(), "VmHWM:"), "MB", None);
-    if limits.idle_percent.is_some() {
-        put(format!("{jobs} stored jobs: idle CPU"), busy_percent(daemon.pid(), IDLE), "%", limits.idle_percent);
+    put("ready after", seconds(clock.uptime().minus(begin)), "s", limits.seconds);
+    put("memory", memory(daemon.pid(), "VmRSS:"), "MB", limits.megabytes);
+    if let Some(percent) = limits.idle_percent {
+        // After the walk over all jobs that the start may cause.
+        block_on(clock.sleep(SETTLE));
+        put("idle CPU", busy_percent(daemon.pid(), IDLE), "%", percent);
     }
+    put("peak memory", memory(daemon.pid(), "VmHWM:"), "MB", limits.megabytes);
     drop(daemon);
     let _ = fs::remove_dir_all(dir);
 }
@@ -61,7 +59,7 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    fn start(dir: &Path) -> Self {
+    pub(crate) fn start(dir: &Path) -> Self {
         Self::start_with(dir, &[])
     }
 

@@ -2,8 +2,8 @@
 //! jobs, and several nodes of which one after the other is killed.
 //!
 //! `./dev bench redis WORD…` runs only benchmarks whose name contains one of the words. The names are asked, scheduled,
-//! at-once, programs-rate, programs-late, beside-late, beside-rate, beside-size and idle. `kills` runs only if it is
-//! named, because it takes minutes; `seconds=NUMBER` sets its duration.
+//! at-once, nodes, programs-rate, programs-late, programs-loaded, beside-late, beside-rate, beside-size and idle.
+//! `kills` runs only if it is named, because it takes minutes; `seconds=NUMBER` sets its duration.
 
 #[path = "../shared/account.rs"]
 mod account;
@@ -12,6 +12,7 @@ mod at_once;
 mod idle;
 mod kills;
 mod late;
+mod nodes;
 mod place;
 #[path = "../../tests/processes/mod.rs"]
 mod processes;
@@ -33,11 +34,12 @@ use std::process::ExitCode;
 use cronhold_daemon::clock::SystemClock;
 
 use crate::place::Place;
-use crate::report::{Report, Target};
+use crate::report::Report;
 use crate::rig::block_on;
 
-/// Target for no-op runs per second.
-const RUNS_LEAST: f64 = 15_000.0;
+/// Targets for no-op runs per second, on request and by schedules.
+const ASKED_LEAST: f64 = 18_000.0;
+const SCHEDULED_LEAST: f64 = 15_000.0;
 /// Numbers of nodes of which one after the other is killed.
 const KILLED_AMONG: [usize; 2] = [2, 3];
 /// The default duration of `kills`, in seconds.
@@ -50,6 +52,9 @@ fn main() -> ExitCode {
     let mut report = Report::default();
     let mut place = Place::new();
     alone(&mut report, &place, &wanted);
+    if wanted("nodes") {
+        nodes::measure(&mut report, &place);
+    }
     for jobs in [200, 500, 1_000] {
         if wanted(&format!("beside-late-{jobs}")) {
             late::measure(&mut report, &mut place, jobs);
@@ -78,13 +83,15 @@ fn main() -> ExitCode {
 fn alone(report: &mut Report, place: &Place, wanted: &dyn Fn(&str) -> bool) {
     let stores = |dir: &std::path::Path| place.store_of(dir);
     if wanted("asked") {
-        throughput::asked(report, &stores, RUNS_LEAST);
+        throughput::asked(report, &stores, ASKED_LEAST);
     }
     if wanted("scheduled") {
-        throughput::scheduled(report, &stores, RUNS_LEAST);
+        throughput::scheduled(report, &stores, 20_000, SCHEDULED_LEAST);
     }
-    if wanted("at-once") {
-        at_once::measure(report, &stores, 1_000, 2, Some(Target::AtMost(25.0)));
+    for (jobs, every) in [(1, 1), (1_000, 2), (10_000, 5)] {
+        if wanted(&format!("at-once-{jobs}")) {
+            at_once::measure(report, &stores, jobs, every, None);
+        }
     }
     if wanted("programs-rate") {
         let bare = programs::bare(report);
@@ -94,5 +101,8 @@ fn alone(report: &mut Report, place: &Place, wanted: &dyn Fn(&str) -> bool) {
     }
     if wanted("programs-late") {
         programs::lateness(report, &stores);
+    }
+    if wanted("programs-loaded") {
+        programs::loaded_lateness(report, &stores);
     }
 }

@@ -20,6 +20,10 @@ const RUNS: LoopLimit = LoopLimit::Count(4_000);
 const SPREAD: usize = 20;
 const APART: u64 = 50;
 const SPREAD_ROUNDS: usize = 40;
+/// The same with many jobs that are not due: programs per second, seconds, and jobs.
+const LOADED_SPREAD: usize = 100;
+const LOADED_ROUNDS: usize = 20;
+const LOADED: usize = 100_000;
 /// Programs at one instant, and number of instants.
 const FEW: usize = 4;
 const FEW_ROUNDS: usize = 50;
@@ -51,17 +55,17 @@ pub(crate) fn lateness(report: &mut Report, stores: Stores<'_>) {
     let own = alone.median();
     report.note("bare start, until the program prints the time: median", own, "ms");
     report.note("bare start, until the program prints the time: p99", alone.percentile(99), "ms");
-    let spread = measure_lateness("lateness", stores, DueJobs { jobs: SPREAD, every: 1, jitter: 1 }, SPREAD_ROUNDS);
+    let spread = measure_lateness("lateness", stores, 0, DueJobs { jobs: SPREAD, every: 1, jitter: 1 }, SPREAD_ROUNDS);
     report.compare("start lateness, 20 a second: median", spread.printed.median() - own, "ms", Target::AtMost(2.0));
     report.compare("start lateness, 20 a second: p99", spread.printed.percentile(99) - own, "ms", Target::AtMost(10.0));
     report.note("  until the program prints the time: median", spread.printed.median(), "ms");
     report.note("  until the node records the start: median", spread.known.median(), "ms");
-    let few = measure_lateness("lateness-of-few", stores, DueJobs { jobs: FEW, every: 1, jitter: 0 }, FEW_ROUNDS);
+    let few = measure_lateness("lateness-of-few", stores, 0, DueJobs { jobs: FEW, every: 1, jitter: 0 }, FEW_ROUNDS);
     report.note("start lateness, 4 at one instant: median", few.printed.median() - own, "ms");
     report.note("start lateness, 4 at one instant: p99", few.printed.percentile(99) - own, "ms");
     let alone = bare_at_once();
     report.note("bare loop: 1000 programs print the time to files: last", alone, "ms");
-    let many = measure_lateness("at-once-programs", stores, DueJobs { jobs: AT_ONCE, every: 5, jitter: 0 }, 3);
+    let many = measure_lateness("at-once-programs", stores, 0, DueJobs { jobs: AT_ONCE, every: 5, jitter: 0 }, 3);
     report.note("1000 programs due at one instant: median", many.printed.median(), "ms");
     report.compare(
         "1000 programs due at one instant: last",
@@ -69,6 +73,22 @@ pub(crate) fn lateness(report: &mut Report, stores: Stores<'_>) {
         "ms",
         Target::AtMost(1.3 * alone),
     );
+}
+
+/// Measures the start delay of programs while many other jobs are loaded.
+pub(crate) fn loaded_lateness(report: &mut Report, stores: Stores<'_>) {
+    let own = bare_lateness().median();
+    let due = DueJobs { jobs: LOADED_SPREAD, every: 1, jitter: 1 };
+    let late = measure_lateness("lateness-loaded", stores, LOADED, due, LOADED_ROUNDS).printed;
+    let what = format!("start lateness, {LOADED_SPREAD} a second, {LOADED} jobs loaded");
+    report.compare(format!("{what}: median"), late.median() - own, "ms", Target::AtMost(1.5));
+    report.compare(format!("{what}: p99"), late.percentile(99) - own, "ms", Target::AtMost(6.0));
+}
+
+/// A job that is due at 3 o'clock on one day of the year, so that hardly any is due during a measurement.
+pub(crate) fn rare_job(number: usize) -> String {
+    let (day, month) = (number % 28 + 1, number / 28 % 12 + 1);
+    format!("program: {{noop: true}}\nschedule: {{cron: \"0 3 {day} {month} *\", timezone: Europe/Berlin}}\n")
 }
 
 /// Milliseconds until the last of many programs has printed the time in a bare loop. As many programs are in flight as
@@ -125,8 +145,10 @@ struct Late {
     printed: SampleSet,
 }
 
-fn measure_lateness(name: &str, stores: Stores<'_>, due: DueJobs, rounds: usize) -> Late {
+fn measure_lateness(name: &str, stores: Stores<'_>, loaded: usize, due: DueJobs, rounds: usize) -> Late {
     let runs = on_node_with_keeper(name, stores, async |node, _| {
+        // The first of these are replaced by the jobs that are due.
+        node.put_jobs(loaded, rare_job).await?;
         collect_due_runs(node, "[/bin/date, +%s%N]", due, due.jobs * rounds).await
     });
     let printed = runs.iter().filter_map(|(run, due)| {

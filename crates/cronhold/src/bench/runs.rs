@@ -21,8 +21,8 @@ const POLL_INTERVAL: Span = Span::from_millis(1);
 
 /// A job that runs on request.
 const ON_REQUEST: &str = "program: {noop: true}\noverlap: allow\nschedule: triggered\n";
-/// A job that is due every second. Few of its runs are kept.
-const EVERY_SECOND: &str = "program: {noop: true}\noverlap: allow\nschedule: {every: 1s}\nretain: {success: 5}\n";
+/// Jobs that a node stores in a second, at least.
+const PUTS_PER_SECOND: u64 = 3_000;
 
 /// Requests runs, one after the other. Returns how long each took until it was claimed and durable. The node must have a
 /// queue of finished runs.
@@ -61,9 +61,15 @@ pub async fn while_requesting<T>(node: &BenchNode, work: impl Future<Output = T>
     Ok(result)
 }
 
-/// Puts jobs that are due every second.
+/// Puts jobs that are due every second, and waits until they are. Few of their runs are kept. None is due before all are
+/// put: a node that has too much to do refuses requests.
 pub async fn put_frequent_jobs(node: &BenchNode, count: usize) -> Result<(), CliError> {
-    node.put_jobs(count, |_| EVERY_SECOND.to_owned()).await
+    let begin = node.clock.now().plus(Span::from_secs(1 + count as u64 / PUTS_PER_SECOND));
+    let schedule = format!("{{every: 1s, start: \"{begin}\"}}");
+    let yaml = format!("program: {{noop: true}}\noverlap: allow\nschedule: {schedule}\nretain: {{success: 5}}\n");
+    node.put_jobs(count, |_| yaml.clone()).await?;
+    node.clock.sleep(begin.since(node.clock.now())).await;
+    Ok(())
 }
 
 /// How many runs the node finishes per second, after a time of warm-up. Runs finish in batches, so the measurement begins

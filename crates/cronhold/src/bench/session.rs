@@ -35,7 +35,7 @@ const AT_ONCE: usize = 1_000;
 /// The longest time between two such instants, in seconds.
 const EVERY_MAX: usize = 10;
 /// The least and the largest number of jobs that are due every second.
-const FREQUENT_JOBS: (usize, usize) = (1_000, 20_000);
+const FREQUENT_JOBS: (usize, usize) = (1_000, 50_000);
 /// The largest number of programs that are due in a second, and how large a part of the process rate they may be.
 const STARTS_MAX: usize = 100;
 const STARTS_PART: f64 = 0.25;

@@ -37,6 +37,7 @@ impl NodeLoop {
         let mut store_fault = None;
         for ((command, (origin, attempt)), outcome) in commands.into_iter().zip(origins).zip(outcomes) {
             let Some(outcome) = outcome else {
+                Counters::add(&self.context.counters().repeated, 1);
                 self.decide_again(command, origin, attempt);
                 continue;
             };
@@ -105,6 +106,7 @@ impl NodeLoop {
 
     /// Counts a late claim, reports a repair, and reports a program's report that came too late to change anything.
     fn observe_done(&self, command: &StampedCommand, origin: &CommandOrigin, is_unchanged: bool) {
+        Counters::add(&self.context.counters().committed, u64::from(!is_unchanged));
         if let Command::RepairJob { job } = &command.command
             && !is_unchanged
         {

@@ -68,6 +68,12 @@ pub(crate) async fn metrics(
     );
     add("turns_total", "counter", "Turns of the engine loop.", reading.turns);
     add("commands_total", "counter", "Commands executed.", reading.commands);
+    add(
+        "commands_repeated_total",
+        "counter",
+        "Commands decided again, mostly because another node was first.",
+        reading.repeated,
+    );
     add("programs_launched_total", "counter", "Program launches requested.", reading.launched);
     add("runs_finished_total", "counter", "Runs that finished on this node.", reading.finished);
     add("claims_late_total", "counter", "Occurrences claimed more than a second after they were due.", reading.late);
