@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::job::{Param, TemplateScope};
+use crate::name_map::NameMap;
 
 /// Longest value of an argument in bytes.
 pub const ARG_MAX: usize = 32 * 1024;
@@ -106,16 +107,17 @@ impl Args {
     /// Binds args to a job's params. Given args take precedence over automatic ones, which the schedule provides, and
     /// automatic ones over defaults. Automatic args that are not params of the job are left out; a given arg that is
     /// not a param is an error.
-    pub fn bind(
-        params: &BTreeMap<String, Param>,
-        given: &BTreeMap<String, String>,
+    pub fn bind<'a>(
+        params: &NameMap<Param>,
+        given: impl IntoIterator<Item = (&'a String, &'a String)>,
         automatic: &BTreeMap<String, String>,
     ) -> Result<Self, ArgErrors> {
+        let given: BTreeMap<&str, &String> = given.into_iter().map(|(name, value)| (name.as_str(), value)).collect();
         let mut errors: Vec<ArgError> =
-            given.keys().filter(|name| !params.contains_key(*name)).map(|name| unknown(name, params)).collect();
+            given.keys().filter(|name| !params.contains_key(name)).map(|name| unknown(name, params)).collect();
         let mut args = BTreeMap::new();
         for (name, param) in params {
-            let value = given.get(name).or_else(|| automatic.get(name)).or(param.default.as_ref());
+            let value = given.get(name.as_str()).copied().or_else(|| automatic.get(name)).or(param.default.as_ref());
             match value.map(|value| checked(name, param, value)) {
                 Some(Ok(value)) => drop(args.insert(name.clone(), value.to_owned())),
                 Some(Err(error)) => errors.push(error),
@@ -187,7 +189,7 @@ fn checked<'a>(name: &str, param: &Param, value: &'a str) -> Result<&'a str, Arg
     Ok(value)
 }
 
-fn unknown(name: &str, params: &BTreeMap<String, Param>) -> ArgError {
+fn unknown(name: &str, params: &NameMap<Param>) -> ArgError {
     ArgError::Unknown {
         name: name.to_owned(),
         meant: did_you_mean(name, params.keys().map(String::as_str)).map(str::to_owned),
@@ -228,9 +230,9 @@ mod tests {
     }
 
     /// `region` with default and choices, `date` required, `kind` with choices only.
-    fn params() -> BTreeMap<String, Param> {
+    fn params() -> NameMap<Param> {
         let choices = |text: &str| text.split(' ').map(str::to_owned).collect();
-        BTreeMap::from([
+        NameMap::from([
             ("region".to_owned(), Param { default: Some("us".into()), choices: choices("us eu"), ..Param::default() }),
             ("date".to_owned(), Param::default()),
             ("kind".to_owned(), Param { choices: choices("full delta"), ..Param::default() }),
@@ -261,9 +263,9 @@ mod tests {
             assert_eq!(found, expected.map(str::to_owned).map_err(str::to_owned), "{given} / {automatic}");
         }
         let long = BTreeMap::from([("a".to_owned(), "x".repeat(ARG_MAX + 1))]);
-        let params = BTreeMap::from([("a".to_owned(), Param::default())]);
+        let params = NameMap::from([("a".to_owned(), Param::default())]);
         assert!(Args::bind(&params, &long, &BTreeMap::new()).expect_err("long").to_string().contains("32769 bytes"));
-        let none = Args::bind(&BTreeMap::new(), &map("a=1"), &BTreeMap::new()).expect_err("no params");
+        let none = Args::bind(&NameMap::new(), &map("a=1"), &BTreeMap::new()).expect_err("no params");
         assert_eq!(none.to_string(), "there is no param `a` (the job has no params)");
     }
 

@@ -41,8 +41,11 @@ impl MapBuilder {
     }
 }
 
-pub(crate) fn map<T>(values: &BTreeMap<String, T>, write: impl Fn(&T) -> Value) -> Value {
-    Value::Object(values.iter().map(|(name, value)| (name.clone(), write(value))).collect())
+pub(crate) fn map<'a, T: 'a>(
+    values: impl IntoIterator<Item = (&'a String, &'a T)>,
+    write: impl Fn(&T) -> Value,
+) -> Value {
+    Value::Object(values.into_iter().map(|(name, value)| (name.clone(), write(value))).collect())
 }
 
 pub(crate) fn actions(on: &BTreeMap<RunEvent, Vec<Action>>) -> Value {

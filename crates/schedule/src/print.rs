@@ -1,7 +1,6 @@
 //! A schedule's canonical text and its id. The text is a phrase if a phrase can express the schedule, otherwise a map
 //! that the job file reader understands; serialization uses the same keys.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -22,8 +21,8 @@ enum PrintedValue {
 
 impl ScheduleSpec {
     /// The id of an unnamed schedule: a digest of its args and of everything that determines its occurrences. Position
-    /// in the job, jitter and `enabled` are not included.
-    pub fn digest(&self, args: &BTreeMap<String, String>) -> String {
+    /// in the job, jitter and `enabled` are not included. The args are ordered by name.
+    pub fn digest<'a>(&self, args: impl IntoIterator<Item = (&'a String, &'a String)>) -> String {
         let mut hash = StableHash::new();
         hash.text(&Self { jitter: Span::ZERO, ..self.clone() }.to_string());
         for (name, value) in args {

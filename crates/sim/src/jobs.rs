@@ -1,8 +1,9 @@
 //! Draws jobs: schedules of every kind, and every policy in every combination. All schedules end with the fault phase,
 //! so that everything can come to rest. `job_conditions` draws params and conditions.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use cronhold_core::NameMap;
 use cronhold_core::job::{
     CatchUpPolicy, CatchUpRule, JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Program, Retain, Retry,
     RetryOn, StopPolicy, StopSchedule,
@@ -84,7 +85,7 @@ impl JobRecipe {
         let mut spec = ScheduleSpec::new(Timing::Every { interval: FREQUENT, phase: Span::ZERO });
         spec.end = Some(TimeBound::Instant(self.end));
         let name = Some("s0".to_owned());
-        job.schedules = vec![JobSchedule { name, spec, args: BTreeMap::new(), enabled: true, stop: None }];
+        job.schedules = vec![JobSchedule { name, spec, args: NameMap::new(), enabled: true, stop: None }];
         job.overlap = OverlapPolicy::Allow;
         job.retain = Retain { success: 1, failure: 1, error: 1, skipped: 1, ..Retain::default() };
         job
@@ -119,7 +120,7 @@ impl JobRecipe {
         let stop = rng.one_in(6).then(|| StopSchedule::After(rng.secs(1, self.shortest * 2)));
         // Named, because two equal schedules without names would have the same id.
         let name = Some(format!("s{number}"));
-        JobSchedule { name, spec, args: BTreeMap::new(), enabled: !rng.one_in(10), stop }
+        JobSchedule { name, spec, args: NameMap::new(), enabled: !rng.one_in(10), stop }
     }
 
     fn spec(&self, zone: Option<&str>) -> ScheduleSpec {

@@ -145,6 +145,7 @@ mod tests {
     use crate::decide::testing::{DecisionBench, START, job_id};
     use crate::ids::{JobUid, RunId, RunNumber};
     use crate::job::{Feature, Param, ResourceLimits, job_with};
+    use crate::name_map::NameMap;
     use crate::record::JobSource;
 
     fn template(text: &str) -> Template {
@@ -154,7 +155,7 @@ mod tests {
     /// The work of a run with `day` as its arg.
     fn bound(job: Job, day: &str) -> Result<ResolvedProgram, TextError> {
         let uid = JobUid::from_bits(1);
-        let params = BTreeMap::from([("day".to_owned(), Param::default())]);
+        let params = NameMap::from([("day".to_owned(), Param::default())]);
         let given = BTreeMap::from([("day".to_owned(), day.to_owned())]);
         let args = Args::bind(&params, &given, &BTreeMap::new()).expect("an arg");
         let id = RunId::from_key(START, "a run");
@@ -175,7 +176,7 @@ mod tests {
         let mut job = Job::new(Program::Shell(template("load {{ day }}")));
         let limits = ResourceLimits { memory: Some(1 << 30), ..ResourceLimits::default() };
         job.shell = Some("/bin/zsh".to_owned());
-        job.env = BTreeMap::from([
+        job.env = NameMap::from([
             ("DAY".to_owned(), EnvValue::Text(template("{{ day }}, attempt {{ attempt }}"))),
             ("KEY".to_owned(), EnvValue::File("/etc/{{ day }}".to_owned())),
             ("PROXY".to_owned(), EnvValue::Env("HTTPS_PROXY".to_owned())),

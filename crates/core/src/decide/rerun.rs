@@ -28,7 +28,8 @@ fn make(view: &DecisionView<'_>, of: RunId, id: RunId, current: bool) -> Result<
     // A run whose program could not be resolved has nothing to repeat.
     if current || old.work.is_none() {
         let job = job.ok_or_else(|| Rejection::NoJob(old.job.clone()))?;
-        let given = old.args.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let given: BTreeMap<String, String> =
+            old.args.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let args = Args::bind(&job.job.params, &given, &BTreeMap::new())?;
         let (target, actor) = (placement::target_of_rerun(view, &job, &old)?, view.stamp.actor.clone());
         let new_run = NewRun { id, job: &job, schedule: None, nominal: old.nominal, args, target, actor };

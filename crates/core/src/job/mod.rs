@@ -26,6 +26,7 @@ pub use support::Feature;
 #[cfg(test)]
 pub(crate) use support::job_with;
 
+use crate::name_map::NameMap;
 use crate::template::Template;
 
 /// A named template of runs: what to run, when, and under which conditions.
@@ -36,7 +37,7 @@ pub struct Job {
     /// Labels by which users filter jobs.
     pub labels: Vec<String>,
     /// Parameters of its runs, by name.
-    pub params: BTreeMap<String, Param>,
+    pub params: NameMap<Param>,
     /// When runs start automatically.
     pub schedules: Vec<JobSchedule>,
     /// What a run executes.
@@ -61,7 +62,7 @@ pub struct Job {
     /// How a run is stopped.
     pub stop: StopPolicy,
     /// Environment variables that the job adds.
-    pub env: BTreeMap<String, EnvValue>,
+    pub env: NameMap<EnvValue>,
     /// Working directory of the program.
     pub cwd: Option<Template>,
     /// Shell for shell programs; `/bin/bash`, else `/bin/sh`, when absent.
@@ -94,7 +95,7 @@ impl Job {
         Self {
             description: String::new(),
             labels: Vec::new(),
-            params: BTreeMap::new(),
+            params: NameMap::new(),
             schedules: Vec::new(),
             program,
             conditions: Vec::new(),
@@ -106,7 +107,7 @@ impl Job {
             retry: Retry::default(),
             timeout: None,
             stop: StopPolicy::default(),
-            env: BTreeMap::new(),
+            env: NameMap::new(),
             cwd: None,
             shell: None,
             user: None,
@@ -142,7 +143,7 @@ pub struct JobSchedule {
     /// When runs are due.
     pub spec: ScheduleSpec,
     /// Arguments of its runs.
-    pub args: BTreeMap<String, String>,
+    pub args: NameMap<String>,
     /// Whether the schedule is in effect.
     pub enabled: bool,
     /// When its runs are stopped.

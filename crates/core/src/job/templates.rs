@@ -156,6 +156,7 @@ mod tests {
 
     use super::super::{Batching, RemoteProgram, RunEvent, Trigger};
     use super::*;
+    use crate::name_map::NameMap;
     use crate::run::State;
     use crate::template::Expression;
 
@@ -200,7 +201,7 @@ mod tests {
         };
         let file = condition(Requirement::Not(Box::new(condition(Requirement::Probe(Probe::File(template("f")))))));
         job.conditions = vec![condition(after), condition(Requirement::Any(vec![file]))];
-        job.env = BTreeMap::from([("A".to_owned(), EnvValue::Text(template("a")))]);
+        job.env = NameMap::from([("A".to_owned(), EnvValue::Text(template("a")))]);
         job.cwd = Some(template("dir"));
         let publish = Action::Publish { channel: template("/x"), message: Some(template("m")) };
         let email = Action::Email { to: vec!["x@y".into()], subject: Some(template("s")), body: None };

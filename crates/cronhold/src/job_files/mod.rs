@@ -249,7 +249,7 @@ impl JobDirectories {
             }
             (Command::PutJob { id, job, .. }, Err(refused)) => {
                 applied.refused += 1;
-                let file = self.directory.jobs.get(&id).map(|loaded| loaded.file.clone()).unwrap_or_default();
+                let file = self.directory.jobs.get(&id).map_or_else(String::new, |loaded| loaded.file.to_string());
                 self.refused.insert(id, (job, refusal(&file, &refused)));
             }
             (Command::RemoveJob { id, .. }, Ok(_) | Err(RequestError::Rejected(Rejection::NoJob(_)))) => {

@@ -1,8 +1,7 @@
 //! Reads Cronken's form of a job. `timing` reads `cron_args`.
 
-use std::collections::BTreeMap;
-
 use cronhold_core::Job;
+use cronhold_core::NameMap;
 use cronhold_core::job::{JobSchedule, LockPolicy, Program};
 use cronhold_core::template::Template;
 use cronhold_jobfile::foreign::ForeignForm;
@@ -63,7 +62,7 @@ pub fn read_form(form: &ForeignForm, options: &ReadOptions<'_>) -> ParsedDefinit
     let validation_errors = state.and_then(|map| map.get("validation_errors")).and_then(errors_text);
     let job = match (program, spec, lock, ttl) {
         (Some(program), Some(spec), Some(lock), Some(ttl)) if mistakes.0.is_empty() => {
-            let schedule = JobSchedule { name: None, spec, args: BTreeMap::new(), enabled: true, stop: None };
+            let schedule = JobSchedule { name: None, spec, args: NameMap::new(), enabled: true, stop: None };
             Some(Job { schedules: vec![schedule], lock, ttl, paused: paused.unwrap_or(false), ..Job::new(program) })
         }
         _ => None,

@@ -1,9 +1,9 @@
 //! Definitions that mean different times to cron and to Cronken's nodes, while those nodes come and go.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cronhold_core::Job;
+use cronhold_core::NameMap;
 use cronhold_core::command::Command;
 use cronhold_core::job::JobSchedule;
 use cronhold_core::record::JobSource;
@@ -172,5 +172,5 @@ fn owned((job, path): (&str, &str)) -> (String, String) {
 /// The schedules of a job that Cronhold creates.
 fn schedules(text: &str) -> Vec<JobSchedule> {
     let spec = ScheduleSpec::new(Timing::Cron(CronExpr::parse(text).expect("an expression")));
-    vec![JobSchedule { name: None, spec, args: BTreeMap::new(), enabled: true, stop: None }]
+    vec![JobSchedule { name: None, spec, args: NameMap::new(), enabled: true, stop: None }]
 }

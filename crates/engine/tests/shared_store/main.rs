@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
+use cronhold_core::NameMap;
 use cronhold_core::command::{Command, ExitOutcome, Precondition, ProgramReport};
 use cronhold_core::decision::{CommandReply, RecordChange};
 use cronhold_core::job::{Job, JobSchedule, Param, Program};
@@ -191,7 +192,7 @@ fn put(name: &str, schedule: &str) -> Command {
     let mut job = Job::new(Program::Noop { duration: Span::ZERO });
     let spec = ScheduleSpec::parse(schedule).expect("a schedule");
     let name_of_schedule = Some("s".to_owned());
-    job.schedules.push(JobSchedule { name: name_of_schedule, spec, args: BTreeMap::new(), enabled: true, stop: None });
+    job.schedules.push(JobSchedule { name: name_of_schedule, spec, args: NameMap::new(), enabled: true, stop: None });
     let (source, uid, provided) = (JobSource::Api, JobUid::from_bits(1), Precondition::Any);
     Command::PutJob { id: job_id(name), job: Arc::new(job), source, uid, provided }
 }
@@ -487,7 +488,7 @@ fn nothing_of_removed_jobs_and_lost_nodes_is_kept_for_ever() {
     for name in ["stays", "goes"] {
         let mut definition = Job::new(Program::Noop { duration: Span::ZERO });
         let part = Param { default: Some("1".to_owned()), ..Param::default() };
-        definition.params.insert("part".to_owned(), part);
+        definition.params = NameMap::from([("part".to_owned(), part)]);
         let (source, uid, provided) = (JobSource::Api, JobUid::from_bits(1), Precondition::Any);
         node.request(Command::PutJob { id: job(name), job: Arc::new(definition), source, uid, provided });
         node.request(run(name, 1));

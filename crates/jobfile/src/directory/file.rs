@@ -71,7 +71,7 @@ impl ReadFile {
         if self.mistakes.is_empty() {
             self.text = String::new();
             if let FileContent::Job { places, .. } = &mut self.content {
-                *places = Arc::default();
+                *places = JobPlaces::none();
             }
             self.is_thin = true;
         }

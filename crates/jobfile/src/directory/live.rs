@@ -6,6 +6,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cronhold_core::JobId;
 use cronhold_schedule::Span;
@@ -61,7 +62,7 @@ pub struct LiveDirectories {
 struct RootFiles {
     root: JobsRoot,
     /// Files as they were read last, in the order in which they are loaded.
-    kept: BTreeMap<(String, String), KeptFile>,
+    kept: BTreeMap<(Arc<str>, Arc<str>), KeptFile>,
     /// Mistakes about files and folders that could not be read.
     mistakes: Vec<Mistake>,
     places: BTreeSet<PathBuf>,
@@ -114,8 +115,8 @@ impl LiveDirectories {
             return false;
         };
         let is_kept = |name: &str| {
-            let first = (name.to_owned(), String::new());
-            files.kept.range(first..).take_while(|((own, _), _)| own == name).any(|(_, kept)| kept.is_job())
+            let first = (Arc::from(name), Arc::from(""));
+            files.kept.range(first..).take_while(|((own, _), _)| **own == *name).any(|(_, kept)| kept.is_job())
         };
         files.root.name_of(id).is_some_and(|name| !is_kept(name) && files.root.is_without(name))
     }
@@ -136,7 +137,7 @@ impl LiveDirectories {
     fn thicken(&mut self, directory: &Directory, options: &Options<'_>) -> bool {
         let wrong: BTreeSet<&str> = directory.mistakes.iter().map(|mistake| mistake.file.as_str()).collect();
         let kept = self.roots.iter_mut().flat_map(|files| files.kept.values_mut());
-        let thin = kept.filter(|kept| kept.read.is_thin && wrong.contains(kept.found.file.as_str()));
+        let thin = kept.filter(|kept| kept.read.is_thin && wrong.contains(&*kept.found.file));
         let mut is_any = false;
         for kept in thin {
             kept.read = ReadFile::new(&kept.found, options);

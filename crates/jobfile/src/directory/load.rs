@@ -63,7 +63,7 @@ pub(super) struct DirectoryLoader {
     pub(super) mistakes: Vec<Mistake>,
     texts: BTreeMap<String, String>,
     /// The file of each job's id and calendar's name.
-    taken: BTreeMap<(bool, String), String>,
+    taken: BTreeMap<(bool, String), Arc<str>>,
 }
 
 impl DirectoryLoader {
@@ -75,14 +75,15 @@ impl DirectoryLoader {
             self.mistakes.extend(file.mistakes.iter().cloned());
         }
         if !file.is_thin {
-            self.texts.insert(found.file.clone(), file.text.clone());
+            self.texts.insert(found.file.to_string(), file.text.clone());
         }
         let key = (is_calendar, name);
         if let Some(first) = self.taken.get(&key) {
             let (what, name) = (if is_calendar { "calendar" } else { "job" }, key.1);
             let message = format!("the {what} `{name}` is in {first} already");
-            self.mistakes.push(Mistake::new(&found.file, 0..0, message).hint("rename or remove one of the files"));
-            self.owners.extend(JobId::parse(&name).ok().filter(|_| !is_calendar).map(|id| (found.file.clone(), id)));
+            self.mistakes.push(Mistake::new(&*found.file, 0..0, message).hint("rename or remove one of the files"));
+            self.owners
+                .extend(JobId::parse(&name).ok().filter(|_| !is_calendar).map(|id| (found.file.to_string(), id)));
             return;
         }
         if is_calendar {
@@ -90,7 +91,7 @@ impl DirectoryLoader {
         } else {
             self.job(found, &key.1, &file.content, origin.root);
         }
-        self.taken.insert(key, found.file.clone());
+        self.taken.insert(key, Arc::clone(&found.file));
     }
 
     fn job(&mut self, found: &FoundFile, name: &str, content: &FileContent, root: usize) {
@@ -99,17 +100,17 @@ impl DirectoryLoader {
             Err(error) => {
                 let message = format!("the path of the file cannot be a job's id: {}", error.message);
                 let hint = error.hint.unwrap_or_else(|| "rename the file".to_owned());
-                return self.mistakes.push(Mistake::new(&found.file, 0..0, message).hint(hint));
+                return self.mistakes.push(Mistake::new(&*found.file, 0..0, message).hint(hint));
             }
         };
-        self.owners.insert(found.file.clone(), id.clone());
+        self.owners.insert(found.file.to_string(), id.clone());
         let FileContent::Job { job, draft, places } = content else {
             self.broken.insert(id);
             return;
         };
         let loaded = |job: &Arc<Job>| LoadedJob {
             job: Arc::clone(job),
-            file: found.file.clone(),
+            file: Arc::clone(&found.file),
             places: Arc::clone(places),
             root,
         };
@@ -146,7 +147,7 @@ impl DirectoryLoader {
         let with_mistakes: BTreeSet<&str> = self.mistakes.iter().map(|mistake| mistake.file.as_str()).collect();
         self.texts.retain(|file, _| with_mistakes.contains(file.as_str()));
         self.owners.retain(|file, _| with_mistakes.contains(file.as_str()));
-        let is_broken = |job: &LoadedJob| with_mistakes.contains(job.file.as_str());
+        let is_broken = |job: &LoadedJob| with_mistakes.contains(&*job.file);
         self.broken.extend(self.jobs.iter().filter(|(_, job)| is_broken(job)).map(|(id, _)| id.clone()));
         self.jobs.retain(|_, job| !is_broken(job));
         self.mistakes.sort_by(|a, b| (&a.file, a.at.start).cmp(&(&b.file, b.at.start)));

@@ -62,7 +62,7 @@ pub struct Directory {
 pub struct LoadedJob {
     pub job: Arc<Job>,
     /// Name of the file that mistakes use.
-    pub file: String,
+    pub file: Arc<str>,
     /// Places of its parts in the file.
     pub places: Arc<JobPlaces>,
     /// Index of its directory, if there are several.

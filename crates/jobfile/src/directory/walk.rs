@@ -6,6 +6,7 @@ use std::fs::{self, DirEntry, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cronhold_schedule::Instant;
 
@@ -30,9 +31,9 @@ pub(super) struct FoundFile {
     pub(super) kind: FileKind,
     pub(super) path: PathBuf,
     /// Name that mistakes use.
-    pub(super) file: String,
+    pub(super) file: Arc<str>,
     /// Its path below the root with `/` and without suffix.
-    pub(super) name: String,
+    pub(super) name: Arc<str>,
     /// Metadata that tells whether the file has changed.
     pub(super) stamp: FileStamp,
 }
@@ -189,8 +190,8 @@ impl DirectoryWalk {
         self.found.push(FoundFile {
             kind,
             path: path.to_owned(),
-            file: path.to_string_lossy().into_owned(),
-            name,
+            file: path.to_string_lossy().into(),
+            name: name.into(),
             stamp,
         });
     }

@@ -2,8 +2,7 @@
 //!
 //! It has no pause. `HasError` means "do not run", so that a paused job is written with it and read back from it.
 
-use std::collections::BTreeMap;
-
+use cronhold_core::NameMap;
 use cronhold_core::job::{JobSchedule, Program};
 use cronhold_core::template::Template;
 use cronhold_core::{Job, JobId};
@@ -66,7 +65,7 @@ pub fn read_form(form: &ForeignForm) -> CastleRead {
         (Some(cmd), Some(spec), Some(args), Some(paused)) if mistakes.0.is_empty() => {
             // castle-cron has neither a shell nor templates, so all words are literal.
             let words = std::iter::once(cmd).chain(args).map(Template::literal).collect();
-            let schedule = JobSchedule { name: None, spec, args: BTreeMap::new(), enabled: true, stop: None };
+            let schedule = JobSchedule { name: None, spec, args: NameMap::new(), enabled: true, stop: None };
             Some(Job { schedules: vec![schedule], paused, ..Job::new(Program::Exec(words)) })
         }
         _ => None,

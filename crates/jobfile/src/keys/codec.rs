@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use cronhold_core::NameMap;
 use cronhold_core::job::{
     Action, Batching, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HttpProgram, HttpTarget, JobSchedule,
     LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Program, Requirement, ResourceLimits, Retain, Retry,
@@ -98,7 +99,7 @@ pub(super) const TEMPLATE: Codec<Template> =
 pub(super) const TEMPLATE_TEXT: Codec<Template> =
     Codec { shape: ValueShape::Template, read: |reader, item| reader.template_text(item), write: write::template };
 
-pub(super) const PARAMS: Codec<BTreeMap<String, Param>> = Codec {
+pub(super) const PARAMS: Codec<NameMap<Param>> = Codec {
     shape: ValueShape::Either(&[
         ValueShape::Names {
             regex: IDENTIFIER,
@@ -203,7 +204,7 @@ pub(super) const STOP: Codec<StopPolicy> = Codec {
 pub(super) const SIGNAL: Codec<Signal> =
     Codec { shape: ValueShape::Text, read: |reader, item| reader.signal(item), write: |signal| json!(signal) };
 
-pub(super) const ENV: Codec<BTreeMap<String, EnvValue>> = Codec {
+pub(super) const ENV: Codec<NameMap<EnvValue>> = Codec {
     shape: ValueShape::Names {
         regex: IDENTIFIER,
         value: &ValueShape::Either(&[ValueShape::Template, ValueShape::Map(&job::ENV_SOURCE)]),

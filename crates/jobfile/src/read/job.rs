@@ -1,7 +1,8 @@
 //! Reads the job, and values of its keys that have several forms.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use cronhold_core::NameMap;
 use cronhold_core::job::{EnvValue, Job, LockPolicy, NodeSelector, Program};
 use cronhold_core::record::LockName;
 use cronhold_schedule::Span;
@@ -42,7 +43,7 @@ impl JobReader<'_> {
         Some(LockPolicy::Named(name.to_owned()))
     }
 
-    pub(crate) fn env(&mut self, item: NamedNode<'_>) -> BTreeMap<String, EnvValue> {
+    pub(crate) fn env(&mut self, item: NamedNode<'_>) -> NameMap<EnvValue> {
         let entries = self.names(item, names::variable, "{TZ: UTC}").unwrap_or_default();
         entries.iter().filter_map(|entry| Some((entry.key.clone(), self.env_value(NamedNode::entry(entry))?))).collect()
     }

@@ -1,7 +1,6 @@
 //! Reads params of a job, and checks the args that schedules give to them.
 
-use std::collections::BTreeMap;
-
+use cronhold_core::NameMap;
 use cronhold_core::job::Param;
 use cronhold_schedule::text::did_you_mean;
 
@@ -11,7 +10,7 @@ use crate::yaml::YamlValue;
 
 impl JobReader<'_> {
     /// Reads `params` and makes their names known to templates.
-    pub(crate) fn params(&mut self, item: NamedNode<'_>) -> BTreeMap<String, Param> {
+    pub(crate) fn params(&mut self, item: NamedNode<'_>) -> NameMap<Param> {
         if let YamlValue::List(nodes) = &item.node.value {
             return nodes.iter().filter_map(|node| self.bare_param(item.item(node))).collect();
         }
@@ -51,7 +50,7 @@ impl JobReader<'_> {
     }
 
     /// Checks that args of schedules name params and have allowed values.
-    pub(crate) fn check_args(&mut self, item: NamedNode<'_>, params: &BTreeMap<String, Param>) {
+    pub(crate) fn check_args(&mut self, item: NamedNode<'_>, params: &NameMap<Param>) {
         let nodes = match &item.node.value {
             YamlValue::List(nodes) => nodes.as_slice(),
             _ => std::slice::from_ref(item.node),

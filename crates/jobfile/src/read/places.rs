@@ -1,6 +1,7 @@
 //! Places of the parts of a job in its file, for checks that need more than one file: unknown jobs in conditions, cycles.
 
 use std::ops::Range;
+use std::sync::{Arc, LazyLock};
 
 #[cfg(test)]
 use crate::yaml;
@@ -14,6 +15,12 @@ pub struct JobPlaces {
 }
 
 impl JobPlaces {
+    /// No places. All files that have none share them.
+    pub(crate) fn none() -> Arc<Self> {
+        static NONE: LazyLock<Arc<JobPlaces>> = LazyLock::new(Arc::default);
+        Arc::clone(&NONE)
+    }
+
     pub(super) fn new(root: Option<YamlNode>, text: &str) -> Self {
         let first_lines = text.match_indices('\n').map(|(at, _)| at).collect();
         Self { root, first_lines }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use cronhold_core::NameMap;
 use cronhold_core::job::{JobSchedule, StopSchedule};
 use cronhold_core::record::ScheduleId;
 use cronhold_schedule::{FoldPolicy, GapPolicy, ScheduleSpec, TimeBound, Timing};
@@ -44,7 +45,7 @@ impl JobReader<'_> {
         match &item.node.value {
             YamlValue::Scalar(_) => {
                 let spec = self.schedule_text(item)?;
-                Some(JobSchedule { name: None, spec, args: BTreeMap::new(), enabled: true, stop: None })
+                Some(JobSchedule { name: None, spec, args: NameMap::new(), enabled: true, stop: None })
             }
             YamlValue::Map(_) if item.node.get("type").is_some() => self.apsis_typed(item),
             YamlValue::Map(_)
@@ -148,8 +149,8 @@ impl JobReader<'_> {
         Some(name.to_owned())
     }
 
-    pub(crate) fn args(&mut self, fields: &Fields<'_>) -> BTreeMap<String, String> {
-        let Some(item) = fields.get("args") else { return BTreeMap::new() };
+    pub(crate) fn args(&mut self, fields: &Fields<'_>) -> NameMap<String> {
+        let Some(item) = fields.get("args") else { return NameMap::new() };
         let entries = self.names(item, names::param, "{region: us}").unwrap_or_default();
         let value =
             |entry| Some((NamedNode::entry(entry).name.to_owned(), self.value(NamedNode::entry(entry))?.to_owned()));

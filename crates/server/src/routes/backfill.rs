@@ -87,7 +87,7 @@ fn item(
     let args: BTreeMap<String, String> = match Args::bind(&job.job.params, &schedule.args, &automatic) {
         Ok(args) => args.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         // The creation of the run reports missing args.
-        Err(_) => schedule.args.clone(),
+        Err(_) => schedule.args.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
     };
     let state = outcome(at, id, &args, known).map(|state| state.to_string());
     BackfillItem { at, schedule: id.to_string(), key: format!("backfill {id} {at}"), args, state }

@@ -122,7 +122,7 @@ async fn read(app: &AppState, id: &JobId, text: &str) -> Result<Arc<Job>, ApiErr
     let Some(job) = read.job else { return Err(wrong(&read.mistakes, text)) };
     let job = Arc::new(job);
     let places = Arc::new(read.places);
-    let loaded = LoadedJob { job: Arc::clone(&job), file: id.to_string(), places, root: 0 };
+    let loaded = LoadedJob { job: Arc::clone(&job), file: id.as_str().into(), places, root: 0 };
     let jobs = BTreeMap::from([(id.clone(), loaded)]);
     let mut mistakes = check_job(app, &world, &jobs, &BTreeSet::new());
     if !mistakes.is_empty() {

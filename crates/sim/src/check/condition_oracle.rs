@@ -59,7 +59,8 @@ impl ConditionOracle<'_> {
     ) -> bool {
         let job = JobId::parse(job.text()).expect("a literal name");
         let Some(target) = self.model.jobs.get(&job) else { return false };
-        let named = named.iter().map(|(name, value)| (name.clone(), value.text().to_owned())).collect();
+        let named: BTreeMap<String, String> =
+            named.iter().map(|(name, value)| (name.clone(), value.text().to_owned())).collect();
         let own = self.run.args.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let Ok(args) = Args::bind(&target.job.params, &named, &own) else { return false };
         let oldest = within.map(|within| self.now.minus(within));

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use cronhold_core::NameMap;
 use cronhold_core::job::{
     Action, Batching, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HttpProgram, HttpTarget, Job, JobSchedule,
     LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Probe, Program, RemoteProgram, Requirement, ResourceLimits,
@@ -57,7 +58,7 @@ fn full(program: Program) -> Job {
     job.labels = vec!["eod".to_owned(), "größe".to_owned()];
     let choices = ["us", "eu", ""].map(str::to_owned).to_vec();
     let region = Param { default: Some("eu".to_owned()), choices, description: "Which market?".to_owned() };
-    job.params = BTreeMap::from([
+    job.params = NameMap::from([
         ("region".to_owned(), region),
         ("date".to_owned(), Param::default()),
         ("note".to_owned(), Param { default: Some(String::new()), ..Param::default() }),
@@ -78,7 +79,7 @@ fn full(program: Program) -> Job {
     };
     job.timeout = Some(Span::from_micros(1));
     job.stop = StopPolicy { signal: Signal::parse("64").expect("a signal"), grace: Span::ZERO };
-    job.env = BTreeMap::from([
+    job.env = NameMap::from([
         ("TEXT".to_owned(), EnvValue::Text(template("{{ region }}: größe"))),
         ("TOKEN".to_owned(), EnvValue::File("/etc/token".to_owned())),
         ("PROXY".to_owned(), EnvValue::Env("HTTPS_PROXY".to_owned())),
@@ -172,11 +173,11 @@ fn schedules() -> Vec<JobSchedule> {
     ];
     let mut schedules: Vec<JobSchedule> = specs
         .into_iter()
-        .map(|spec| JobSchedule { name: None, spec, args: BTreeMap::new(), enabled: true, stop: None })
+        .map(|spec| JobSchedule { name: None, spec, args: NameMap::new(), enabled: true, stop: None })
         .collect();
     schedules[0].name = Some("new-york".to_owned());
     schedules[0].stop = Some(StopSchedule::After(Span::from_secs(7_200)));
-    schedules[1].args = BTreeMap::from([("note".to_owned(), "größe \"x\"".to_owned())]);
+    schedules[1].args = NameMap::from([("note".to_owned(), "größe \"x\"".to_owned())]);
     schedules[1].stop = Some(StopSchedule::At(time("20:00:30")));
     schedules[2].enabled = false;
     schedules

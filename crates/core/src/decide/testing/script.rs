@@ -26,6 +26,7 @@ use crate::job::{
     CatchUpPolicy, CatchUpRule, Job, JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Program,
     Retain, RetryOn, StopSchedule,
 };
+use crate::name_map::NameMap;
 use crate::record::{
     Actor, JobSource, OutputSummary, ProgramExit, Record, RecordKey, ScheduleId, SkipSpan, StoredRecord,
 };
@@ -317,7 +318,7 @@ pub(in crate::decide) fn job(items: &str) -> Job {
             "jitter" => last(&mut job).spec.jitter = span(),
             "calendar" => last(&mut job).spec.calendar = Some(CalendarExpr::parse(value).expect("a calendar")),
             "disabled" => last(&mut job).enabled = false,
-            "args" => last(&mut job).args = pairs(value, ""),
+            "args" => last(&mut job).args = pairs(value, "").into_iter().collect(),
             "overlap" => job.overlap = overlap(value),
             "catch_up" => job.catch_up = catch_up(value),
             "lock" if value.is_empty() => job.lock = LockPolicy::Job,
@@ -341,7 +342,7 @@ pub(in crate::decide) fn job(items: &str) -> Job {
             "ttl" => job.ttl = span(),
             "lease" => job.lease = Some(span()),
             "nodes" => job.nodes = NodeSelector::Labels(words(value).collect()),
-            "param" => drop(job.params.insert(value.to_owned(), Param::default())),
+            "param" => job.params.extend([(value.to_owned(), Param::default())]),
             "shell" => job.program = Program::Shell(crate::Template::parse(value).expect("a template")),
             "description" => job.description = value.to_owned(),
             "skipped" => job.retain.skipped = value.parse().expect("a number"),
@@ -362,7 +363,7 @@ fn schedule(item: &str) -> JobSchedule {
         None => (None, item),
     };
     let spec = ScheduleSpec::parse(text).unwrap_or_else(|error| panic!("{item}: {error}"));
-    JobSchedule { name, spec, args: BTreeMap::new(), enabled: true, stop: None }
+    JobSchedule { name, spec, args: NameMap::new(), enabled: true, stop: None }
 }
 
 fn overlap(text: &str) -> OverlapPolicy {

@@ -13,6 +13,7 @@ use crate::Template;
 use crate::args::Args;
 use crate::ids::{JobId, JobUid, NodeId, RunId, RunNumber};
 use crate::job::{Job, JobSchedule, NodeSelector, OverlapPolicy, Program};
+use crate::name_map::NameMap;
 use crate::policy::catch_up::CountedRange;
 use crate::record::{
     ActivePause, ActiveRun, Actor, Backlog, Cursor, ExecutionPolicy, ForeignRun, JobRecord, JobSource, JobState,
@@ -179,7 +180,7 @@ fn schedule(words: &Words<'_>) -> JobSchedule {
     let mut spec = ScheduleSpec::parse(words.text("spec").expect("a spec")).expect("a schedule");
     spec.zone = words.text("zone").map(str::to_owned).or(spec.zone);
     let name = words.text("name").map(str::to_owned);
-    JobSchedule { name, spec, args: BTreeMap::new(), enabled: !words.has("disabled"), stop: None }
+    JobSchedule { name, spec, args: NameMap::new(), enabled: !words.has("disabled"), stop: None }
 }
 
 /// The id of the schedule with a number, counted from 0.

@@ -41,7 +41,7 @@ pub(super) fn check(jobs: &BTreeMap<JobId, LoadedJob>, waits: &[Waits<'_>]) -> V
             format!("these jobs wait for each other: {}", shown(&ids))
         };
         let at = loaded.places.get(&format!("{path}.job"));
-        mistakes.push(Mistake::new(&loaded.file, at, message).hint("remove one of the `after` conditions"));
+        mistakes.push(Mistake::new(&*loaded.file, at, message).hint("remove one of the `after` conditions"));
     }
     mistakes
 }

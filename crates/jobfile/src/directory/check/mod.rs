@@ -121,7 +121,7 @@ impl<'a> JobCheck<'a> {
     }
 
     fn report(&mut self, at: Range<usize>, message: impl Into<String>, hint: Option<String>) {
-        let mistake = Mistake { hint, ..Mistake::new(&self.loaded.file, at, message) };
+        let mistake = Mistake { hint, ..Mistake::new(&*self.loaded.file, at, message) };
         // One template can name the same thing for several values of a param.
         if !self.is_full() && !self.findings.mistakes.contains(&mistake) {
             self.findings.mistakes.push(mistake);

@@ -179,7 +179,7 @@ fn catching_up(policy: CatchUpPolicy, within: u64) -> Bench {
     let job = job_with(|job| {
         let interval = Span::from_secs(60);
         let spec = ScheduleSpec::new(Timing::Every { interval, phase: Span::ZERO });
-        let (name, args) = (Some("s".to_owned()), std::collections::BTreeMap::new());
+        let (name, args) = (Some("s".to_owned()), cronhold_core::NameMap::new());
         job.schedules = vec![JobSchedule { name, spec, args, enabled: true, stop: None }];
         job.catch_up = CatchUpRule { policy, within: Span::from_secs(within) };
     });
