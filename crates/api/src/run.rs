@@ -108,6 +108,40 @@ pub struct RunDetail {
     pub lock: Option<String>,
     /// All state changes.
     pub log: Vec<RunStep>,
+    /// Actions that its state changes have caused.
+    #[serde(default)]
+    pub actions: Vec<ActionSummary>,
+}
+
+/// An action of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Action)]
+pub struct ActionSummary {
+    /// Id of the action, which is its idempotency key.
+    pub id: String,
+    /// State that the run entered, or `finished`.
+    pub event: String,
+    /// `run`, `webhook`, `email` or `command`.
+    pub kind: String,
+    /// Job, server or receivers; empty for a command.
+    pub target: String,
+    /// `pending`, `done` or `failed`. A pending action is tried again; a failed one was given up.
+    pub status: String,
+    /// Number of attempts that were begun.
+    pub attempts: u32,
+    /// Why the last failed attempt failed.
+    pub error: Option<String>,
+    /// When its event happened.
+    #[schema(value_type = String, format = DateTime)]
+    pub created: Instant,
+    /// When a pending action is tried next, or the attempt under way is given up; `null` if it is not pending.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub due: Option<Instant>,
+    /// When it was delivered or given up.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub ended: Option<Instant>,
+    /// Id of the run that an action of kind `run` has created.
+    pub created_run: Option<String>,
 }
 
 /// A state change of a run.
@@ -167,6 +201,29 @@ impl From<&record::Run> for RunSummary {
             from: None,
             to: None,
             count: None,
+        }
+    }
+}
+
+impl From<&record::ActionRecord> for ActionSummary {
+    fn from(action: &record::ActionRecord) -> Self {
+        let (ended, is_done) = match action.status {
+            record::ActionStatus::Pending { .. } => (None, false),
+            record::ActionStatus::Done { at } => (Some(at), true),
+            record::ActionStatus::Failed { at } => (Some(at), false),
+        };
+        Self {
+            id: action.id.to_string(),
+            event: action.event.to_string(),
+            kind: action.work.kind().name().to_owned(),
+            target: action.work.target(),
+            status: action.status.name().to_owned(),
+            attempts: action.attempts,
+            error: action.error.clone(),
+            created: action.created,
+            due: action.due(),
+            ended,
+            created_run: action.created_run().filter(|_| is_done).map(|run| run.to_string()),
         }
     }
 }

@@ -9,8 +9,8 @@ use cronhold_schedule::{Instant, Span};
 use crate::ids::{JobId, JobUid, NodeId, RunId};
 use crate::job::Job;
 use crate::record::{
-    Actor, JobSource, LockName, OutputSummary, ProgramExit, Record, RecordKey, RecordVersion, RunOwner, ScheduleId,
-    StoredRecord,
+    ActionId, Actor, JobSource, LockName, OutputSummary, ProgramExit, Record, RecordKey, RecordVersion, RunOwner,
+    ScheduleId, StoredRecord,
 };
 use crate::run::{Reason, State};
 use crate::signal::Signal;
@@ -204,6 +204,24 @@ pub enum Command {
         /// the job retains, are kept.
         records: Vec<PrunableRecord>,
     },
+    /// Try an action of a run that is not done, if it is due.
+    Deliver { action: ActionId },
+    /// An attempt to deliver an action has ended.
+    ReportDelivery {
+        action: ActionId,
+        /// The number of the attempt; the first is 1.
+        attempt: u32,
+        result: DeliveryResult,
+    },
+}
+
+/// How an attempt to deliver an action ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeliveryResult {
+    /// The receiver has accepted it.
+    Delivered,
+    /// It may or may not have been received, for this reason.
+    Failed(String),
 }
 
 /// A finished run or a span of skips as the store lists it. It need not be loaded to be deleted.
@@ -219,6 +237,8 @@ pub struct PrunableRecord {
     pub until: Instant,
     /// Its next attempt.
     pub retried_by: Option<RunId>,
+    /// How many actions it has caused.
+    pub actions: u32,
 }
 
 impl PrunableRecord {
@@ -228,11 +248,11 @@ impl PrunableRecord {
         match &stored.record {
             Record::Run(run) => {
                 let (state, nominal, retried_by) = (run.state, run.nominal, run.retried_by);
-                Some(Self { key, version, state, nominal, until: nominal, retried_by })
+                Some(Self { key, version, state, nominal, until: nominal, retried_by, actions: run.actions })
             }
             Record::SkipSpan(span) => {
                 let (state, nominal, until) = (State::Skipped, span.nominal(), span.range.to);
-                Some(Self { key, version, state, nominal, until, retried_by: None })
+                Some(Self { key, version, state, nominal, until, retried_by: None, actions: 0 })
             }
             _ => None,
         }
@@ -241,7 +261,7 @@ impl PrunableRecord {
     /// The entry of a record that cannot be read, listed in a state.
     pub fn unreadable(run: RunId, version: RecordVersion, state: State) -> Self {
         let nominal = run.time();
-        Self { key: RecordKey::Run(run), version, state, nominal, until: nominal, retried_by: None }
+        Self { key: RecordKey::Run(run), version, state, nominal, until: nominal, retried_by: None, actions: 0 }
     }
 }
 

@@ -4,7 +4,7 @@ use cronhold_schedule::{Instant, Span};
 
 use crate::args::ArgErrors;
 use crate::ids::{JobId, NodeId, RunId, RunNumber};
-use crate::record::{JobSource, JobState, LockName, Record, RecordKey, Run, ScheduleId};
+use crate::record::{ActionId, ActionRecord, JobSource, JobState, LockName, Record, RecordKey, Run, ScheduleId};
 use crate::run;
 use crate::signal::Signal;
 use crate::when::When;
@@ -128,6 +128,14 @@ pub enum Effect {
         /// The signal to send.
         signal: Signal,
     },
+    /// Plan the next attempt to deliver an action.
+    PlanDelivery {
+        action: ActionId,
+        /// When to try it; `Never` cancels a planned attempt.
+        at: When,
+    },
+    /// Make the attempt to deliver an action that this node has begun.
+    Deliver { action: Arc<ActionRecord> },
     /// Plan a check whether a job has more finished runs than it retains.
     Prune {
         /// The job whose runs to check.

@@ -9,6 +9,7 @@ pub mod args;
 pub mod command;
 pub mod decide;
 pub mod decision;
+pub mod hmac;
 pub mod holes;
 pub mod ids;
 pub mod job;

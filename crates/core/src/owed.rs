@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::decision::{Effect, RecordChange};
 use crate::ids::NodeId;
-use crate::record::{Record, RecordKey, Run, RunOwner};
+use crate::record::{ActionRecord, Record, RecordKey, ResolvedAction, Run, RunOwner};
 use crate::run::State;
 use crate::when::When;
 
@@ -23,6 +23,7 @@ pub fn owed(record: &Record, me: RunOwner) -> Vec<Effect> {
             vec![Effect::CatchUp { job: backlog.job.clone(), schedule: backlog.schedule.clone(), at }]
         }
         Record::Run(run) => owed_by_run(run, me),
+        Record::Action(action) => owed_by_action(action, me),
         // Any change of a job's state may let the head of its queue start: the first run that any node may start, and
         // the first that only this node may start. Runs for other nodes are woken by those nodes.
         Record::JobState(state) => {
@@ -50,6 +51,9 @@ pub fn owed_by(change: &RecordChange, me: RunOwner) -> Vec<Effect> {
         RecordChange::Delete(RecordKey::Backlog(job, schedule)) => {
             vec![Effect::CatchUp { job: job.clone(), schedule: schedule.clone(), at: When::Never }]
         }
+        RecordChange::Delete(RecordKey::Action(action)) => {
+            vec![Effect::PlanDelivery { action: *action, at: When::Never }]
+        }
         RecordChange::Delete(RecordKey::Run(run)) => vec![Effect::Wake { run: *run, at: When::Never }],
         RecordChange::Delete(_) => Vec::new(),
     }
@@ -67,6 +71,21 @@ fn owed_by_run(run: &Arc<Run>, me: RunOwner) -> Vec<Effect> {
         // Another node owns the run and watches its due time.
         (State::Starting | State::Running | State::Stopping, Some(owner)) if owner.node != me.node => effects.clear(),
         _ => {}
+    }
+    effects
+}
+
+fn owed_by_action(action: &Arc<ActionRecord>, me: RunOwner) -> Vec<Effect> {
+    let is_decided_here = matches!(action.work, ResolvedAction::Run { .. });
+    let at = match action.owner() {
+        // An earlier process of this node has begun an attempt, and cannot end it any more.
+        Some(owner) if owner.node == me.node && owner != me => When::Now,
+        Some(owner) if owner == me && is_decided_here => When::Now,
+        _ => action.due().into(),
+    };
+    let mut effects = vec![Effect::PlanDelivery { action: action.id, at }];
+    if action.owner() == Some(me) && !is_decided_here {
+        effects.push(Effect::Deliver { action: Arc::clone(action) });
     }
     effects
 }

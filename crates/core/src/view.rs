@@ -14,8 +14,8 @@ use crate::command::CommandStamp;
 use crate::decision::Rejection;
 use crate::ids::{JobId, NodeId, RunId};
 use crate::record::{
-    Backlog, Cursor, ForeignRun, Identity, JobRecord, JobState, LockName, LockState, NodeRecord, PauseState, Record,
-    RecordKey, RecordKind, RecordVersion, Run, ScheduleId, SkipSpan, StoredRecord,
+    ActionId, ActionRecord, Backlog, Cursor, ForeignRun, Identity, JobRecord, JobState, LockName, LockState,
+    NodeRecord, PauseState, Record, RecordKey, RecordKind, RecordVersion, Run, ScheduleId, SkipSpan, StoredRecord,
 };
 use crate::world::DecisionContext;
 
@@ -197,6 +197,34 @@ impl<'a> DecisionView<'a> {
     typed! {
         /// The latest run of a job on a foreign node.
         foreign_run(job: &JobId) -> ForeignRun, RecordKey::Foreign(job.clone()), Foreign
+    }
+
+    typed! {
+        /// What a transition of a run owes to the outside.
+        action(id: ActionId) -> ActionRecord, RecordKey::Action(id), Action
+    }
+
+    /// A job as it is known, without making the commit compare it. For a decision that is right with an older definition,
+    /// too. `None` if it does not exist, cannot be read or is not loaded yet.
+    pub fn known_job(&self, id: &JobId) -> Option<&'a Arc<JobRecord>> {
+        let key = RecordKey::Job(id.clone());
+        match self.records.get(&key) {
+            Some(Some(StoredRecord { record: Record::Job(job), .. })) => Some(job),
+            Some(_) => None,
+            None if self.records.is_unreadable(&key) => None,
+            None => {
+                self.missing.borrow_mut().insert(key);
+                None
+            }
+        }
+    }
+
+    /// A run as it is loaded; `None` if it does not exist or is not loaded. It neither requests nor compares the run.
+    pub fn loaded_run(&self, id: RunId) -> Option<&'a Run> {
+        match self.records.get(&RecordKey::Run(id)) {
+            Some(Some(StoredRecord { record: Record::Run(run), .. })) => Some(run),
+            _ => None,
+        }
     }
 
     /// A job's runs as a set; that of a job that never ran if there is no record.

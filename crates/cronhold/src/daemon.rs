@@ -15,7 +15,7 @@ use cronhold_engine::{
 use cronhold_keeper::client::{ClientOptions, KeeperClient};
 use cronhold_programs::host_env::HostEnv;
 use cronhold_programs::output::OutputShipper;
-use cronhold_programs::{KEEPER_PENDING, LocalRunner};
+use cronhold_programs::{KEEPER_PENDING, LocalRunner, MailSettings, MailSettingsError};
 use cronhold_schedule::Span;
 use cronhold_store::Store;
 use cronhold_wiring::StoreContext;
@@ -36,6 +36,11 @@ use crate::zone_rules::ZoneRules;
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Variables of the daemon that its keeper inherits.
 const KEEPER_VARIABLES: [&str; 4] = ["PATH", "LANG", "TZ", "RUST_BACKTRACE"];
+/// The URL of the mail server for actions, and the address that mails come from.
+const SMTP_VARIABLE: &str = "CRONHOLD_SMTP";
+const MAIL_FROM_VARIABLE: &str = "CRONHOLD_MAIL_FROM";
+const MAIL_HINT: &str =
+    "such as CRONHOLD_SMTP=smtp://user:password@mail.example.org:587 and CRONHOLD_MAIL_FROM=cron@example.org";
 /// How long a stopping node may take for its last commits. After that the daemon exits, which loses nothing.
 const STOP_WAIT: Span = Span::from_secs(10);
 
@@ -157,7 +162,8 @@ fn assemble(
     let data = home.path().canonicalize().map_err(|error| cannot_start(&error))?;
     let host_env = HostEnv::new(setting.env.iter().cloned()).with_inherited(pass_env).with_data(&data);
     let observer = log::program_event_observer(log.clone());
-    let programs = LocalRunner::new(VERSION, Arc::clone(&system_clock), host_env, observer, data.clone());
+    let mail = mail_settings(&setting.env)?;
+    let programs = LocalRunner::new(VERSION, Arc::clone(&system_clock), host_env, observer, data.clone(), mail);
     let programs = Arc::new(programs.map_err(|error| cannot_start(&error))?);
     let outputs = OutputShipper::start(data.clone(), Arc::clone(&store), Arc::clone(&programs), SystemClock::new);
     let outputs = outputs.map_err(|error| cannot_start(&error))?;
@@ -187,6 +193,16 @@ fn assemble(
     #[cfg(debug_assertions)]
     let ports = crate::fail_ports::wrap(ports, &setting.env);
     Ok(NodeParts { ports, options, programs, outputs, client, files, front, feed, reconciling })
+}
+
+/// The mail server and the sender of mails, from the environment.
+fn mail_settings(env: &[(String, String)]) -> Result<MailSettings, CliError> {
+    let value =
+        |wanted: &str| env.iter().find(|(name, text)| name == wanted && !text.is_empty()).map(|(_, text)| &text[..]);
+    MailSettings::parse(value(SMTP_VARIABLE), value(MAIL_FROM_VARIABLE)).map_err(|error| {
+        let name = if matches!(error, MailSettingsError::From(_)) { MAIL_FROM_VARIABLE } else { SMTP_VARIABLE };
+        CliError::usage(format!("{name}: {error}"), MAIL_HINT)
+    })
 }
 
 /// All receivers of the node's events: the log; programs, which are forgotten when their end is stored; the job files,

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use cronhold_core::decision::RecordChange;
-use cronhold_core::record::{Record, Run};
+use cronhold_core::record::{ActionRecord, Record, Run};
 use cronhold_core::signal::Signal;
 use cronhold_core::{RunId, State};
 use cronhold_engine::{EngineEvent, EngineObserver, LaunchRequest, NodePorts, ProgramRunner};
@@ -135,6 +135,10 @@ impl ProgramRunner for FailingPort<Arc<dyn ProgramRunner>> {
 
     fn signal(&self, run: RunId, signal: Signal) {
         self.0.signal(run, signal);
+    }
+
+    fn deliver(&self, action: Arc<ActionRecord>) {
+        self.0.deliver(action);
     }
 }
 

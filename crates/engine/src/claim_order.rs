@@ -60,6 +60,7 @@ impl ClaimOrder<'_> {
                 self.position_for(Some(job), &[job.as_str(), schedule.as_str()], b"catch-up")
             }
             PlanItem::Wake(run) => self.position_for_run(*run),
+            PlanItem::Deliver(action) => self.position_for(None, &[], action.to_string().as_bytes()),
             PlanItem::Watchdog
             | PlanItem::Reap
             | PlanItem::ReloadChanges

@@ -66,7 +66,8 @@ impl CommandExecutor {
                     NodeInput::Calendars(calendars) => self.world.calendars = calendars,
                     NodeInput::Stop => is_stopping = true,
                     // It has no programs, and its start is not the start of a node.
-                    NodeInput::Report { .. } | NodeInput::Start | NodeInput::Keeper(_) => {}
+                    NodeInput::Report { .. } | NodeInput::Delivery { .. } | NodeInput::Start | NodeInput::Keeper(_) => {
+                    }
                 }
             }
             if !waiting.is_empty() {

@@ -1,6 +1,8 @@
-//! Counters of a node. They only grow, and any thread may read them at any time.
+//! Counters of a node. Any thread may read them at any time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use cronhold_core::job::ActionKind;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -8,18 +10,24 @@ macro_rules! counters {
         #[derive(Debug, Default)]
         pub struct Counters {
             $($(#[$doc])* pub(crate) $name: AtomicU64,)*
+            pub(crate) actions: ActionCounters,
         }
 
         /// The values of all counters at one moment.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
         pub struct CounterSnapshot {
             $($(#[$doc])* pub $name: u64,)*
+            /// Results of attempts to deliver actions, in the order of [`ActionKind::ALL`].
+            pub actions: [ActionCount; ActionKind::ALL.len()],
         }
 
         impl Counters {
             /// Reads all counters.
             pub fn snapshot(&self) -> CounterSnapshot {
-                CounterSnapshot { $($name: self.$name.load(Ordering::Relaxed),)* }
+                CounterSnapshot {
+                    $($name: self.$name.load(Ordering::Relaxed),)*
+                    actions: self.actions.snapshot(),
+                }
             }
         }
     };
@@ -50,6 +58,45 @@ counters! {
     repaired,
     /// Steps of the clock that the node uses.
     clock_steps,
+    /// Actions in the store that are neither done nor given up, as this node knows them.
+    actions_pending,
+}
+
+/// Counters of actions by kind.
+#[derive(Debug, Default)]
+pub(crate) struct ActionCounters([KindCounters; ActionKind::ALL.len()]);
+
+#[derive(Debug, Default)]
+pub(crate) struct KindCounters {
+    pub(crate) delivered: AtomicU64,
+    pub(crate) failed: AtomicU64,
+    pub(crate) given_up: AtomicU64,
+}
+
+/// Results of attempts to deliver actions of one kind on this node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ActionCount {
+    /// Actions that were delivered.
+    pub delivered: u64,
+    /// Attempts that failed and are followed by another one.
+    pub failed: u64,
+    /// Actions that were given up.
+    pub given_up: u64,
+}
+
+impl ActionCounters {
+    pub(crate) fn of(&self, kind: ActionKind) -> &KindCounters {
+        &self.0[kind as usize]
+    }
+
+    fn snapshot(&self) -> [ActionCount; ActionKind::ALL.len()] {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        self.0.each_ref().map(|kind| ActionCount {
+            delivered: read(&kind.delivered),
+            failed: read(&kind.failed),
+            given_up: read(&kind.given_up),
+        })
+    }
 }
 
 impl Counters {

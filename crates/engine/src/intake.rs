@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cronhold_core::RunId;
-use cronhold_core::command::{Command, ProgramReport};
+use cronhold_core::command::{Command, DeliveryResult, ProgramReport};
 use cronhold_core::decision::{CommandReply, Rejection};
-use cronhold_core::record::Actor;
+use cronhold_core::record::{ActionId, Actor};
 use cronhold_schedule::Span;
 use cronhold_schedule::calendar::CalendarSet;
 use cronhold_store::Fault;
@@ -27,6 +27,8 @@ pub(crate) enum NodeInput {
     Request { actor: Actor, command: Command, deadline: Option<Span>, reply: RequestReply },
     /// The report of a program.
     Report { run: RunId, report: ProgramReport },
+    /// The result of an attempt to deliver an action.
+    Delivery { action: ActionId, attempt: u32, result: DeliveryResult },
     /// Schedules that fire at the start of a node fire now.
     Start,
     /// Replaces the calendars.
@@ -118,6 +120,11 @@ impl NodeHandle {
     /// Sends the report of a program. Waits while the queue is full.
     pub async fn report(&self, run: RunId, report: ProgramReport) {
         self.inputs.send(NodeInput::Report { run, report }).await;
+    }
+
+    /// Sends the result of an attempt to deliver an action. Waits while the queue is full.
+    pub async fn report_delivery(&self, action: ActionId, attempt: u32, result: DeliveryResult) {
+        self.inputs.send(NodeInput::Delivery { action, attempt, result }).await;
     }
 
     /// Lets schedules fire that fire at the start of a node. The caller first applies all changes of jobs, because such a

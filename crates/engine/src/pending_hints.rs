@@ -25,6 +25,7 @@ impl PendingHints {
             RecordKind::Cursor
                 | RecordKind::Backlog
                 | RecordKind::Run
+                | RecordKind::Action
                 | RecordKind::JobState
                 | RecordKind::Pause
                 | RecordKind::Node

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::policy::catch_up::GRACE;
-use cronhold_core::record::ScheduleId;
+use cronhold_core::record::{ActionId, ScheduleId};
 use cronhold_core::{JobId, RunId, When};
 use cronhold_schedule::Instant;
 
@@ -25,6 +25,8 @@ pub enum PlanItem {
     CheckJobs(Option<JobId>),
     /// Check a run: whether it may start, or has reached a limit.
     Wake(RunId),
+    /// Try an action that is not done.
+    Deliver(ActionId),
     /// Claim the next occurrence of a schedule.
     Fire(JobId, ScheduleId),
     /// Take the next step through a backlog.

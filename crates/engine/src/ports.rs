@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cronhold_core::RunId;
 use cronhold_core::command::{Command, CommandStamp};
 use cronhold_core::decision::DecidedUnit;
-use cronhold_core::record::{RecordKey, Run};
+use cronhold_core::record::{ActionRecord, RecordKey, Run};
 use cronhold_core::signal::Signal;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Pending, Store, UnreadableRecord};
@@ -20,7 +20,7 @@ pub struct NodePorts {
     pub entropy: Arc<dyn EntropySource>,
     /// The store of all records.
     pub store: Arc<dyn Store>,
-    /// Starts and stops programs, and reports their results.
+    /// Starts and stops programs, delivers actions, and reports their results.
     pub programs: Arc<dyn ProgramRunner>,
     /// Receives the events of the node.
     pub feed: Arc<dyn EngineObserver>,
@@ -44,7 +44,7 @@ pub trait EntropySource: Send + Sync + fmt::Debug {
     fn bits(&self) -> u128;
 }
 
-/// Runs the programs of a node. It answers only with reports ([`crate::NodeHandle::report`]).
+/// Runs the programs of a node and delivers actions. It answers only with reports ([`crate::NodeHandle::report`]).
 ///
 /// The methods return at once: they queue the request, and another task carries it out.
 pub trait ProgramRunner: Send + Sync + fmt::Debug {
@@ -62,6 +62,10 @@ pub trait ProgramRunner: Send + Sync + fmt::Debug {
 
     /// Sends a signal to a run's program.
     fn signal(&self, run: RunId, signal: Signal);
+
+    /// Makes an attempt to deliver an action, and reports its result ([`crate::NodeHandle::report_delivery`]). An attempt
+    /// that cannot begin in time, or does not end in time, has failed.
+    fn deliver(&self, action: Arc<ActionRecord>);
 }
 
 /// A program to be started.
@@ -86,6 +90,7 @@ impl ProgramRunner for NoPrograms {
     fn extend(&self, _: &[(RunId, Span)]) {}
     fn stop(&self, _: &Run) {}
     fn signal(&self, _: RunId, _: Signal) {}
+    fn deliver(&self, _: Arc<ActionRecord>) {}
 }
 
 /// Receives the events of a node.

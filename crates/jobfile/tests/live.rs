@@ -207,3 +207,55 @@ fn watch_wakes_up_when_a_file_changes() {
     folder.put("in/a.yaml", "program: x\n");
     assert!(watch.take());
 }
+
+/// `job event=actions …` for each job.
+fn actions(directory: &Directory) -> Vec<String> {
+    let event = |(event, actions): (&cronhold_core::job::RunEvent, &Vec<cronhold_core::job::Action>)| {
+        let kinds: Vec<&str> = actions.iter().map(|action| action.kind().name()).collect();
+        format!(" {event}={}", kinds.join("+"))
+    };
+    let job = |(id, loaded): (&JobId, &cronhold_jobfile::directory::LoadedJob)| {
+        format!("{id}{}", loaded.job.on.iter().map(event).collect::<String>())
+    };
+    directory.jobs.iter().map(job).collect()
+}
+
+#[test]
+fn defaults_of_a_directory_are_added_to_its_jobs() {
+    let folder = Folder::new("defaults");
+    folder.put("a/own.yaml", "program: x\non: {failure: [{command: page-me}]}");
+    folder.put("a/plain.yaml", "program: x");
+    folder.put("a/quiet.yaml", "program: x\non: {failure: []}");
+    folder.put("a/inner/defaults.yaml", "program: x");
+    folder.put("b/other.yaml", "program: x");
+    let mut live = folder.live(&[("a", None), ("b", Some("b"))]);
+    assert!(refresh(&mut live));
+    let without = ["b/other", "inner/defaults", "own failure=command", "plain", "quiet failure="];
+    assert_eq!(actions(&directory(&mut live)), without);
+
+    folder.put("a/defaults.yaml", "on: {failure: [{email: {to: ops@example.org}}, {run: plain}]}");
+    assert!(refresh(&mut live));
+    let with = [
+        "b/other",
+        "inner/defaults failure=email+run",
+        "own failure=command+email+run",
+        "plain failure=email",
+        "quiet failure=",
+    ];
+    let found = directory(&mut live);
+    assert_eq!((actions(&found), folder.lines(&found)), (with.map(str::to_owned).to_vec(), vec![]));
+    assert!(!refresh(&mut live));
+
+    // While the file is invalid, the jobs of its directory stay as they are.
+    folder.put("a/defaults.yaml", "on: {failure: [{email: {}}]}\nprogram: x");
+    assert!(refresh(&mut live));
+    let found = directory(&mut live);
+    assert_eq!((ids(&found).as_str(), found.broken.len()), ("b/other", 4));
+    let lines = folder.lines(&found);
+    assert!(lines.iter().all(|line| line.starts_with("a/defaults.yaml:")) && lines.len() == 2, "{lines:?}");
+    assert!(!live.is_gone(0, &id("plain")));
+
+    fs::remove_file(folder.0.join("a/defaults.yaml")).expect("there");
+    assert!(refresh(&mut live));
+    assert_eq!(actions(&directory(&mut live)), without);
+}

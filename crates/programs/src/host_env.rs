@@ -7,6 +7,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::string::FromUtf8Error;
 
+use cronhold_core::job::SecretSource;
 use cronhold_core::record::{CommandLine, EnvText, ExecutionPolicy, ResolvedProcess, ResolvedProgram, Run};
 use cronhold_engine::LaunchRequest;
 use cronhold_keeper::{OutputLimits, ProcessLimits, ProgramLaunch, RunKey};
@@ -25,6 +26,8 @@ const INHERITED: [&str; 9] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG"
 const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Variables that concern the daemon and are not passed to programs, even if they are to inherit all.
 const OWN: [&str; 7] = ["CRONHOLD_*", "LISTEN_*", "NOTIFY_SOCKET", "INVOCATION_ID", "JOURNAL_STREAM", "PWD", "OLDPWD"];
+/// The variable by which the keeper finds the processes of a run.
+const RUN_ID: &str = "CRONHOLD_RUN_ID";
 /// The variable by which commands find the daemon.
 const DATA_VARIABLE: &str = "CRONHOLD_DATA";
 /// Variables that depend on the user.
@@ -132,6 +135,36 @@ impl HostEnv {
     pub fn with_data(mut self, data: &Path) -> Self {
         self.data = data.to_str().map(str::to_owned);
         self
+    }
+
+    /// Reads a secret from its file or from the daemon's environment.
+    pub(crate) fn secret(&self, source: &SecretSource) -> Result<String, LaunchError> {
+        let name = || "secret".to_owned();
+        match source {
+            SecretSource::Env(from) => {
+                let value = self.env.get(from).cloned();
+                value.ok_or_else(|| LaunchError::VariableUnset { name: name(), from: from.clone() })
+            }
+            SecretSource::File(path) => read_secret(Path::new(path)).map_err(|source| LaunchError::Secret {
+                name: name(),
+                path: path.clone(),
+                source,
+            }),
+        }
+    }
+
+    /// The launch message of an action's command for the keeper. Its environment names the run that caused it.
+    pub(crate) fn launch_command(&self, request: &LaunchRequest) -> Result<ProgramLaunch, LaunchError> {
+        let mut launch = self.launch(request)?;
+        if let Some(ResolvedProgram::Process(process)) = &request.run.work {
+            for (name, text) in &process.env {
+                let EnvText::Text(text) = text else { continue };
+                if let Some((_, value)) = launch.env.iter_mut().find(|(known, _)| known == name && known != RUN_ID) {
+                    value.clone_from(text);
+                }
+            }
+        }
+        Ok(launch)
     }
 
     /// The launch message of a run for the keeper.
@@ -243,7 +276,7 @@ fn personal(user: &str) -> Vec<(String, String)> {
 }
 
 /// The content of a file without a final newline.
-fn read_secret(path: &Path) -> Result<String, SecretError> {
+pub(crate) fn read_secret(path: &Path) -> Result<String, SecretError> {
     // A pipe or a device could block.
     let found = std::fs::metadata(path)?;
     if !found.is_file() {

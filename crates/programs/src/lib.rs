@@ -1,8 +1,10 @@
 //! Programs: what runs execute. [`LocalRunner`] implements the engine's port for programs on this machine. It keeps two
 //! tables, which receive events and never block: [`Noops`] for programs that do nothing, and [`Processes`] for those
 //! that the keeper runs. [`host_env`] turns a run into what the keeper executes, and [`output`] stores what programs
-//! write.
+//! write. `delivery` sends the webhooks and mails of actions; their commands run under the keeper (`command_actions`).
 
+mod command_actions;
+mod delivery;
 mod event;
 pub mod host_env;
 mod noop;
@@ -12,6 +14,7 @@ mod runner;
 #[cfg(test)]
 mod testing;
 
+pub use delivery::{MailSettings, MailSettingsError};
 pub use event::{EventObserver, ProgramEvent};
 pub use noop::Noops;
 pub use process::{KEEPER_PENDING, Processes, UnstoredOutput};

@@ -2,7 +2,7 @@
 //! takes messages out of them and puts events in, and a separate loop carries reports to the node, because the node
 //! takes no reports while it sends requests.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -10,8 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use cronhold_core::RunId;
+use cronhold_core::command::ProgramReport;
 use cronhold_core::decision::RecordChange;
-use cronhold_core::record::{OutputSummary, Record, ResolvedProgram, Run};
+use cronhold_core::job::ActionKind;
+use cronhold_core::record::{ActionRecord, OutputSummary, Record, ResolvedProgram, Run};
 use cronhold_core::signal::Signal;
 use cronhold_engine::{EngineEvent, EngineObserver, LaunchRequest, MachineClock, NodeHandle, ProgramRunner};
 use cronhold_keeper::client::{KeeperDelegate, KeeperEvent, Wakeup, runs_in_journal};
@@ -20,6 +22,8 @@ use cronhold_schedule::Span;
 use cronhold_store::lock_mutex;
 use tokio::sync::Notify;
 
+use crate::command_actions::CommandActions;
+use crate::delivery::{DeliveryPool, DeliveryReport, MailSettings, ReportFn, Sender};
 use crate::event::{EventObserver, ProgramEvent};
 use crate::host_env::HostEnv;
 use crate::noop::Noops;
@@ -55,6 +59,17 @@ pub struct LocalRunner {
     launch_wakeup: Notify,
     /// The data directory, with the keeper's journal.
     data: PathBuf,
+    /// Sends webhooks and mails.
+    deliveries: DeliveryPool,
+    commands: Mutex<CommandActions>,
+    delivery_reports: Arc<DeliveryReports>,
+}
+
+/// Results of deliveries that the node has not got yet.
+#[derive(Debug, Default)]
+struct DeliveryReports {
+    queue: Mutex<VecDeque<DeliveryReport>>,
+    wakeup: Notify,
 }
 
 /// How long a start waits for the keeper.
@@ -69,7 +84,12 @@ impl LocalRunner {
         host_env: HostEnv,
         observer: EventObserver,
         data: PathBuf,
+        mail: MailSettings,
     ) -> io::Result<Self> {
+        let delivery_reports = Arc::new(DeliveryReports::default());
+        let reports = Arc::clone(&delivery_reports);
+        let report: ReportFn = Arc::new(move |report| reports.push(report));
+        let deliveries = DeliveryPool::new(Sender::new(host_env.clone(), mail), Arc::clone(&clock), report);
         Ok(Self {
             version: version.to_owned(),
             clock,
@@ -85,6 +105,9 @@ impl LocalRunner {
             is_keeper_known: AtomicBool::new(false),
             launch_wakeup: Notify::new(),
             data,
+            deliveries,
+            commands: Mutex::default(),
+            delivery_reports,
         })
     }
 
@@ -93,6 +116,7 @@ impl LocalRunner {
         tokio::join!(
             self.forward_requests(),
             self.forward_reports(node),
+            self.forward_deliveries(node),
             self.forward_keeper_problems(node),
             self.settle_unanswered()
         );
@@ -195,7 +219,32 @@ impl LocalRunner {
                 self.wait_for_report().await;
             }
             for (run, report) in reports {
-                node.report(run, report).await;
+                if !self.is_command_report(run, &report) {
+                    node.report(run, report).await;
+                }
+            }
+        }
+    }
+
+    /// Whether a report is about the command of an action. If the command has ended, its result is queued.
+    fn is_command_report(&self, run: RunId, report: &ProgramReport) -> bool {
+        let mut commands = lock_mutex(&self.commands);
+        let is_command = commands.contains(run);
+        if let Some(report) = commands.finish(run, report) {
+            self.delivery_reports.push(report);
+            // The node has no run for it, so nothing else lets the keeper forget it.
+            self.processes().settled(run);
+            self.request_wakeup.notify_one();
+        }
+        is_command
+    }
+
+    async fn forward_deliveries(&self, node: &NodeHandle) {
+        loop {
+            let next = lock_mutex(&self.delivery_reports.queue).pop_front();
+            match next {
+                Some(DeliveryReport { action, attempt, result }) => node.report_delivery(action, attempt, result).await,
+                None => self.delivery_reports.wakeup.notified().await,
             }
         }
     }
@@ -337,6 +386,28 @@ impl ProgramRunner for LocalRunner {
         }
         self.requested(is_process);
     }
+
+    fn deliver(&self, action: Arc<ActionRecord>) {
+        match action.work.kind() {
+            ActionKind::Command => {
+                let launch = lock_mutex(&self.commands).launch(&action, self.clock.uptime());
+                if let Some(request) = launch {
+                    self.processes().launch(request);
+                    self.requested(true);
+                }
+            }
+            ActionKind::Webhook | ActionKind::Email => self.deliveries.submit(action),
+            // The node itself decides about these.
+            ActionKind::Run | ActionKind::Publish => {}
+        }
+    }
+}
+
+impl DeliveryReports {
+    fn push(&self, report: DeliveryReport) {
+        lock_mutex(&self.queue).push_back(report);
+        self.wakeup.notify_one();
+    }
 }
 
 impl EngineObserver for LocalRunner {
@@ -381,7 +452,10 @@ impl KeeperDelegate for LocalRunner {
             };
             let Some(request) = request else { break };
             // Secrets are read from files here, while the table is not locked.
-            match self.host_env.launch(&request) {
+            let is_command = lock_mutex(&self.commands).contains(request.run.id);
+            let launch =
+                if is_command { self.host_env.launch_command(&request) } else { self.host_env.launch(&request) };
+            match launch {
                 Ok(launch) => return Some(ToKeeper::Launch(Box::new(launch))),
                 Err(error) => {
                     self.processes().refused(request.run.id, error.to_string());

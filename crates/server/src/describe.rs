@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn stored_job_with_unsupported_action_keeps_its_schedule_and_has_an_error() {
         with_rig("describe-unsupported", async |rig| {
-            let text = "{program: {noop: 0s}, schedule: '@hourly', on: {failure: [{email: {to: ops@example.org}}]}}";
+            let text = "{program: {noop: 0s}, schedule: '@hourly', on: {failure: [{publish: /alerts}]}}";
             let job = read_job_of_any_version("backup", text, &Options::default()).job.expect("a stored job");
             let (id, uid) = (JobId::parse("backup").expect("an id"), JobUid::from_bits(1));
             let (job, source) = (Arc::new(job), JobSource::Api);
@@ -258,14 +258,14 @@ mod tests {
             rig.app.request(Actor::Operator("test".to_owned()), command).await.expect("stored");
             let shown = rig.request("GET /api/v1/jobs/backup", "").await.json();
             assert!(shown["next"].is_string(), "{shown}");
-            assert_eq!(shown["errors"][0]["message"], "`email` actions are not supported by this version");
+            assert_eq!(shown["errors"][0]["message"], "`publish` actions are not supported by this version");
             let line = shown["errors"][0]["line"].as_u64().and_then(|line| usize::try_from(line).ok()).expect("a line");
             let yaml = shown["yaml"].as_str().expect("a text");
-            assert_eq!(yaml.lines().nth(line - 1).map(str::trim), Some("- email:"), "{yaml}");
+            assert_eq!(yaml.lines().nth(line - 1).map(str::trim), Some("- publish:"), "{yaml}");
 
             let rejected = rig.send("PUT /api/v1/jobs/backup", &shown["definition"].to_string()).await;
             assert_eq!(rejected.problem().0, 422);
-            assert!(rejected.text.contains("`email` actions are not supported"), "{}", rejected.text);
+            assert!(rejected.text.contains("`publish` actions are not supported"), "{}", rejected.text);
         });
     }
 }

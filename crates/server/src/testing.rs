@@ -10,7 +10,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use axum::response::Response;
 use cronhold_api::{CallerRole, FileMistake, ReloadReport};
-use cronhold_core::record::Run;
+use cronhold_core::record::{ActionRecord, Run};
 use cronhold_core::signal::Signal;
 use cronhold_core::{DecisionContext, JobId, NodeId, RunId};
 use cronhold_engine::{
@@ -91,7 +91,7 @@ impl MachineClock for TestClock {
 pub(crate) struct RecordingRunner(Mutex<Vec<String>>);
 
 impl RecordingRunner {
-    /// The requests so far: `launch`, `adopt`, `stop`, or the name of a signal.
+    /// The requests so far: `launch`, `adopt`, `stop`, `deliver KIND`, or the name of a signal.
     pub(crate) fn requests(&self) -> Vec<String> {
         lock_mutex(&self.0).clone()
     }
@@ -118,6 +118,10 @@ impl ProgramRunner for RecordingRunner {
 
     fn signal(&self, _: RunId, signal: Signal) {
         self.record(&signal.to_string());
+    }
+
+    fn deliver(&self, action: Arc<ActionRecord>) {
+        self.record(&format!("deliver {}", action.work.kind().name()));
     }
 }
 

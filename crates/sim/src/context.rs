@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use cronhold_core::record::{LockName, NodeRecord};
+use cronhold_core::record::{ActionRecord, LockName, NodeRecord};
 use cronhold_core::{DecisionContext, NodeId, RunId};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::lock_mutex;
@@ -125,6 +125,12 @@ impl SimContext {
         record.launches += 1;
         record.trace.log(self.time.now(), source, || format!("program of {} starts", name(launch.run)));
         self.notify(&mut record, |checkers, context| checkers.launched(context, launch));
+    }
+
+    /// Reports that the receiver of an action got it.
+    pub(crate) fn delivered(&self, source: &str, action: &ActionRecord) {
+        self.log(source, || format!("action {} of {} is received", action.id.number, action.job));
+        self.record().checkers.delivered(action.id);
     }
 
     /// Reports that the lease of a program was extended to `kill_at`.

@@ -33,6 +33,10 @@ const STARTS: [Instant; 4] = [
     Instant::from_secs(1_792_889_400),
 ];
 
+/// Seeds in which jobs have actions: one in so many, at this remainder.
+const ACTIONS_EVERY: u64 = 3;
+const ACTIONS_AT: u64 = 2;
+
 /// Labels of machines, which jobs may select.
 pub(crate) const LABELS: [&str; 3] = ["disk", "fast", "north"];
 
@@ -67,6 +71,7 @@ impl Scenario {
             has_clock_steps: is_clock_set || is_store_clock_set,
             has_locks: !is_store_clock_set,
             has_rollbacks,
+            has_actions: seed % ACTIONS_EVERY == ACTIONS_AT || settings.bug.needs_actions(),
             machines: (0..nodes).map(|number| build(seed, number)).collect(),
             events: Vec::new(),
         };

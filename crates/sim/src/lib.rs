@@ -5,7 +5,7 @@
 //! In reading order: [`scenario`] lists the events of a simulation, and `draw` draws them from a seed. [`simulation`]
 //! runs one simulation, and `events` applies its events. `context` holds what all parts share; `executor` and `time`
 //! run tasks in virtual time. `cluster`, `machine`, `connection`, `reply_slot`, `hint_delivery`, `observed_store`,
-//! `faults` and `programs` are the environment of an engine. `jobs` and `workload` generate jobs and operator commands.
+//! `faults` and `programs` are the environment of an engine. `jobs`, `job_actions` and `workload` generate jobs and operator commands.
 //! `rollback` is a store that forgets a suffix of its commits. `store_model` mirrors the store, [`check`] compares every event with it, and `trace` records events as text.
 //! [`shrink()`] reduces a failing simulation. [`deliberate_bugs`] injects bugs that the checkers must detect.
 
@@ -19,6 +19,7 @@ mod events;
 mod executor;
 mod faults;
 mod hint_delivery;
+mod job_actions;
 mod job_conditions;
 mod jobs;
 mod machine;

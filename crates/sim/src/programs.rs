@@ -7,8 +7,8 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Poll, Waker};
 
-use cronhold_core::command::{ExitOutcome, ProgramReport};
-use cronhold_core::record::{ProgramExit, ResolvedProgram, Run};
+use cronhold_core::command::{DeliveryResult, ExitOutcome, ProgramReport};
+use cronhold_core::record::{ActionRecord, ProgramExit, ResolvedProgram, Run};
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
 use cronhold_core::{RunId, State};
@@ -451,6 +451,27 @@ impl ProgramRunner for SimPrograms {
         self.host.context.executor.spawn(owner, async move {
             programs.keeper_works(None).await;
             programs.send_signal(run, signal);
+        });
+    }
+
+    /// The receiver may be slow, and its reply may be lost.
+    fn deliver(&self, action: Arc<ActionRecord>) {
+        let (programs, rng) = (self.clone(), &self.host.rng);
+        let (wait, is_received, is_confirmed) = (rng.micros(10, 3_000_000), !rng.one_in(5), !rng.one_in(5));
+        self.host.context.executor.spawn(TaskOwner::Daemon { machine: self.host.machine }, async move {
+            let context = &programs.host.context;
+            context.time.sleep(wait).await;
+            if is_received {
+                context.delivered(&programs.host.source, &action);
+            }
+            let result = match is_received && is_confirmed {
+                true => DeliveryResult::Delivered,
+                false => DeliveryResult::Failed("no reply".to_owned()),
+            };
+            let handle = programs.lock().handle.clone();
+            if let Some(handle) = handle {
+                handle.report_delivery(action.id, action.attempts, result).await;
+            }
         });
     }
 }

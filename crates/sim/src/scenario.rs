@@ -33,6 +33,8 @@ pub(crate) struct Scenario {
     pub(crate) has_locks: bool,
     /// Whether the store is rolled back.
     pub(crate) has_rollbacks: bool,
+    /// Whether jobs have actions.
+    pub(crate) has_actions: bool,
     pub(crate) machines: Vec<MachineSpec>,
     /// Events; an event's number is its index.
     pub(crate) events: Vec<ScenarioEvent>,

@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::check::is_owed;
 use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{
-    Backlog, Cursor, Identity, JobRecord, JobState, LockName, NodeRecord, PauseState, Record, RecordKey, Run,
-    ScheduleId, SkipSpan,
+    ActionId, ActionRecord, Backlog, Cursor, Identity, JobRecord, JobState, LockName, NodeRecord, PauseState, Record,
+    RecordKey, Run, ScheduleId, SkipSpan,
 };
 use cronhold_core::{Args, JobId, NodeId, RunId};
 use cronhold_schedule::{Instant, Span};
@@ -39,6 +40,8 @@ pub(crate) struct StoreModel {
     pub(crate) nodes: BTreeMap<NodeId, Arc<NodeRecord>>,
     /// The latest outcomes of jobs with certain args.
     pub(crate) identities: BTreeMap<(JobId, Args), Arc<Identity>>,
+    /// The actions of runs.
+    pub(crate) actions: BTreeMap<ActionId, Arc<ActionRecord>>,
     /// Cursors with a next occurrence.
     ahead: BTreeSet<(JobId, ScheduleId)>,
 }
@@ -110,9 +113,9 @@ impl StoreModel {
         self.unfinished.get(job).into_iter().flatten().filter_map(|run| self.runs.get(run))
     }
 
-    /// Whether no run, backlog or future occurrence is pending, except for runs that no node can start.
+    /// Whether no run, backlog, action or future occurrence is pending, except for runs that no node can start.
     pub(crate) fn is_quiet(&self) -> bool {
-        let is_over = self.backlogs.is_empty() && self.ahead.is_empty();
+        let is_over = self.backlogs.is_empty() && self.ahead.is_empty() && !self.actions.values().any(|it| is_owed(it));
         is_over && self.unfinished.values().flatten().all(|run| self.is_stuck(*run))
     }
 
@@ -132,7 +135,9 @@ impl StoreModel {
         let backlogs = self.backlogs.values().map(|backlog| format!("{} has a backlog", backlog.job));
         let ahead = self.cursors.values().filter_map(|cursor| Some((cursor, cursor.next?)));
         let ahead = ahead.map(|(cursor, next)| format!("{} {} is to come", cursor.job, next));
-        runs.chain(backlogs).chain(ahead).collect::<Vec<_>>().join(", ")
+        let actions = self.actions.values().filter(|action| is_owed(action));
+        let actions = actions.map(|action| format!("action {} of {} is not done", action.id, action.job));
+        runs.chain(backlogs).chain(actions).chain(ahead).collect::<Vec<_>>().join(", ")
     }
 
     fn put(&mut self, record: &Record) {
@@ -158,6 +163,7 @@ impl StoreModel {
             Record::Identity(identity) => {
                 self.identities.insert((identity.job.clone(), identity.args.clone()), Arc::clone(identity));
             }
+            Record::Action(action) => drop(self.actions.insert(action.id, Arc::clone(action))),
             Record::Lock(_) | Record::Foreign(_) => {}
         }
     }
@@ -187,6 +193,7 @@ impl StoreModel {
             RecordKey::Pause => self.pauses = Arc::default(),
             RecordKey::Node(node) => drop(self.nodes.remove(node)),
             RecordKey::Identity(job, args) => drop(self.identities.remove(&(job.clone(), args.clone()))),
+            RecordKey::Action(action) => drop(self.actions.remove(action)),
             RecordKey::Lock(_) | RecordKey::Foreign(_) => {}
         }
     }

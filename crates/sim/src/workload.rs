@@ -10,6 +10,7 @@ use cronhold_core::signal::Signal;
 use cronhold_core::{Job, JobId, JobUid, NodeId, RunId, State};
 
 use crate::context::SimContext;
+use crate::job_actions;
 use crate::job_conditions::draw_args;
 use crate::jobs::JobRecipe;
 use crate::random::SimRandom;
@@ -25,6 +26,10 @@ pub(crate) struct OperatorWorkload {
     /// Whether clocks are set, so that one job has to be due often enough for that to matter.
     has_clock_steps: bool,
     names: Vec<JobId>,
+    /// Whether jobs have actions.
+    has_actions: bool,
+    /// How many definitions were drawn.
+    definitions: u64,
     /// The last definition of each job, so that a command can change one property.
     wanted: BTreeMap<JobId, Job>,
 }
@@ -47,6 +52,8 @@ impl OperatorWorkload {
             seed: scenario.seed,
             recipe,
             has_clock_steps: scenario.has_clock_steps,
+            has_actions: scenario.has_actions,
+            definitions: 0,
             names: (1..=scenario.jobs).map(name).collect(),
             wanted: BTreeMap::new(),
         }
@@ -133,7 +140,12 @@ impl OperatorWorkload {
         self.put_definition(id, job, rng)
     }
 
-    fn put_definition(&mut self, id: JobId, job: Job, rng: &SimRandom) -> Command {
+    fn put_definition(&mut self, id: JobId, mut job: Job, rng: &SimRandom) -> Command {
+        self.definitions += 1;
+        if self.has_actions {
+            let rng = SimRandom::of(self.seed, "actions", self.definitions);
+            job_actions::draw_actions(&mut job, &id, &self.names, &rng);
+        }
         self.wanted.insert(id.clone(), job.clone());
         let uid = JobUid::from_bits(u128::from(rng.bits()));
         Command::PutJob { id, job: Arc::new(job), source: JobSource::Api, uid, provided: Precondition::Any }

@@ -73,6 +73,8 @@ bugs! {
     detects_missed_wakes: MissedWakes on 3 within 60;
     detects_missing_hold_after_restart: NoHoldAfterRestart on 3 within 400;
     detects_nodes_that_restore_nothing: NothingRestored on 3 within 20;
+    detects_actions_that_are_not_written: LostActions on 3 within 30;
+    detects_actions_that_no_node_recovers: ForgottenActions on 1 within 60;
 }
 
 /// These are not bugs, so that nothing may be reported.

@@ -1,7 +1,7 @@
 //! Names of records in Redis: a hash for each kind, and a field for each record. The scripts have the same names; this
 //! file has only those that the client needs.
 
-use cronhold_core::record::{LockName, RecordKey, RecordKind, ScheduleId};
+use cronhold_core::record::{ActionId, LockName, RecordKey, RecordKind, ScheduleId};
 use cronhold_core::{Args, JobId, NodeId, RunId};
 
 /// Separates the parts of a field. Job ids do not contain it, so that fields sort by their parts.
@@ -32,6 +32,7 @@ pub(crate) fn table(kind: RecordKind) -> &'static str {
         RecordKind::Run | RecordKind::SkipSpan => "runs",
         RecordKind::Lock => "locks",
         RecordKind::Node => "nodes",
+        RecordKind::Action => "actions",
         // Not a hash of ours: it is read from Cronken's keys.
         RecordKind::Foreign => "foreign",
     }
@@ -49,6 +50,7 @@ pub(crate) fn field(key: &RecordKey) -> String {
         RecordKey::Lock(lock) => lock.as_str().to_owned(),
         RecordKey::Node(node) => node.to_string(),
         RecordKey::Foreign(job) => job.as_str().to_owned(),
+        RecordKey::Action(action) => action.to_string(),
     }
 }
 
@@ -74,11 +76,12 @@ pub(crate) fn key(kind: RecordKind, field: &str) -> Option<RecordKey> {
         RecordKind::Lock => LockName::parse(field).ok().map(RecordKey::Lock),
         RecordKind::Node => NodeId::parse(field).ok().map(RecordKey::Node),
         RecordKind::Foreign => JobId::parse(field).ok().map(RecordKey::Foreign),
+        RecordKind::Action => ActionId::parse(field).ok().map(RecordKey::Action),
     }
 }
 
 /// Kinds with a hash of their own by number, as in `prelude.lua`.
-pub(crate) const KINDS: [RecordKind; 10] = [
+pub(crate) const KINDS: [RecordKind; 11] = [
     RecordKind::Pause,
     RecordKind::Job,
     RecordKind::JobState,
@@ -89,17 +92,23 @@ pub(crate) const KINDS: [RecordKind; 10] = [
     RecordKind::Lock,
     RecordKind::Node,
     RecordKind::Foreign,
+    RecordKind::Action,
 ];
 
-/// The digit of a kind. Digits are in the order of kinds, so that index members that begin with them sort like keys.
+/// The number of a kind. Numbers are in the order of kinds, so that index members that begin with them sort like keys.
 /// Spans of skips have that of runs, because they are in the same hash.
 pub(crate) fn digit(kind: RecordKind) -> u8 {
     let table = if kind == RecordKind::SkipSpan { RecordKind::Run } else { kind };
     let place = KINDS.iter().position(|known| *known == table).expect("every kind is in the table");
-    u8::try_from(place).expect("there are ten")
+    u8::try_from(place).expect("there are few")
 }
 
-/// The kind of an ASCII digit.
+/// The letter of a number: an ASCII digit, and `:` for 10, which follows the digits.
+pub(crate) fn letter(kind: RecordKind) -> char {
+    char::from(b'0' + digit(kind))
+}
+
+/// The kind of a letter.
 pub(crate) fn kind(digit: u8) -> Option<RecordKind> {
     KINDS.get(usize::from(digit.checked_sub(b'0')?)).copied()
 }
@@ -141,10 +150,13 @@ mod tests {
             RecordKey::Lock(LockName::parse("a lock").expect("a name")),
             RecordKey::Node(NodeId::from_bits(7)),
             RecordKey::Foreign(job("a")),
+            RecordKey::Action(ActionId::new(RunId::from_key(cronhold_schedule::Instant::EPOCH, "x"), 9)),
+            RecordKey::Action(ActionId::new(RunId::from_key(cronhold_schedule::Instant::EPOCH, "x"), 10)),
         ];
         for wanted in &keys {
             assert_eq!(key(wanted.kind(), &field(wanted)).as_ref(), Some(wanted));
             assert_eq!(kind(b'0' + digit(wanted.kind())), Some(wanted.kind()));
+            assert_eq!(letter(wanted.kind()) as u32, u32::from(b'0' + digit(wanted.kind())));
             assert_eq!(hint_kind(hint_letter(wanted.kind())), Some(wanted.kind()));
         }
         let span = RecordKey::SkipSpan(RunId::from_key(cronhold_schedule::Instant::EPOCH, "x"));
@@ -156,6 +168,6 @@ mod tests {
         let listed = keys.iter().filter(|key| key.kind() != RecordKind::Identity);
         let texts: Vec<_> = listed.map(|key| (digit(key.kind()), field(key))).collect();
         assert!(texts.is_sorted(), "{texts:?}");
-        assert_eq!((key(RecordKind::Cursor, "no schedule"), key(RecordKind::Run, "x"), kind(b':')), (None, None, None));
+        assert_eq!((key(RecordKind::Cursor, "no schedule"), key(RecordKind::Run, "x"), kind(b';')), (None, None, None));
     }
 }

@@ -43,7 +43,7 @@ impl PageReader {
         limit: usize,
     ) -> Result<Vec<Obligation>, Fault> {
         let after = after.map(|Obligation { at, key }| {
-            format!("({}{}{}", codec::moment_text(at), keys::digit(key.kind()), keys::field(&key))
+            format!("({}{}{}", codec::moment_text(at), keys::letter(key.kind()), keys::field(&key))
         });
         // No member has this byte after its time.
         let mut max = format!("[{}", codec::moment_text(until)).into_bytes();
@@ -78,6 +78,9 @@ impl PageReader {
                 }
                 let after = after.map(|(job, args)| RecordKey::Identity(job, args));
                 self.by_field(RecordKind::Identity, after, limit).await
+            }
+            Query::PendingActions { after } => {
+                self.by_field(RecordKind::Action, after.map(RecordKey::Action), limit).await
             }
             Query::Nodes { after } => self.nodes(after.map(|after| after.to_string()), limit).await,
             Query::Unfinished { node: Some(node), after } => {

@@ -41,7 +41,7 @@ impl RecordReader {
             let fields: Vec<String> = part.iter().map(keys::field).collect();
             let mut args = vec![self.client.namespace_arg()];
             for (key, field) in part.iter().zip(&fields) {
-                args.push(vec![b'0' + keys::digit(key.kind())]);
+                args.push(keys::digit(key.kind()).to_string().into_bytes());
                 args.push(field.clone().into_bytes());
             }
             let reply = reply::list(self.client.call(&LOAD, args).await?)?;

@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use cronhold_core::record::{RecordKey, RecordKind, ScheduleId};
+use cronhold_core::record::{ActionId, RecordKey, RecordKind, ScheduleId};
 use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
 use cronhold_store::{Fault, Obligation, Page, Query};
@@ -133,6 +133,11 @@ impl Listing {
                 after.iter().for_each(|after| wanted.text("id > ?", &after.to_string()));
                 (RecordTable::Nodes, "id")
             }
+            Query::PendingActions { after } => {
+                wanted.and("due IS NOT NULL", []);
+                after.iter().for_each(|after| wanted.text("id > ?", &after.to_string()));
+                (RecordTable::Actions, "id")
+            }
             // Queries with filters are in `run_listing`.
             Query::Runs(_) => (RecordTable::Runs, "id DESC"),
             Query::Oldest { job, state, after } => {
@@ -207,7 +212,7 @@ struct DueRow {
     minutes: Option<&'static str>,
 }
 
-const DUE: [DueRow; 3] = [
+const DUE: [DueRow; 4] = [
     DueRow {
         kind: RecordKind::Cursor,
         table: "cursors",
@@ -225,12 +230,21 @@ const DUE: [DueRow; 3] = [
         minutes: None,
     },
     DueRow { kind: RecordKind::Run, table: "runs", column: "due", keys: "id", is_due: "open", minutes: None },
+    DueRow {
+        kind: RecordKind::Action,
+        table: "actions",
+        column: "due",
+        keys: "id",
+        is_due: "due IS NOT NULL",
+        minutes: None,
+    },
 ];
 
 fn obligation(kind: RecordKind, row: &Row<'_>) -> Result<Obligation, UnreadableRow> {
     let reading = CellReader::new(row);
     let key = match kind {
         RecordKind::Run => RecordKey::Run(reading.parsed(RunId::parse)?),
+        RecordKind::Action => RecordKey::Action(reading.parsed(ActionId::parse)?),
         _ => {
             let (job, schedule) = (reading.parsed(JobId::parse)?, reading.parsed(ScheduleId::parse)?);
             if kind == RecordKind::Cursor {
@@ -292,6 +306,11 @@ mod tests {
             (
                 Query::Cursors { after: Some((job.clone(), schedule)) },
                 "SEARCH cursors USING PRIMARY KEY ((job,schedule)>(?,?))",
+            ),
+            (Query::PendingActions { after: None }, "SCAN actions USING INDEX actions_pending"),
+            (
+                Query::PendingActions { after: Some(ActionId::new(run, 0)) },
+                "SEARCH actions USING INDEX actions_pending (id>?)",
             ),
             (
                 Query::Oldest { job, state: State::Success, after: Some(run) },

@@ -171,7 +171,7 @@ pub trait Store: Send + Sync + fmt::Debug {
 pub struct Obligation {
     /// When the action is due.
     pub at: Instant,
-    /// The key of a cursor, a backlog or a run.
+    /// The key of a cursor, a backlog, a run or an action.
     pub key: RecordKey,
 }
 
@@ -190,7 +190,7 @@ pub struct Hint {
     /// The key of the record.
     pub key: RecordKey,
     /// Whether only nodes that already work with the record need it: a run that has started or ended, a span of skips,
-    /// or a job state with an empty queue. False if the store does not know.
+    /// a job state with an empty queue, or an action that is done. False if the store does not know.
     pub is_quiet: bool,
 }
 
@@ -205,6 +205,7 @@ impl Hint {
         let is_quiet = match change {
             RecordChange::Put(Record::Run(run)) => !matches!(run.state, State::Scheduled | State::Waiting),
             RecordChange::Put(Record::SkipSpan(_)) => true,
+            RecordChange::Put(Record::Action(action)) => !action.is_pending(),
             RecordChange::Put(Record::JobState(state)) => state.queue.is_empty(),
             _ => false,
         };

@@ -143,9 +143,10 @@ impl RecordCache {
         let is_over = match stored.as_ref().map(|stored| &stored.record) {
             Some(Record::Run(run)) => run.state.is_finished(),
             Some(Record::SkipSpan(_)) => true,
+            Some(Record::Action(action)) => !action.is_pending(),
             _ => false,
         };
-        // Finished runs and spans are rarely read again. Locks expire, and foreign runs change, without a notification.
+        // Finished runs, spans and actions that are done are rarely read again. Locks expire, and foreign runs change, without a notification.
         if is_over || matches!(key.kind(), RecordKind::Lock | RecordKind::Foreign) {
             return self.evict(&key);
         }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use cronhold_api::{RunDetail, RunSummary};
+use cronhold_api::{ActionSummary, RunDetail, RunSummary};
 use cronhold_core::run::{Reason, State};
 use cronhold_schedule::Instant;
 
@@ -145,7 +145,26 @@ pub(crate) fn detail(
         let state = CellColour::of(step.state).paint(step.state.name(), colours);
         writeln!(out, "    {} {state} by {}{message}", precise(step.at, clock), visible(&step.actor))?;
     }
+    if !detail.actions.is_empty() {
+        writeln!(out, "  actions")?;
+    }
+    for action in &detail.actions {
+        writeln!(out, "    {}", visible(&action_line(action, clock)))?;
+    }
     Ok(())
+}
+
+/// An action on one line: what caused it, what it does, and how far it has come.
+fn action_line(action: &ActionSummary, clock: &LocalTimeFormat) -> String {
+    let target = if action.target.is_empty() { String::new() } else { format!(" {}", action.target) };
+    let attempts = counted(usize::try_from(action.attempts).unwrap_or(usize::MAX), "attempt");
+    let status = match (action.ended, action.due) {
+        (Some(at), _) => format!("{} {}", action.status, clock.relative(at)),
+        (None, Some(due)) if due > clock.now => format!("{}, next in {}", action.status, rounded(due.since(clock.now))),
+        _ => action.status.clone(),
+    };
+    let error = action.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+    format!("on {}: {}{target}, {status}, {attempts}{error}", action.event, action.kind)
 }
 
 /// A time with milliseconds, for lines whose order matters.
@@ -250,8 +269,24 @@ pub(crate) mod tests {
         insta::assert_snapshot!(lines.join("\n"));
     }
 
+    fn action(kind: &str, target: &str, status: &str, ended: Option<i64>, due: Option<i64>) -> ActionSummary {
+        ActionSummary {
+            id: "x".to_owned(),
+            event: "failure".to_owned(),
+            kind: kind.to_owned(),
+            target: target.to_owned(),
+            status: status.to_owned(),
+            attempts: 1,
+            error: None,
+            created: at(65_500),
+            due: due.map(at),
+            ended: ended.map(at),
+            created_run: None,
+        }
+    }
+
     #[test]
-    fn run_is_shown_with_its_steps() {
+    fn run_is_shown_with_its_steps_and_actions() {
         let step = |millis, state, actor: &str, message: &str| RunStep {
             at: at(millis),
             state,
@@ -272,6 +307,15 @@ pub(crate) mod tests {
             command: Some("backup --all".to_owned()),
             lock: None,
             log: vec![step(1, State::Waiting, "schedule", ""), step(65_500, State::Failure, "program", "exit code 3")],
+            actions: vec![
+                action("webhook", "https://hooks.example.org", "done", Some(66_000), None),
+                ActionSummary {
+                    attempts: 3,
+                    error: Some("status 503".to_owned()),
+                    ..action("email", "ops@example.org", "pending", None, Some(95_000))
+                },
+                action("command", "", "failed", Some(69_000), None),
+            ],
         };
         let mut shown = Vec::new();
         detail(&detailed, &clock(70_000), false, &mut shown).expect("written");

@@ -38,7 +38,7 @@ pub(super) fn work(job: &JobRecord, run: &Run, world: &DecisionContext) -> Resul
 }
 
 /// Resolves a process with all settings of the job.
-fn process(
+pub(super) fn process(
     job: &Job,
     command: CommandLine,
     bind: &dyn Fn(&Template) -> Result<String, TextError>,

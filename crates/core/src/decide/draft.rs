@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use cronhold_schedule::{Instant, Span};
 
+use super::actions;
 use crate::args::Args;
 use crate::decision::{CommandReply, DecidedUnit, Effect, LockRelease, LockTake, RecordChange};
 use crate::ids::{JobId, RunId};
@@ -41,6 +42,15 @@ impl<'a> UnitDraft<'a> {
             Some(_) => None,
             None => self.view.run(id),
         }
+    }
+
+    /// The runs that this unit writes, as it leaves them so far.
+    pub(super) fn written_runs(&self) -> Vec<Arc<Run>> {
+        let runs = self.written.values().filter_map(|change| match change {
+            RecordChange::Put(Record::Run(run)) => Some(Arc::clone(run)),
+            _ => None,
+        });
+        runs.collect()
     }
 
     /// A span of skips as this unit leaves it so far.
@@ -129,8 +139,11 @@ impl<'a> UnitDraft<'a> {
         self.effects.push(effect);
     }
 
-    /// The finished unit. The commit compares written records too: one that the decision has not read must not exist.
-    pub(super) fn finish(self, answer: CommandReply) -> Result<DecidedUnit, Halt> {
+    /// The finished unit, with the actions that it causes. The commit compares written records too: one that the decision
+    /// has not read must not exist.
+    pub(super) fn finish(mut self, answer: CommandReply) -> Result<DecidedUnit, Halt> {
+        self.view.require_loaded()?;
+        actions::add_actions(&mut self);
         self.view.require_loaded()?;
         for key in self.written.keys() {
             self.view.compare(key);

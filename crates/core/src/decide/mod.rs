@@ -8,12 +8,15 @@
 //!   [`placement`] on which node it may start.
 //! - [`timetable`] answers which occurrences a schedule has; [`occurrence`] creates the runs of one occurrence;
 //!   [`skips`] records occurrences that do not run.
-//! - [`draft`] collects what a decision writes.
+//! - [`draft`] collects what a decision writes, and [`actions`] adds what the transitions in it cause.
 
+mod actions;
 mod admission;
 mod bind;
+mod bind_action;
 mod catch_up;
 mod conditions;
+mod deliver;
 mod draft;
 mod drain;
 mod end_unreadable;
@@ -102,5 +105,7 @@ fn dispatch(view: &DecisionView<'_>, command: &Command) -> Result<DecidedUnit, H
         Command::Keyed { key, command } => keyed::decide(view, key, command),
         Command::Expire { keys, before } => expire::decide(view, keys, *before),
         Command::Prune { job, records } => prune::decide(view, job, records),
+        Command::Deliver { action } => deliver::decide(view, *action),
+        Command::ReportDelivery { action, attempt, result } => deliver::report(view, *action, *attempt, result),
     }
 }

@@ -1,6 +1,6 @@
 //! Deletes finished runs and spans of skips that are not kept any longer. The command lists them from a page that
-//! may be outdated, so the commit compares the version of each. A run whose retry has not ended stays, and so does a
-//! span that may still be extended.
+//! may be outdated, so the commit compares the version of each. A run whose retry has not ended stays, and so do a
+//! run with an action that is not done and a span that may still be extended.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,12 @@ use crate::command::PrunableRecord;
 use crate::decision::{CommandReply, DecidedUnit};
 use crate::ids::{JobId, RunId};
 use crate::policy::retention::TRIM_MAX;
-use crate::record::{JobState, RecordKey, RecordKind};
+use crate::record::{ActionId, JobState, RecordKey, RecordKind};
 use crate::run::State;
 use crate::view::{DecisionView, Halt};
 
 pub(super) fn decide(view: &DecisionView<'_>, job: &JobId, records: &[PrunableRecord]) -> Result<DecidedUnit, Halt> {
-    view.replace_unreadable(&[RecordKind::Run]);
+    view.replace_unreadable(&[RecordKind::Run, RecordKind::Action]);
     let records = &records[..records.len().min(TRIM_MAX)];
     let definition = view.job(job);
     let mut draft = UnitDraft::new(view);
@@ -33,11 +33,17 @@ pub(super) fn decide(view: &DecisionView<'_>, job: &JobId, records: &[PrunableRe
             _ => record.retried_by.is_some_and(|retry| is_unfinished(view, retry)),
         };
         let is_kept = is_retained || may_change || deleted.contains(&record.key);
-        if is_kept || !view.assume_version(&record.key, record.version) {
+        if is_kept || has_pending_action(view, record) || !view.assume_version(&record.key, record.version) {
             continue;
         }
         decrement_kept(&mut state, record.state);
         draft.delete(record.key.clone());
+        action_ids(record).for_each(|action| {
+            let key = RecordKey::Action(action);
+            if view.action(action).is_some() || view.is_unreadable(&key) {
+                draft.delete(key);
+            }
+        });
         deleted.insert(&record.key);
     }
     if deleted.is_empty() {
@@ -45,6 +51,19 @@ pub(super) fn decide(view: &DecisionView<'_>, job: &JobId, records: &[PrunableRe
     }
     draft.put_state(state);
     draft.finish(CommandReply::Done)
+}
+
+/// The actions of a run. New ones would change the version of the run.
+fn action_ids(record: &PrunableRecord) -> impl Iterator<Item = ActionId> + use<> {
+    let (run, actions) = (record.key.run_list_id(), record.actions);
+    run.into_iter().flat_map(move |run| (0..actions).map(move |number| ActionId::new(run, number)))
+}
+
+/// Whether an action of a run is neither done nor given up. One that cannot be read cannot be delivered either.
+fn has_pending_action(view: &DecisionView<'_>, record: &PrunableRecord) -> bool {
+    // All of them are read, so that they are loaded together.
+    let pending = action_ids(record).filter(|action| view.action(*action).is_some_and(|action| action.is_pending()));
+    pending.count() > 0
 }
 
 /// Decrements the number of kept runs in a state.

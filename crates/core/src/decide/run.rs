@@ -22,7 +22,19 @@ pub(super) fn decide(
     id: RunId,
     at: Option<Instant>,
 ) -> Result<DecidedUnit, Halt> {
-    once(view, id, || make(view, job, args, id, at))
+    once(view, id, || make(view, job, (args, &BTreeMap::new()), id, at))
+}
+
+/// Creates a run of a job for now. Params that `args` does not name get their values from `inherited`, which may have
+/// others too.
+pub(super) fn create(
+    view: &DecisionView<'_>,
+    job: &JobId,
+    args: &BTreeMap<String, String>,
+    inherited: &BTreeMap<String, String>,
+    id: RunId,
+) -> Result<DecidedUnit, Halt> {
+    once(view, id, || make(view, job, (args, inherited), id, None))
 }
 
 /// Creates a run unless there is one with its id. A repeated command gets the first run as its reply, even if it could
@@ -81,7 +93,7 @@ pub(super) fn close(mut draft: UnitDraft<'_>, run: Run, state: JobState) -> Resu
 fn make(
     view: &DecisionView<'_>,
     job: &JobId,
-    args: &BTreeMap<String, String>,
+    (args, inherited): (&BTreeMap<String, String>, &BTreeMap<String, String>),
     id: RunId,
     at: Option<Instant>,
 ) -> Result<DecidedUnit, Halt> {
@@ -89,7 +101,7 @@ fn make(
     let (record, mut state) = (view.job(job), draft.job_state(job));
     view.require_loaded()?;
     let record = record.ok_or_else(|| Rejection::NoJob(job.clone()))?;
-    let args = Args::bind(&record.job.params, args, &BTreeMap::new())?;
+    let args = Args::bind(&record.job.params, args, inherited)?;
     let now = view.stamp.at;
     let nominal = at.unwrap_or(now);
     let (target, actor) = (placement::target_of_request(view, &record)?, view.stamp.actor.clone());

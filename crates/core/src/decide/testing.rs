@@ -1,6 +1,7 @@
 //! A test bench for decisions. It keeps records in a map, decides commands, applies the results as a store does, and
 //! checks the invariants after each command. Tests are scripts with their expected output: see [`play`].
 
+mod action;
 mod cluster;
 mod condition;
 mod script;

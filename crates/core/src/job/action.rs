@@ -1,22 +1,21 @@
-//! Actions: what happens when a run enters a state. This version does not carry out actions (see `support`).
+//! Actions: what happens when a run enters a state. `support` lists the kinds that this version carries out.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use cronhold_schedule::TextError;
-use cronhold_schedule::text::did_you_mean;
-use serde::Serialize;
+use cronhold_schedule::text::{did_you_mean, shortened};
+use serde::{Deserialize, Serialize};
 
 use crate::run::State;
 use crate::template::Template;
 
 /// The transition that an action belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RunEvent {
     /// The run entered any final state.
     Finished,
     /// The run entered this state.
-    #[serde(untagged)]
     State(State),
 }
 
@@ -52,6 +51,56 @@ impl RunEvent {
     }
 }
 
+impl fmt::Display for RunEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+cronhold_schedule::stored_as_text!(RunEvent);
+
+/// The kind of an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ActionKind {
+    Run,
+    Webhook,
+    Email,
+    Command,
+    Publish,
+}
+
+impl ActionKind {
+    pub const ALL: [Self; 5] = [Self::Run, Self::Webhook, Self::Email, Self::Command, Self::Publish];
+
+    /// The name that users read and write.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Webhook => "webhook",
+            Self::Email => "email",
+            Self::Command => "command",
+            Self::Publish => "publish",
+        }
+    }
+
+    /// Parses the name of a kind.
+    pub fn parse(text: &str) -> Result<Self, TextError> {
+        let kind = Self::ALL.into_iter().find(|kind| kind.name() == text);
+        kind.ok_or_else(|| TextError::new(0..text.len(), format!("`{}` is not a kind of action", shortened(text))))
+    }
+}
+
+/// Where a secret is read when it is needed. The secret itself is not stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SecretSource {
+    /// The content of a file on the node.
+    File(String),
+    /// The value of a variable of the daemon's environment.
+    Env(String),
+}
+
 /// What happens on a transition.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
@@ -84,6 +133,18 @@ pub enum Action {
     },
 }
 
+impl Action {
+    pub const fn kind(&self) -> ActionKind {
+        match self {
+            Self::Run { .. } => ActionKind::Run,
+            Self::Webhook(_) => ActionKind::Webhook,
+            Self::Email { .. } => ActionKind::Email,
+            Self::Command(_) => ActionKind::Command,
+            Self::Publish { .. } => ActionKind::Publish,
+        }
+    }
+}
+
 /// The request of a webhook.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HttpTarget {
@@ -95,12 +156,14 @@ pub struct HttpTarget {
     pub headers: BTreeMap<String, Template>,
     /// Body; the run's summary as JSON by default.
     pub body: Option<Template>,
+    /// Where the key of the signature is read; the request is not signed without one.
+    pub secret: Option<SecretSource>,
 }
 
 impl HttpTarget {
     /// A `POST` of the run's summary.
     pub fn new(url: Template) -> Self {
-        Self { url, method: "POST".to_owned(), headers: BTreeMap::new(), body: None }
+        Self { url, method: "POST".to_owned(), headers: BTreeMap::new(), body: None, secret: None }
     }
 }
 

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use cronhold_schedule::{ScheduleSpec, Span};
 use serde::Serialize;
 
-pub use action::{Action, HttpTarget, RunEvent};
+pub use action::{Action, ActionKind, HttpTarget, RunEvent, SecretSource};
 pub use condition::{Condition, Probe, Requirement};
 pub use policies::{
     Batching, CatchUpPolicy, CatchUpRule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, QUEUE_LIMIT_DEFAULT,
@@ -26,8 +26,33 @@ pub use support::Feature;
 #[cfg(test)]
 pub(crate) use support::job_with;
 
+use crate::ids::JobId;
 use crate::name_map::NameMap;
 use crate::template::Template;
+
+/// What all jobs of a directory have in common.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct JobDefaults {
+    /// Actions by the transition that they belong to.
+    pub on: BTreeMap<RunEvent, Vec<Action>>,
+}
+
+impl JobDefaults {
+    /// Adds the defaults to a job. A job that has an empty list for an event does not want the defaults of that event, and
+    /// no job gets an action that would run it again.
+    pub fn apply(&self, id: &JobId, job: &mut Job) {
+        let runs_itself = |action: &Action| matches!(action, Action::Run { job, .. } if job.is_literal() && job.text() == id.as_str());
+        for (event, actions) in &self.on {
+            if job.on.get(event).is_some_and(Vec::is_empty) {
+                continue;
+            }
+            let wanted: Vec<Action> = actions.iter().filter(|action| !runs_itself(action)).cloned().collect();
+            if !wanted.is_empty() {
+                job.on.entry(*event).or_default().extend(wanted);
+            }
+        }
+    }
+}
 
 /// A named template of runs: what to run, when, and under which conditions.
 #[derive(Debug, Clone, PartialEq)]

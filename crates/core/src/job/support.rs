@@ -64,8 +64,8 @@ impl Feature {
         match self {
             Self::HttpProgram | Self::RemoteProgram | Self::TaskProgram | Self::PluginProgram => false,
             Self::FileCondition | Self::HttpCondition | Self::CommandCondition | Self::Pool => false,
-            Self::RunAction | Self::WebhookAction | Self::EmailAction => false,
-            Self::CommandAction | Self::PublishAction | Self::Triggers => false,
+            Self::RunAction | Self::WebhookAction | Self::EmailAction | Self::CommandAction => true,
+            Self::PublishAction | Self::Triggers => false,
         }
     }
 
@@ -106,7 +106,8 @@ impl Feature {
             }
             Self::Pool => "leave out `pool` to limit the runs of this job alone, or share a named `lock`",
             Self::RunAction => "give the other job a schedule and the condition `after` with this job",
-            Self::WebhookAction | Self::EmailAction | Self::CommandAction | Self::PublishAction => {
+            Self::PublishAction => "send a `webhook`, or follow runs with `cronhold watch`",
+            Self::WebhookAction | Self::EmailAction | Self::CommandAction => {
                 "do it at the end of the program, or follow runs with `cronhold watch`"
             }
             Self::Triggers => "remove the key, and start runs with `cronhold run` or through the API",
@@ -279,10 +280,6 @@ mod tests {
                 "`http` conditions",
                 "`command` conditions",
                 "pools (`pool`)",
-                "`run` actions",
-                "`webhook` actions",
-                "`email` actions",
-                "`command` actions",
                 "`publish` actions",
                 "`triggers`",
             ]

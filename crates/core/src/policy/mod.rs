@@ -2,6 +2,7 @@
 
 pub mod batching;
 pub mod catch_up;
+pub mod delivery;
 pub mod lease;
 pub mod overlap;
 pub mod rendezvous;

@@ -18,6 +18,8 @@ pub enum Actor {
     Queue,
     /// A limit of the run: its timeout or its stop schedule.
     Limit,
+    /// An action of another run.
+    Action,
     /// The program of the run.
     Program,
     /// A node that restarted and recovered its unfinished runs.
@@ -35,12 +37,13 @@ pub enum Actor {
     Operator(String),
 }
 
-const FIXED: [(&str, Actor); 12] = [
+const FIXED: [(&str, Actor); 13] = [
     ("schedule", Actor::Schedule),
     ("catch-up", Actor::CatchUp),
     ("retry", Actor::Retry),
     ("queue", Actor::Queue),
     ("limit", Actor::Limit),
+    ("action", Actor::Action),
     ("program", Actor::Program),
     ("recovery", Actor::Recovery),
     ("watchdog", Actor::Watchdog),

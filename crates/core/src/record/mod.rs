@@ -1,6 +1,7 @@
 //! What stores keep: typed records, each with a version that every commit compares. Records are small, so that a unit
 //! of work is a handful of them. Everything that a decision needs to know about a *set* is a record of its own.
 
+mod action;
 mod actor;
 mod backlog;
 mod blocker;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
 
+pub use action::{ActionId, ActionRecord, ActionStatus, ResolvedAction, ResolvedWebhook};
 pub use actor::Actor;
 pub use backlog::Backlog;
 pub use blocker::{Blocker, WakeGroup};
@@ -118,6 +120,8 @@ pub enum RecordKey {
     Node(NodeId),
     /// The latest run of a job on a foreign node. It is read and compared, never written.
     Foreign(JobId),
+    /// What a transition of a run owes to the outside.
+    Action(ActionId),
 }
 
 /// A record. Cheap to clone.
@@ -143,6 +147,8 @@ pub enum Record {
     Node(Arc<NodeRecord>),
     /// The latest run of a job on a foreign node.
     Foreign(Arc<ForeignRun>),
+    /// What a transition of a run owes to the outside.
+    Action(Arc<ActionRecord>),
 }
 
 impl Record {
@@ -160,6 +166,7 @@ impl Record {
             Self::Lock(lock) => RecordKey::Lock(lock.name.clone()),
             Self::Node(node) => RecordKey::Node(node.id),
             Self::Foreign(run) => RecordKey::Foreign(run.job.clone()),
+            Self::Action(action) => RecordKey::Action(action.id),
         }
     }
 
@@ -169,6 +176,7 @@ impl Record {
             Self::Cursor(cursor) => cursor.wake,
             Self::Backlog(backlog) => Some(backlog.due),
             Self::Run(run) => run.due,
+            Self::Action(action) => action.due(),
             _ => None,
         }
     }
@@ -188,6 +196,7 @@ pub enum RecordKind {
     Lock,
     Node,
     Foreign,
+    Action,
 }
 
 impl RecordKey {
@@ -205,6 +214,7 @@ impl RecordKey {
             Self::Lock(_) => RecordKind::Lock,
             Self::Node(_) => RecordKind::Node,
             Self::Foreign(_) => RecordKind::Foreign,
+            Self::Action(_) => RecordKind::Action,
         }
     }
 
@@ -217,7 +227,7 @@ impl RecordKey {
             | Self::Backlog(job, _)
             | Self::Identity(job, _)
             | Self::Foreign(job) => Some(job),
-            Self::Pause | Self::Run(_) | Self::SkipSpan(_) | Self::Lock(_) | Self::Node(_) => None,
+            Self::Pause | Self::Run(_) | Self::SkipSpan(_) | Self::Lock(_) | Self::Node(_) | Self::Action(_) => None,
         }
     }
 
@@ -244,6 +254,7 @@ impl fmt::Display for RecordKey {
             Self::Lock(lock) => write!(f, "lock {lock}"),
             Self::Node(node) => write!(f, "node {node}"),
             Self::Foreign(job) => write!(f, "foreign run of {job}"),
+            Self::Action(action) => write!(f, "action {action}"),
         }
     }
 }

@@ -61,6 +61,8 @@ pub struct Run {
     pub exit: Option<ProgramExit>,
     /// The size and the last lines of its program's output, once it has ended.
     pub written: Option<OutputSummary>,
+    /// How many actions it has caused. Their ids follow from it.
+    pub actions: u32,
     /// All states that it entered, the oldest first.
     pub log: Vec<Transition>,
 }
@@ -266,6 +268,7 @@ impl Run {
             blockers: Vec::new(),
             exit: None,
             written: None,
+            actions: 0,
             log: Vec::new(),
         }
     }

@@ -64,6 +64,7 @@ pub(super) fn by(actor: &Actor) -> String {
         Actor::Retry => "its retry policy",
         Actor::Queue => "the queue",
         Actor::Limit => "its time limit",
+        Actor::Action => "an action of another run",
         Actor::Program => "its program",
         Actor::Recovery => "its node after a restart",
         Actor::Watchdog => "the watchdog",

@@ -10,8 +10,8 @@ use cronhold_core::record::{Actor, JobSource, Run};
 use cronhold_core::{DecisionContext, JobId, JobUid, NodeId};
 use cronhold_engine::{Engine, EngineError, EntropySource, MachineClock, NodeHandle, NodePorts, Options, RequestError};
 use cronhold_jobfile::read_job;
-use cronhold_programs::LocalRunner;
 use cronhold_programs::host_env::HostEnv;
+use cronhold_programs::{LocalRunner, MailSettings};
 use cronhold_schedule::{Instant, Span, Zone, ZoneRegistry};
 use cronhold_store::{Store, find_job};
 use cronhold_wiring::{StoreContext, StoreUrl};
@@ -116,7 +116,14 @@ async fn start(setup: NodeSetup) -> Result<(BenchNode, NodeTasks), CliError> {
     let store = cronhold_wiring::open(&url, around).map_err(|error| store_failure(&error))?;
     let clock: Arc<dyn MachineClock> = Arc::new(SystemClock::new().map_err(|error| cannot_start(&error))?);
     let process = Arc::new(KeeperProcess::default());
-    let programs = LocalRunner::new(VERSION, Arc::clone(&clock), HostEnv::new([]), process.observer(), dir.clone());
+    let programs = LocalRunner::new(
+        VERSION,
+        Arc::clone(&clock),
+        HostEnv::new([]),
+        process.observer(),
+        dir.clone(),
+        MailSettings::default(),
+    );
     let programs = Arc::new(programs.map_err(|error| cannot_start(&error))?);
     let recorder = Arc::new(RunRecorder::new(keeps_ended));
     let keeper = match keeper {

@@ -8,7 +8,7 @@ use cronhold_cli::counted;
 use cronhold_core::State;
 use cronhold_core::command::CommandStamp;
 use cronhold_core::decision::{DecidedUnit, RecordChange};
-use cronhold_core::record::{Record, RecordKey, Run, SkipSpan, Transition};
+use cronhold_core::record::{ActionRecord, ActionStatus, Record, RecordKey, Run, SkipSpan, Transition};
 use cronhold_engine::EngineEvent;
 use cronhold_schedule::{Instant, Span};
 use tracing::{Level, debug, error, info, warn};
@@ -19,6 +19,8 @@ const ENGINE: &str = "cronhold_engine";
 const RUNS: &str = "cronhold_engine::runs";
 /// The target of changes of jobs.
 const JOBS: &str = "cronhold_engine::jobs";
+/// The target of actions.
+const ACTIONS: &str = "cronhold_engine::actions";
 /// A run that starts at least this long after its nominal time is logged with its delay.
 const LATE: Span = Span::from_secs(1);
 
@@ -112,11 +114,34 @@ pub(super) fn log(news: &EngineEvent<'_>) {
     }
 }
 
+/// Logs the result of an attempt to deliver an action.
+fn log_action(action: &ActionRecord) {
+    let (id, job, kind, target) = (action.id, &action.job, action.work.kind().name(), action.work.target());
+    let (event, error) = (action.event, action.error.as_deref().unwrap_or_default());
+    let what = format!("{kind} {target}").trim_end().to_owned();
+    match action.status {
+        ActionStatus::Done { .. } => debug!(
+            target: ACTIONS, event = "action_done", action = %id, job = %job, kind, attempts = action.attempts,
+            "delivered the action of {job} on {event}: {what}"
+        ),
+        ActionStatus::Failed { .. } => error!(
+            target: ACTIONS, event = "action_given_up", action = %id, job = %job, kind, attempts = action.attempts, error,
+            "gave up the action of {job} on {event}: {what}: {error}"
+        ),
+        ActionStatus::Pending { owner: None, due } if action.failures > 0 => warn!(
+            target: ACTIONS, event = "action_failed", action = %id, job = %job, kind, attempts = action.attempts, error,
+            "the action of {job} on {event} failed and is tried again at {due}: {what}: {error}"
+        ),
+        ActionStatus::Pending { .. } => {}
+    }
+}
+
 fn log_commit(stamp: &CommandStamp, done: &DecidedUnit) {
     for change in &done.changes {
         match change {
             RecordChange::Put(Record::Run(run)) => log_run(run, stamp.at),
             RecordChange::Put(Record::SkipSpan(span)) => log_span(span, stamp.at),
+            RecordChange::Put(Record::Action(action)) => log_action(action),
             RecordChange::Put(Record::Job(job)) => debug!(
                 target: JOBS, event = "job_put", job = %job.id, revision = job.revision, actor = %stamp.actor,
                 "job {} has revision {} ({})", job.id, job.revision, stamp.actor

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use cronhold_core::record::{Cursor, JobRecord, LockName, Record, RecordKey, Run, SkipSpan};
+use cronhold_core::record::{ActionId, ActionRecord, Cursor, JobRecord, LockName, Record, RecordKey, Run, SkipSpan};
 use cronhold_core::{RunId, RunNumber};
 use cronhold_schedule::{Instant, ZoneRegistry};
 use cronhold_store::{Query, RunQuery, Store};
@@ -115,6 +115,27 @@ impl Sandbox {
             Record::Lock(lock) => Some(lock.holder),
             _ => None,
         })
+    }
+
+    /// The actions of all stored runs, read while the daemon uses the store.
+    pub(crate) fn actions(&self) -> Vec<Arc<ActionRecord>> {
+        let ids = self
+            .stored()
+            .runs
+            .iter()
+            .flat_map(|run| {
+                let run = Arc::clone(run);
+                (0..run.actions).map(move |number| RecordKey::Action(ActionId::new(run.id, number)))
+            })
+            .collect::<Vec<_>>();
+        let store = Stored::open(&self.path("home/cronhold.db")).expect("a store");
+        let executor = tokio::runtime::Builder::new_current_thread().build().expect("an executor");
+        let found = executor.block_on(store.load(&ids)).expect("the store works");
+        let actions = found.into_iter().filter_map(|stored| match stored?.record {
+            Record::Action(action) => Some(action),
+            _ => None,
+        });
+        actions.collect()
     }
 
     /// The stored records, read while the daemon uses the store.

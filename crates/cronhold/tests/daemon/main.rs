@@ -1,6 +1,8 @@
 //! Tests of the real daemon on a real store: it is killed, stopped and restarted, its disk is full, its job files are
-//! invalid, it runs real programs, and its keeper dies.
+//! invalid, it runs real programs and delivers actions,
+//! and its keeper dies.
 
+mod actions;
 mod backup;
 mod crash;
 mod daemon;
@@ -18,6 +20,7 @@ mod log_lines;
 #[path = "../processes/mod.rs"]
 mod processes;
 mod programs;
+mod receiver;
 mod resume;
 #[path = "../resume_all/mod.rs"]
 mod resume_all;

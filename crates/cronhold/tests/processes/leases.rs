@@ -10,8 +10,8 @@ use cronhold_core::{JobId, JobUid, RunId, RunNumber, State};
 use cronhold_daemon::clock::{SystemClock, now};
 use cronhold_engine::{LaunchRequest, MachineClock, ProgramRunner};
 use cronhold_keeper::client::{ClientOptions, KeeperClient};
-use cronhold_programs::LocalRunner;
 use cronhold_programs::host_env::HostEnv;
+use cronhold_programs::{LocalRunner, MailSettings};
 use cronhold_schedule::{Instant, Span};
 
 use super::processes::{end_keeper_of, eventually, keeper_of, parent};
@@ -71,8 +71,14 @@ impl Sandbox {
             Arc::new(SystemClock::new().expect("a timer"))
         };
         let version = env!("CARGO_PKG_VERSION");
-        let programs =
-            LocalRunner::new(version, Arc::clone(&clock), HostEnv::new([]), Box::new(|_| {}), self.0.clone());
+        let programs = LocalRunner::new(
+            version,
+            Arc::clone(&clock),
+            HostEnv::new([]),
+            Box::new(|_| {}),
+            self.0.clone(),
+            MailSettings::default(),
+        );
         let programs = Arc::new(programs.expect("a descriptor"));
         let program = PathBuf::from(env!("CARGO_BIN_EXE_cronhold"));
         let (data, version) = (self.0.clone(), version.to_owned());

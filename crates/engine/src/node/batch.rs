@@ -101,6 +101,10 @@ impl NodeLoop {
                     batch.push(PendingCommand::new(actor, command, CommandOrigin::Request(reply)));
                 }
                 NodeInput::Report { run, report } => batch.push(PendingCommand::report(run, report)),
+                NodeInput::Delivery { action, attempt, result } => {
+                    let report = Command::ReportDelivery { action, attempt, result };
+                    batch.push(PendingCommand::new(Actor::Action, report, CommandOrigin::Own));
+                }
                 NodeInput::Start => self.agenda.request_start(),
                 NodeInput::Calendars(calendars) => self.world.calendars = calendars,
                 NodeInput::Keeper(problem) => self.record_keeper(problem, now),
@@ -153,6 +157,7 @@ impl NodeLoop {
                     (Actor::CatchUp, Command::CatchUp { job: job.clone(), schedule: schedule.clone() })
                 }
                 PlanItem::Wake(run) => (Actor::Queue, Command::Wake { run: *run }),
+                PlanItem::Deliver(action) => (Actor::Action, Command::Deliver { action: *action }),
                 PlanItem::Watchdog
                 | PlanItem::Reap
                 | PlanItem::ReloadChanges
@@ -163,6 +168,8 @@ impl NodeLoop {
                     continue;
                 }
             };
+            // The run that an action creates has the action as its actor in any case.
+            let is_repair = is_repair && !matches!(command, Command::Deliver { .. });
             let actor = if is_repair { Actor::Watchdog } else { actor };
             batch.push(PendingCommand::new(actor, command, CommandOrigin::Planned(due)));
         }

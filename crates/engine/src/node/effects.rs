@@ -13,6 +13,7 @@ use cronhold_schedule::{Instant, Span};
 
 use super::NodeLoop;
 use crate::counters::Counters;
+use crate::local_deliveries::LocalDeliveries;
 use crate::plan::PlanItem;
 use crate::ports::{EngineEvent, LaunchRequest};
 use crate::store_clock::ERROR_MAX;
@@ -39,6 +40,9 @@ impl NodeLoop {
         }
         let mut effects = Vec::new();
         for change in &done.changes {
+            if let RecordChange::Put(Record::Action(action)) = change {
+                LocalDeliveries::count(action, &self.context.counters().actions);
+            }
             self.record_change(change, stamp.at);
             effects.extend(owed_by(change, self.context.me));
         }
@@ -97,6 +101,7 @@ impl NodeLoop {
     /// Keeps what the node knows beside the store up to date with a change.
     fn record_change(&mut self, change: &RecordChange, now: Instant) {
         self.agenda.record_change(change, now);
+        self.deliveries.record_change(change, self.context.me, self.context.counters());
         match change {
             RecordChange::Put(Record::Run(run)) if run.state.is_finished() && self.programs.remove(run.id) => {
                 Counters::add(&self.context.counters().finished, 1);
@@ -164,6 +169,12 @@ impl NodeLoop {
             Effect::Rest { job, schedule, nominal } => self.agenda.pause(job, schedule, nominal),
             Effect::CatchUp { job, schedule, at } => self.agenda.put(PlanItem::CatchUp(job, schedule), at),
             Effect::Wake { run, at } => self.agenda.put(PlanItem::Wake(run), at),
+            Effect::PlanDelivery { action, at } => self.agenda.put(PlanItem::Deliver(action), at),
+            Effect::Deliver { action } => {
+                if self.deliveries.begin(&action) {
+                    self.context.ports.programs.deliver(action);
+                }
+            }
             Effect::Launch { run } => self.launch(run, commit, now).await,
             Effect::Adopt { run } => {
                 self.programs.adopt(&run);

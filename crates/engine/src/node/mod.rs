@@ -1,7 +1,7 @@
 //! A node: its start, and the loop that builds batches of commands, takes turns on the store, and performs the effects.
 //!
-//! The node is a few parts with private state, each in a file of its own: `Agenda` is what it will do, `LocalPrograms`
-//! and `Membership` what it runs and who else is alive, `PendingCommands` and `PendingHints` what waits to be
+//! The node is a few parts with private state, each in a file of its own: `Agenda` is what it will do, `LocalPrograms`,
+//! `LocalDeliveries` and `Membership` what it runs, what it delivers and who else is alive, `PendingCommands` and `PendingHints` what waits to be
 //! handled, `StoreHealth` and `NodeClock` whether it may act. The files below this one connect these parts.
 
 mod batch;
@@ -32,6 +32,7 @@ use crate::counters::Counters;
 use crate::expiry::{self, ExpiryResult, ExpiryStep};
 use crate::heartbeater::Heartbeater;
 use crate::intake::{NodeHandle, NodeInput, RequestError};
+use crate::local_deliveries::LocalDeliveries;
 use crate::local_programs::LocalPrograms;
 use crate::membership::{Membership, wait_for_name};
 use crate::node_clock::NodeClock;
@@ -139,6 +140,7 @@ struct NodeLoop {
     store_health: StoreHealth,
     agenda: Agenda,
     programs: LocalPrograms,
+    deliveries: LocalDeliveries,
     membership: Membership,
     commands: PendingCommands,
     hints: PendingHints,
@@ -254,6 +256,7 @@ impl NodeLoop {
             store_health: StoreHealth::default(),
             agenda: Agenda::default(),
             programs: LocalPrograms::new(heartbeater.clone()),
+            deliveries: LocalDeliveries::default(),
             membership: Membership::new(me, heartbeater.clone()),
             commands: PendingCommands::default(),
             hints: PendingHints::default(),
@@ -409,7 +412,11 @@ impl NodeLoop {
             PlanItem::ReloadChanges => self.reload_changes(now).await,
             PlanItem::CheckJobs(after) => self.check_jobs(after.clone(), now).await,
             PlanItem::Expire(step) => self.expire(step, now).await,
-            PlanItem::Prune(_) | PlanItem::Wake(_) | PlanItem::Fire(..) | PlanItem::CatchUp(..) => Ok(()),
+            PlanItem::Prune(_)
+            | PlanItem::Wake(_)
+            | PlanItem::Deliver(_)
+            | PlanItem::Fire(..)
+            | PlanItem::CatchUp(..) => Ok(()),
         };
         self.record_chore(chore, done, now);
     }

@@ -30,10 +30,11 @@ impl NodeLoop {
         Ok(())
     }
 
-    /// Reads and applies all cursors, backlogs and unfinished runs. Returns the number of unfinished runs.
+    /// Reads and applies all cursors, backlogs, pending actions and unfinished runs. Returns the number of unfinished runs.
     pub(super) async fn recover_all(&mut self, now: Instant) -> Result<usize, Fault> {
         self.recover_cursors(now).await?;
         self.recover_backlogs(now).await?;
+        self.recover_actions(now).await?;
         self.recover_runs(now, |_| true).await
     }
 
@@ -95,6 +96,20 @@ impl NodeLoop {
             }
             after = match page.next(PAGE) {
                 Some(RecordKey::Backlog(job, schedule)) => Some((job, schedule)),
+                _ => return Ok(()),
+            };
+        }
+    }
+
+    async fn recover_actions(&mut self, now: Instant) -> Result<(), Fault> {
+        let mut after = None;
+        loop {
+            let page = self.read_page(Query::PendingActions { after }).await?;
+            for stored in &page.records {
+                self.apply_stored(&stored.record, now).await;
+            }
+            after = match page.next(PAGE) {
+                Some(RecordKey::Action(action)) => Some(action),
                 _ => return Ok(()),
             };
         }

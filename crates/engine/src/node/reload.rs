@@ -59,6 +59,7 @@ impl NodeLoop {
     fn is_concerned(&self, key: &RecordKey) -> bool {
         match key {
             RecordKey::Run(run) => self.programs.contains(*run) || self.agenda.has(&PlanItem::Wake(*run)),
+            RecordKey::Action(action) => self.agenda.has(&PlanItem::Deliver(*action)),
             RecordKey::JobState(job) => self.agenda.has_paused(job),
             _ => true,
         }

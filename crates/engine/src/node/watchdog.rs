@@ -175,6 +175,7 @@ impl NodeLoop {
             RecordKey::Cursor(job, schedule) => PlanItem::Fire(job.clone(), schedule.clone()),
             RecordKey::Backlog(job, schedule) => PlanItem::CatchUp(job.clone(), schedule.clone()),
             RecordKey::Run(run) => PlanItem::Wake(*run),
+            RecordKey::Action(action) => PlanItem::Deliver(*action),
             _ => return,
         };
         if self.is_planned(&item, obligation.at, now) {

@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use cronhold_core::Job;
+use cronhold_core::job::JobDefaults;
 use cronhold_schedule::TextError;
 use cronhold_schedule::calendar::Calendar;
 
@@ -12,7 +13,7 @@ use super::Options;
 use super::text::{UnreadableFile, read_text};
 use super::walk::{FileKind, FoundFile};
 use crate::mistake::{Mistake, MistakeKind};
-use crate::read::{self, JobPlaces, JobRead, read_job};
+use crate::read::{self, JobPlaces, JobRead, read_defaults, read_job};
 
 /// The result of reading one file.
 pub(super) struct ReadFile {
@@ -35,6 +36,8 @@ pub(super) enum FileContent {
         places: Arc<JobPlaces>,
     },
     Calendar(Option<Calendar>),
+    /// The defaults; `None` if they are invalid.
+    Defaults(Option<JobDefaults>),
 }
 
 impl ReadFile {
@@ -60,6 +63,10 @@ impl ReadFile {
         }
         let (content, mistakes) = match found.kind {
             FileKind::Job => of_job(read_job(&found.file, &text, &read::Options { zones: options.zones })),
+            FileKind::Defaults => {
+                let (defaults, mistakes) = read_defaults(&found.file, &text, &read::Options { zones: options.zones });
+                (FileContent::Defaults(defaults), mistakes)
+            }
             FileKind::Dates => of_calendar(found, Calendar::from_dates(&text)),
             FileKind::Ics => of_calendar(found, Calendar::from_ics(&text)),
         };

@@ -13,7 +13,7 @@ use cronhold_schedule::Span;
 
 use super::file::ReadFile;
 use super::load::{DirectoryLoader, FileOrigin};
-use super::walk::{FileKind, FoundFile, WalkResult, walk};
+use super::walk::{DEFAULTS, FileKind, FoundFile, WalkResult, walk};
 use super::{Directory, Options, parallel};
 use crate::mistake::Mistake;
 
@@ -49,7 +49,7 @@ impl JobsRoot {
 
     /// Whether there is certainly no file of that name.
     fn is_without(&self, name: &str) -> bool {
-        SUFFIXES.iter().all(|suffix| is_nothing(&self.path.join(format!("{name}.{suffix}"))))
+        name == DEFAULTS || SUFFIXES.iter().all(|suffix| is_nothing(&self.path.join(format!("{name}.{suffix}"))))
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use cronhold_core::job::JobDefaults;
 use cronhold_core::{Job, JobId};
 use cronhold_schedule::TextError;
 use cronhold_schedule::calendar::{Calendar, CalendarSet, check_name};
@@ -20,7 +21,7 @@ pub fn load(root: &Path, options: &Options<'_>) -> Directory {
 
 /// Reads the calendars of a directory, and no job.
 pub fn load_calendars(root: &Path, options: &Options<'_>) -> Directory {
-    load_some(root, options, |kind| kind != FileKind::Job)
+    load_some(root, options, |kind| matches!(kind, FileKind::Dates | FileKind::Ics))
 }
 
 fn load_some(root: &Path, options: &Options<'_>, wanted: impl Fn(FileKind) -> bool) -> Directory {
@@ -60,6 +61,8 @@ pub(super) struct DirectoryLoader {
     owners: BTreeMap<String, JobId>,
     /// Names of calendars that have mistakes. Naming one is not a mistake of a job.
     broken_calendars: BTreeSet<String>,
+    /// The defaults of each root; `None` if they are invalid.
+    defaults: BTreeMap<usize, Option<JobDefaults>>,
     pub(super) mistakes: Vec<Mistake>,
     texts: BTreeMap<String, String>,
     /// The file of each job's id and calendar's name.
@@ -68,7 +71,7 @@ pub(super) struct DirectoryLoader {
 
 impl DirectoryLoader {
     pub(super) fn take(&mut self, found: &FoundFile, file: &ReadFile, origin: FileOrigin<'_>) {
-        let is_calendar = found.kind != FileKind::Job;
+        let is_calendar = matches!(found.kind, FileKind::Dates | FileKind::Ics);
         let name = if is_calendar { calendar_name(&found.name) } else { &found.name };
         let name = origin.prefix.map_or_else(|| name.to_owned(), |prefix| format!("{prefix}/{name}"));
         if !file.mistakes.is_empty() {
@@ -76,6 +79,11 @@ impl DirectoryLoader {
         }
         if !file.is_thin {
             self.texts.insert(found.file.to_string(), file.text.clone());
+        }
+        if found.kind == FileKind::Defaults {
+            let defaults = if let FileContent::Defaults(defaults) = &file.content { defaults.clone() } else { None };
+            self.defaults.insert(origin.root, defaults);
+            return;
         }
         let key = (is_calendar, name);
         if let Some(first) = self.taken.get(&key) {
@@ -123,6 +131,20 @@ impl DirectoryLoader {
         }
     }
 
+    /// Adds the defaults of each directory to its jobs. While they are invalid, its jobs stay as they are.
+    fn apply_defaults(&mut self) {
+        for (root, defaults) in std::mem::take(&mut self.defaults) {
+            let Some(defaults) = defaults else {
+                self.broken.extend(self.jobs.iter().filter(|(_, job)| job.root == root).map(|(id, _)| id.clone()));
+                self.jobs.retain(|_, job| job.root != root);
+                continue;
+            };
+            for (id, loaded) in self.jobs.iter_mut().filter(|(_, loaded)| loaded.root == root) {
+                defaults.apply(id, Arc::make_mut(&mut loaded.job));
+            }
+        }
+    }
+
     fn calendar(&mut self, found: &FoundFile, name: &str, content: &FileContent) {
         if let Err(error) = check_name(name) {
             let mistake = at_place(&found.file, TextError { at: 0..0, ..error });
@@ -136,6 +158,7 @@ impl DirectoryLoader {
 
     /// Checks everything together. Jobs in `elsewhere` exist, but their definitions are unknown.
     pub(super) fn finish(mut self, options: &Options<'_>, elsewhere: &BTreeSet<JobId>) -> Directory {
+        self.apply_defaults();
         let mut named = self.calendars.clone();
         for name in &self.broken_calendars {
             named.insert(name.clone(), Calendar::all());

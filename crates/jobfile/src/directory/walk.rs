@@ -12,6 +12,9 @@ use cronhold_schedule::Instant;
 
 use crate::mistake::Mistake;
 
+/// Name of the file with the defaults of all jobs, at the top of a directory.
+pub(super) const DEFAULTS: &str = "defaults";
+
 /// Deepest nesting of folders below the root.
 const DEPTH_MAX: usize = 32;
 /// Most entries of a directory. Symbolic links can make a small directory endless.
@@ -20,6 +23,8 @@ const ENTRIES_MAX: usize = 1_000_000;
 /// The kind of a file, by its suffix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileKind {
+    /// What all jobs of the directory have in common.
+    Defaults,
     Job,
     Dates,
     Ics,
@@ -185,6 +190,8 @@ impl DirectoryWalk {
         if !metadata.is_file() {
             return self.report(path, "it is not a regular file", Some("move it out of the directory"));
         }
+        let is_defaults = kind == FileKind::Job && folder.name.is_empty() && stem == DEFAULTS;
+        let kind = if is_defaults { FileKind::Defaults } else { kind };
         let name = format!("{}{stem}", folder.name);
         let stamp = FileStamp::new(metadata);
         self.found.push(FoundFile {

@@ -7,7 +7,7 @@ use cronhold_core::NameMap;
 use cronhold_core::job::{
     Action, Batching, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HttpProgram, HttpTarget, JobSchedule,
     LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Program, Requirement, ResourceLimits, Retain, Retry,
-    RetryOn, RunEvent, StopPolicy, TaskProgram, TemplateScope, Trigger,
+    RetryOn, RunEvent, SecretSource, StopPolicy, TaskProgram, TemplateScope, Trigger,
 };
 use cronhold_core::run::State;
 use cronhold_core::signal::Signal;
@@ -211,6 +211,12 @@ pub(super) const ENV: Codec<NameMap<EnvValue>> = Codec {
     },
     read: |reader, item| Some(reader.env(item)),
     write: |env| write::map(env, write::env_value),
+};
+
+pub(super) const SECRET: Codec<SecretSource> = Codec {
+    shape: ValueShape::Map(&job::ENV_SOURCE),
+    read: |reader, item| reader.secret(item),
+    write: |source| json!(source),
 };
 
 pub(super) const UMASK: Codec<u32> = Codec {

@@ -2,7 +2,8 @@
 
 use cronhold_core::Job;
 use cronhold_core::job::{
-    CatchUpRule, Feature, OverlapPolicy, Param, QUEUE_LIMIT_DEFAULT, ResourceLimits, Retain, Retry, StopPolicy, Trigger,
+    CatchUpRule, Feature, JobDefaults, OverlapPolicy, Param, QUEUE_LIMIT_DEFAULT, ResourceLimits, Retain, Retry,
+    StopPolicy, Trigger,
 };
 
 use super::codec::{self, FROM_ONE};
@@ -155,11 +156,21 @@ record! {
     value grace = codec::SPAN => key("grace", "Time between the signal and SIGKILL to the whole group.").default("1m");
 }
 
+record! {
+    /// `defaults.yaml`.
+    pub static DEFAULTS: JobDefaults = "defaults", "the defaults",
+        "What all jobs of a directory have in common: the file `defaults.yaml` at its top.";
+    value on = codec::ACTIONS => key(
+        "on",
+        "Actions that every job of the directory has in addition to its own. A job with an empty list for an event has none of them.",
+    );
+}
+
 /// A value of `env` that is not in the file.
 pub static ENV_SOURCE: KeyTable = KeyTable {
     name: "env_source",
     noun: "a variable's source",
-    doc: "Source of a secret. The node reads it when a run starts, and neither stores nor shows it. Output is not masked.",
+    doc: "Source of a secret. The node reads it when it is needed, and neither stores nor shows it. Output is not masked.",
     one_of: &[&["file"], &["env"]],
     keys: &[
         KeySpec::new("file", ValueShape::Text, "A file on the node; its content is the value."),

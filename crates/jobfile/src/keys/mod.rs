@@ -15,7 +15,9 @@ pub(crate) use codec::CPU_LEAST;
 pub use codec::METHODS;
 use cronhold_core::job::Feature;
 pub(crate) use job::QUEUE_MAP;
-pub use job::{BATCHING, CATCH_UP, EACH, ENV_SOURCE, JOB, LIMITS, OVERLAP, PARAM, QUEUE, RETAIN, RETRY, STOP, TRIGGER};
+pub use job::{
+    BATCHING, CATCH_UP, DEFAULTS, EACH, ENV_SOURCE, JOB, LIMITS, OVERLAP, PARAM, QUEUE, RETAIN, RETRY, STOP, TRIGGER,
+};
 pub(crate) use record::write_record;
 pub(crate) use schedule::STOP_SCHEDULE_MAP;
 pub use schedule::{APSIS_PAIR, APSIS_STOP, APSIS_TYPED, DAILY, DAILY_INTERVAL, EDGE, SCHEDULE, STOP_SCHEDULE, WHEN};
@@ -65,6 +67,7 @@ pub static TABLES: &[&KeyTable] = &[
     &TRIGGER,
     &BATCHING,
     &RETAIN,
+    &DEFAULTS,
 ];
 
 /// The keys of one map.

@@ -177,7 +177,7 @@ variants! {
     Run {..} = RUN_MAP => key("run", "Creates a run of a job.").needs(Feature::RunAction);
     Webhook(target) = codec::WEBHOOK => key("webhook", "Sends an HTTP request.").needs(Feature::WebhookAction);
     Email {..} = EMAIL_MAP => key("email", "Sends an email.").needs(Feature::EmailAction);
-    Command(command) = codec::TEMPLATE_TEXT => key("command", "Runs a shell command on the node.")
+    Command(command) = codec::TEMPLATE_TEXT => key("command", "Runs a shell command on a node, with the settings of the job's program.")
         .needs(Feature::CommandAction);
     Publish {..} = PUBLISH_MAP => key("publish", "Publishes a message to a channel.").needs(Feature::PublishAction);
 }
@@ -200,6 +200,11 @@ record! {
     value method = codec::METHOD => key("method", "The method.").default("POST");
     value headers = codec::HEADERS => key("headers", "Headers to send.");
     option body = codec::TEMPLATE => key("body", "Body to send.").default("the run's summary as JSON");
+    option secret = codec::SECRET => key(
+        "secret",
+        "Key of the signature in the header `X-Cronhold-Signature`: `sha256=` and the HMAC-SHA256 of the body in hex.",
+    )
+    .default("not signed");
 }
 
 variant! {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cronhold_core::NameMap;
-use cronhold_core::job::{EnvValue, Job, LockPolicy, NodeSelector, Program};
+use cronhold_core::job::{EnvValue, Job, LockPolicy, NodeSelector, Program, SecretSource};
 use cronhold_core::record::LockName;
 use cronhold_schedule::Span;
 
@@ -52,13 +52,21 @@ impl JobReader<'_> {
         if !matches!(item.node.value, YamlValue::Map(_)) {
             return self.template(item).map(EnvValue::Text);
         }
+        self.secret(item).map(|source| match source {
+            SecretSource::File(path) => EnvValue::File(path),
+            SecretSource::Env(name) => EnvValue::Env(name),
+        })
+    }
+
+    /// Where a secret is read.
+    pub(crate) fn secret(&mut self, item: NamedNode<'_>) -> Option<SecretSource> {
         let fields = self.fields(item, &keys::ENV_SOURCE)?;
         match fields.kind()? {
-            ("file", item) => self.text(item).map(|path| EnvValue::File(path.to_owned())),
+            ("file", item) => self.text(item).map(|path| SecretSource::File(path.to_owned())),
             (_, item) => {
                 let name = self.text(item)?;
                 self.parsed(item, names::variable(name))?;
-                Some(EnvValue::Env(name.to_owned()))
+                Some(SecretSource::Env(name.to_owned()))
             }
         }
     }

@@ -20,7 +20,7 @@ mod timing;
 
 use std::sync::LazyLock;
 
-use cronhold_core::job::{Job, JobSchedule};
+use cronhold_core::job::{Job, JobDefaults, JobSchedule};
 use cronhold_schedule::ZoneRegistry;
 use cronhold_schedule::text::shortened;
 
@@ -65,6 +65,18 @@ const EMPTY_HINT: &str = "a job needs at least a program, such as `program: echo
 pub fn read_job(file: &str, text: &str, options: &Options<'_>) -> JobRead {
     let (root, mistakes) = yaml::parse(file, text);
     read_tree(root, text, JobReader::new(file, text, options.zones, mistakes))
+}
+
+/// Reads the defaults of a directory. They are there exactly when there is no mistake.
+pub(crate) fn read_defaults(file: &str, text: &str, options: &Options<'_>) -> (Option<JobDefaults>, Vec<Mistake>) {
+    let (root, mistakes) = yaml::parse(file, text);
+    let mut reader = JobReader::new(file, text, options.zones, mistakes);
+    let mut defaults = JobDefaults::default();
+    if let Some(root) = root.filter(|root| !matches!(root.value, YamlValue::Null)) {
+        reader.record_into(NamedNode { name: "defaults", node: &root }, &mut defaults);
+    }
+    let mistakes = reader.into_mistakes();
+    (Some(defaults).filter(|_| mistakes.is_empty()), mistakes)
 }
 
 /// Reads the JSON of a stored job, which [`write_job`](crate::write_job) wrote. It was accepted once, perhaps by another

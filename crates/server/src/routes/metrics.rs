@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Extension, Router};
 use cronhold_api::Problem;
+use cronhold_core::job::ActionKind;
 use cronhold_core::record::{Record, RecordKey};
 use cronhold_schedule::Span;
 use cronhold_store::lock_mutex;
@@ -93,6 +94,20 @@ pub(crate) async fn metrics(
         "Times the keeper became unable to start programs.",
         app.feed.keeper_failures(),
     );
+    add("actions_pending", "gauge", "Actions that are neither delivered nor given up.", reading.actions_pending);
+    text.push_str(
+        "# HELP cronhold_actions_total Results of attempts to deliver actions, by kind and result.\n\
+         # TYPE cronhold_actions_total counter\n",
+    );
+    for (kind, count) in ActionKind::ALL.iter().zip(&reading.actions).filter(|(kind, _)| **kind != ActionKind::Publish)
+    {
+        let results = [("delivered", count.delivered), ("failed", count.failed), ("given_up", count.given_up)];
+        for (result, value) in results {
+            let kind = kind.name();
+            writeln!(text, "cronhold_actions_total{{kind=\"{kind}\",result=\"{result}\"}} {value}")
+                .expect("writing to a string does not fail");
+        }
+    }
     let version = app.version.replace(['\\', '"', '\n'], "_");
     writeln!(
         text,

@@ -7,13 +7,13 @@ use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use cronhold_api::{CreatedRun, Problem, ProblemCode, RunBody, RunDetail, RunList, RunStep};
+use cronhold_api::{ActionSummary, CreatedRun, Problem, ProblemCode, RunBody, RunDetail, RunList, RunStep};
 use cronhold_core::command::Command;
 use cronhold_core::decision::{CommandReply, Rejection};
-use cronhold_core::record::{Actor, CommandLine, ResolvedProgram};
+use cronhold_core::record::{ActionId, Actor, CommandLine, Record, RecordKey, ResolvedProgram};
 use cronhold_core::{JobId, RunId, State as RunState};
 use cronhold_schedule::{Instant, TextError};
-use cronhold_store::{Query, RunQuery};
+use cronhold_store::{Query, RunQuery, load_readable};
 use serde::Deserialize;
 
 use crate::AppState;
@@ -115,7 +115,7 @@ async fn check_known(app: &AppState, job: JobId) -> Result<(), ApiError> {
     Err(Rejection::NoJob(job).into())
 }
 
-/// Get a run, with its log of state changes
+/// Get a run, with its log of state changes and its actions
 #[utoipa::path(get, path = "/api/v1/runs/{run}", tag = "runs",
     params(("run" = String, Path,
         description = "Run id, `job#number`, or a job id for its running run, else the last one that started")),
@@ -139,7 +139,19 @@ pub(crate) async fn show(
         command: run.work.as_ref().map(command),
         lock: run.lock.as_ref().map(ToString::to_string),
         log: log.collect(),
+        actions: actions(&app, run.id, run.actions).await?,
     }))
+}
+
+/// The actions of a run. Those that cannot be read are left out.
+async fn actions(app: &AppState, run: RunId, count: u32) -> Result<Vec<ActionSummary>, ApiError> {
+    let keys: Vec<RecordKey> = (0..count).map(|number| RecordKey::Action(ActionId::new(run, number))).collect();
+    let found = load_readable(&*app.store, &keys).await?.records;
+    let actions = found.into_iter().filter_map(|(_, stored)| match stored?.record {
+        Record::Action(action) => Some(ActionSummary::from(&*action)),
+        _ => None,
+    });
+    Ok(actions.collect())
 }
 
 /// The program of a run as text. A shell script keeps its line breaks.

@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-use cronhold_core::record::{NodeRecord, Run};
+use cronhold_core::record::{ActionId, NodeRecord, Run};
 use cronhold_core::{NodeId, RunId};
 use cronhold_schedule::Span;
 use cronhold_store::{Unit, UnitReceipt};
 
 use super::{
-    CheckResult, CheckerContext, InvariantChecker, catch_up, conditions, drain, duplicated_work, each, early, fence,
-    first_start, growth, keeper, late_wake, launch, lease, lock, numbers, obligation, outcome, overlap, pause, place,
-    reason, sets, table,
+    CheckResult, CheckerContext, InvariantChecker, actions, catch_up, conditions, drain, duplicated_work, each, early,
+    fence, first_start, growth, keeper, late_wake, launch, lease, lock, numbers, obligation, outcome, overlap, pause,
+    place, reason, sets, table,
 };
 
 /// A violated invariant.
@@ -96,6 +96,7 @@ impl Default for CheckerSet {
             Box::<duplicated_work::DuplicatedWorkChecker>::default(),
             Box::<outcome::OutcomeChecker>::default(),
             Box::<growth::GrowthChecker>::default(),
+            Box::<actions::ActionChecker>::default(),
         ];
         Self { checkers, finding: None }
     }
@@ -137,6 +138,10 @@ impl CheckerSet {
 
     pub(crate) fn extended(&mut self, run: RunId, kill_at: Span) {
         self.checkers.iter_mut().for_each(|checker| checker.extended(run, kill_at));
+    }
+
+    pub(crate) fn delivered(&mut self, action: ActionId) {
+        self.checkers.iter_mut().for_each(|checker| checker.delivered(action));
     }
 
     pub(crate) fn ended(&mut self, context: CheckerContext<'_>, run: RunId) {

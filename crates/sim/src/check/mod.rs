@@ -2,6 +2,7 @@
 //! violation ends a simulation. Checkers keep their state incrementally instead of scanning the store at each event, so
 //! that the cost of an event does not grow with the length of a simulation.
 
+mod actions;
 mod catch_up;
 mod checkers;
 mod condition_oracle;
@@ -34,13 +35,14 @@ mod tests;
 use std::fmt;
 
 use cronhold_core::decision::RecordChange;
-use cronhold_core::record::{NodeRecord, Record, Run, SkipSpan};
+use cronhold_core::record::{ActionId, NodeRecord, Record, Run, SkipSpan};
 use cronhold_core::{DecisionContext, NodeId, RunId, State};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Unit, UnitReceipt};
 
 use crate::store_model::StoreModel;
 
+pub(crate) use actions::is_owed;
 pub use checkers::Violation;
 pub(crate) use checkers::{CheckerSet, DaemonChange, ObservedLaunch};
 
@@ -96,6 +98,9 @@ trait InvariantChecker: fmt::Debug + Send {
     fn launched(&mut self, _context: CheckerContext<'_>, _launch: &ObservedLaunch<'_>) -> CheckResult {
         Ok(())
     }
+
+    /// Called when the receiver of an action gets it.
+    fn delivered(&mut self, _action: ActionId) {}
 
     /// Called when the lease of a program is extended to `kill_at`.
     fn extended(&mut self, _run: RunId, _kill_at: Span) {}

@@ -90,7 +90,13 @@ fn follows(old: &Run, new: &Run) -> CheckResult {
     if is_noted && (added.len() > 1 || (old.state, &old.reason) != (new.state, &new.reason)) {
         return Err(format!("was {} and a note of its program changed that", old.state));
     }
-    let frozen =
-        |run: &Run| Run { state: State::Waiting, reason: None, log: Vec::new(), retried_by: None, ..run.clone() };
+    let frozen = |run: &Run| Run {
+        state: State::Waiting,
+        reason: None,
+        log: Vec::new(),
+        retried_by: None,
+        actions: 0,
+        ..run.clone()
+    };
     if frozen(old) == frozen(new) { Ok(()) } else { Err(format!("was {} and was changed", old.state)) }
 }

@@ -80,13 +80,17 @@ pub enum DeliberateBug {
     NoHoldAfterRestart,
     /// After a rollback, nodes do not restore what they have written.
     NothingRestored,
+    /// Some actions are not written with the transition that causes them.
+    LostActions,
+    /// A node does not find the actions that an earlier process has left.
+    ForgottenActions,
     /// Hints never arrive. The watchdog and polling compensate for it.
     NoHints,
 }
 
 impl DeliberateBug {
     /// All bugs, which the checkers must detect.
-    pub const BUGS: [Self; 28] = [
+    pub const BUGS: [Self; 30] = [
         Self::NoCompare,
         Self::EffectsBeforeCommit,
         Self::NoRecovery,
@@ -115,6 +119,8 @@ impl DeliberateBug {
         Self::MissedWakes,
         Self::NoHoldAfterRestart,
         Self::NothingRestored,
+        Self::LostActions,
+        Self::ForgottenActions,
     ];
 
     /// Permanent faults, which the checkers must not report.
@@ -123,6 +129,11 @@ impl DeliberateBug {
     /// Whether only rollbacks of the store can show the bug. Then all seeds with a shared store have some.
     pub(crate) fn needs_rollbacks(self) -> bool {
         matches!(self, Self::NoHoldAfterRestart | Self::NothingRestored)
+    }
+
+    /// Whether only actions can show the bug. Then all seeds have some.
+    pub(crate) fn needs_actions(self) -> bool {
+        matches!(self, Self::LostActions | Self::ForgottenActions)
     }
 
     /// Wraps the store itself, where units take effect.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cronhold_core::RunId;
-use cronhold_core::record::Run;
+use cronhold_core::record::{ActionRecord, Run};
 use cronhold_core::signal::Signal;
 use cronhold_engine::{LaunchRequest, ProgramRunner};
 use cronhold_schedule::Span;
@@ -68,5 +68,9 @@ impl ProgramRunner for WrongOutside {
 
     fn signal(&self, run: RunId, signal: Signal) {
         self.runner.signal(run, signal);
+    }
+
+    fn deliver(&self, action: Arc<ActionRecord>) {
+        self.runner.deliver(action);
     }
 }

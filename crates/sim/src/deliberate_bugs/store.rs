@@ -60,6 +60,15 @@ impl WrongStore {
                 let RecordChange::Delete(key) = change else { return true };
                 matches!(key, RecordKey::Job(_) | RecordKey::Cursor(..) | RecordKey::Backlog(..))
             }),
+            DeliberateBug::LostActions => {
+                let compared = &unit.compare;
+                unit.changes.retain(|change| match change {
+                    RecordChange::Put(Record::Action(action)) => {
+                        action.id.number % 3 != 1 || !compared.contains(&(RecordKey::Action(action.id), None))
+                    }
+                    _ => true,
+                });
+            }
             DeliberateBug::UnrecordedSkips => {
                 let compared = &unit.compare;
                 let is_new = |record: &Record| compared.contains(&(record.key(), None));
@@ -104,6 +113,7 @@ impl WrongStore {
     fn hides(&self, query: &Query) -> bool {
         match self.bug {
             DeliberateBug::NoRecovery => matches!(query, Query::Unfinished { .. } | Query::Backlogs { .. }),
+            DeliberateBug::ForgottenActions => matches!(query, Query::PendingActions { .. }),
             DeliberateBug::NoWatchdog => matches!(query, Query::Unfinished { node: Some(_), .. }),
             _ => false,
         }
@@ -144,6 +154,11 @@ impl Wrapper for WrongStore {
     ) -> Pending<'a, Result<Vec<Obligation>, Fault>> {
         match self.bug {
             DeliberateBug::NoRecovery | DeliberateBug::NoWatchdog => Box::pin(async { Ok(Vec::new()) }),
+            DeliberateBug::ForgottenActions => Box::pin(async move {
+                let mut due = self.store.due(after, until, limit).await?;
+                due.retain(|obligation| !matches!(obligation.key, RecordKey::Action(_)));
+                Ok(due)
+            }),
             _ => self.store.due(after, until, limit),
         }
     }

@@ -15,7 +15,9 @@ mod scalars;
 use std::fmt;
 use std::sync::Arc;
 
-use cronhold_core::record::{Backlog, PauseState, Record, RecordKey, RecordKind, RecordVersion, StoredRecord};
+use cronhold_core::record::{
+    ActionRecord, Backlog, PauseState, Record, RecordKey, RecordKind, RecordVersion, StoredRecord,
+};
 use cronhold_schedule::ZoneRegistry;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -53,6 +55,7 @@ pub(crate) fn body(record: &Record) -> Vec<u8> {
         Record::Run(run) => run::write(&mut body, run),
         Record::SkipSpan(span) => run::write_span(&mut body, span),
         Record::Node(node) => node::write(&mut body, node),
+        Record::Action(action) => body.json(&**action),
         // Locks have keys of their own. Foreign runs are read-only.
         Record::Lock(_) | Record::Foreign(_) => {}
     }
@@ -97,6 +100,7 @@ fn record(key: RecordKey, reading: &TextReader<'_>, zones: &ZoneRegistry) -> Res
         RecordKey::Identity(job, args) => identity::read(job, args, reading)?,
         RecordKey::Run(id) | RecordKey::SkipSpan(id) => run::read(id, reading)?,
         RecordKey::Node(_) => node::read(reading)?,
+        RecordKey::Action(_) => Record::Action(Arc::new(reading.json::<ActionRecord>()?)),
         RecordKey::Lock(_) | RecordKey::Foreign(_) => return Err(UnreadableText::new("not a record of ours")),
     })
 }

@@ -70,6 +70,8 @@ struct RunJson<'a> {
     tail: Cow<'a, [String]>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     span: Option<(i64, i64, u32)>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    actions: u32,
     #[serde(default, skip_serializing_if = "no_blockers")]
     blockers: Cow<'a, [Blocker]>,
     log: Vec<LogEntryJson<'a>>,
@@ -118,6 +120,7 @@ fn write_run(body: &mut RecordBody, run: &Run, end: Option<Instant>, range: Opti
         bytes: run.written.as_ref().map(|written| written.bytes),
         tail: run.written.as_ref().map_or(Cow::Borrowed(&[]), |written| Cow::Borrowed(&written.tail)),
         span: range.map(|range| (range.from.micros(), range.to.micros(), range.count)),
+        actions: run.actions,
         blockers: Cow::Borrowed(&run.blockers),
         log: run.log.iter().map(entry).collect(),
         kinds: kinds(&run.log),
@@ -164,6 +167,7 @@ pub(super) fn read(id: RunId, reading: &TextReader<'_>) -> Result<Record, Unread
         blockers: form.blockers.into_owned(),
         exit: form.exit,
         written: form.bytes.map(|bytes| OutputSummary { bytes, tail }),
+        actions: form.actions,
         log: log(form.log, &form.kinds),
     };
     let Some((from, to, count)) = form.span else { return Ok(Record::Run(Arc::new(run))) };
@@ -198,6 +202,10 @@ fn log(entries: Vec<LogEntryJson<'static>>, kinds: &[(usize, TransitionKind)]) -
 
 fn no_args(args: &Args) -> bool {
     args.is_empty()
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 fn no_blockers(blockers: &[Blocker]) -> bool {

@@ -14,6 +14,7 @@
 --   index:runs           class, id
 --   index:runs_by_job    job, NUL, class, id
 --   index:runs_by_end    end, class, id of finished runs
+--   index:actions        the fields of actions that are not done
 --   due                  due, kind, field
 --   node:<id>            the set of unfinished runs that a node owns
 --
@@ -21,8 +22,8 @@
 --
 -- Every commit runs this code, so lengths are counted instead of queried, and parts of values are extracted once.
 
--- Kinds that can be due, with their digit.
-local DUE_KINDS = { [CURSOR] = '3', [BACKLOG] = '4', [RUN] = '6' }
+-- Kinds that can be due, with their letter.
+local DUE_KINDS = { [CURSOR] = '3', [BACKLOG] = '4', [RUN] = '6', [ACTION] = ':' }
 
 -- A sorted set: added scores and members, removed members, and their numbers.
 local function sorted_set(key) return { key = key, added = {}, adds = 0, removed = {}, removes = 0 } end
@@ -40,7 +41,7 @@ end
 
 local function records()
   local found, now = {}, {}
-  for kind = PAUSE, FOREIGN do
+  for kind = PAUSE, ACTION do
     found[kind], now[kind] = {}, {}
   end
   local due, by_id, by_job = sorted_set(DUE), sorted_set(RUNS_BY_ID), sorted_set(RUNS_BY_JOB)
@@ -107,9 +108,16 @@ local function records()
     if new_due ~= NO_TIME then add(due, new_due .. digit .. field) end
   end
 
+  -- An action is in the index as long as it has a due time.
+  local function move_pending(index, field, old, new)
+    local was, is = old and sub(old, 35, 50) ~= NO_TIME, new and sub(new, 35, 50) ~= NO_TIME
+    if is and not was then add(index, field) end
+    if was and not is then remove(index, field) end
+  end
+
   -- Collects the writes of one kind. A record that is created and deleted in the same commit is not written.
   local function gather(kind, key)
-    local before, is_run, digit, index = found[kind], kind == RUN, DUE_KINDS[kind], nil
+    local before, is_run, is_action, digit, index = found[kind], kind == RUN, kind == ACTION, DUE_KINDS[kind], nil
     if INDEXES[kind] then
       index = sorted_set(INDEXES[kind])
       sets[#sets + 1] = index
@@ -120,11 +128,12 @@ local function records()
       if new then
         put[puts + 1], put[puts + 2] = field, new
         puts = puts + 2
-        if index and not old then add(index, field) end
+        if index and not is_action and not old then add(index, field) end
       elseif old then
         deleted[#deleted + 1] = field
-        if index then remove(index, field) end
+        if index and not is_action then remove(index, field) end
       end
+      if is_action then move_pending(index, field, old, new) end
       if digit then move_due(digit, field, old, new) end
       if is_run and (old or new) then move_run(field, old, new) end
     end

@@ -7,7 +7,7 @@
 --   locks    name, holder, token, time to live in milliseconds or 0, for each
 -- Returns the number of restored records; the stored epoch if it has changed.
 --
--- Of two cursors or runs the one that has progressed further wins; of other records the later one. A seq is higher than
+-- Of two cursors, runs or actions the one that has progressed further wins; of other records the later one. A seq is higher than
 -- all before it, also in a store that was lost (see generation.lua), so that records written since the loss win.
 --
 -- Clients restore their writes in any order. So a deletion is kept for a while: a client that has missed it must not
@@ -57,6 +57,11 @@ local function is_newer(kind, seq, value, old)
   end
   if kind == RUN and value ~= '' and progress_of(value) ~= progress_of(old) then
     return progress_of(value) > progress_of(old)
+  end
+  if kind == ACTION and value ~= '' then
+    -- What was delivered must not be delivered again.
+    local is_pending, was_pending = sub(value, 35, 50) ~= NO_TIME, sub(old, 35, 50) ~= NO_TIME
+    if is_pending ~= was_pending then return was_pending end
   end
   return seq > seq_of(old)
 end

@@ -1,5 +1,6 @@
 //! Converts records to rows and back: one file for each table has both directions.
 
+mod action;
 mod backlog;
 mod cells;
 mod cursor;
@@ -11,7 +12,7 @@ mod pause;
 mod run;
 mod table;
 
-use cronhold_core::record::{Record, RecordKey, RecordVersion, ScheduleId, StoredRecord};
+use cronhold_core::record::{ActionId, Record, RecordKey, RecordVersion, ScheduleId, StoredRecord};
 use cronhold_core::{JobId, NodeId, RunId};
 use cronhold_schedule::ZoneRegistry;
 use rusqlite::Row;
@@ -38,6 +39,7 @@ pub(crate) fn write(record: &Record, version: RecordVersion) -> Vec<Value> {
         Record::Run(run) => run::write(&mut cells, run),
         Record::SkipSpan(span) => run::write_span(&mut cells, span),
         Record::Node(node) => node::write(&mut cells, node),
+        Record::Action(action) => action::write(&mut cells, action),
         // Locks are taken and released, and foreign runs are read-only; neither is ever put.
         Record::Lock(_) | Record::Foreign(_) => {}
     }
@@ -70,6 +72,7 @@ fn decode_key(table: RecordTable, reading: &CellReader<'_>) -> Result<RecordKey,
         RecordTable::Identities => RecordKey::Identity(job()?, reading.json()?),
         RecordTable::Runs => RecordKey::Run(reading.parsed(RunId::parse)?),
         RecordTable::Nodes => RecordKey::Node(reading.parsed(NodeId::parse)?),
+        RecordTable::Actions => RecordKey::Action(reading.parsed(ActionId::parse)?),
     })
 }
 
@@ -109,6 +112,10 @@ pub(crate) fn read(table: RecordTable, row: &Row<'_>, zones: &ZoneRegistry) -> R
             let (id, version) = (reading.parsed(NodeId::parse)?, reading.version()?);
             (version, node::read(id, reading)?)
         }
+        RecordTable::Actions => {
+            let (id, version) = (reading.parsed(ActionId::parse)?, reading.version()?);
+            (version, action::read(id, reading)?)
+        }
     };
     Ok(StoredRecord { version, record })
 }
@@ -128,5 +135,6 @@ fn write_key(cells: &mut RowCells, key: &RecordKey) {
         RecordKey::Run(run) | RecordKey::SkipSpan(run) => cells.display(run),
         RecordKey::Lock(name) => cells.text(name.as_str()),
         RecordKey::Node(node) => cells.display(node),
+        RecordKey::Action(action) => cells.display(action),
     }
 }

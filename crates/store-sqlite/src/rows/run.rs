@@ -52,6 +52,7 @@ pub(super) const LAYOUT: TableLayout = TableLayout {
         "span_from",
         "span_to",
         "span_count",
+        "actions",
         "log",
     ],
     fixed: &["job", "number"],
@@ -96,6 +97,7 @@ fn write_row(cells: &mut RowCells, run: &Run, ended: Option<Instant>, range: Opt
     cells.option(range, |cells, range| cells.instant(range.from));
     cells.option(range, |cells, range| cells.instant(range.to));
     cells.option(range, |cells, range| cells.integer(range.count));
+    cells.integer(run.actions);
     cells.json(&run.log);
 }
 
@@ -130,9 +132,11 @@ pub(super) fn read(id: RunId, reading: &CellReader<'_>) -> Result<Record, Unread
         ending: reading.option_parsed(Reason::parse)?,
         exit: read_exit(reading)?,
         written: read_written(reading)?,
+        actions: 0,
         log: Vec::new(),
     };
     let range = read_range(reading)?;
+    run.actions = reading.integer()?;
     run.log = reading.json()?;
     let Some(range) = range else { return Ok(Record::Run(Arc::new(run))) };
     let span = SkipSpan::from_listed_run(run, range).ok_or_else(|| UnreadableRow {

@@ -17,6 +17,7 @@ pub(crate) enum RecordTable {
     Identities,
     Runs,
     Nodes,
+    Actions,
 }
 
 /// The columns of a table.
@@ -33,7 +34,7 @@ pub(crate) struct TableLayout {
 
 impl RecordTable {
     /// All tables, in the order of their numbers.
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Pause,
         Self::Jobs,
         Self::JobStates,
@@ -42,6 +43,7 @@ impl RecordTable {
         Self::Identities,
         Self::Runs,
         Self::Nodes,
+        Self::Actions,
     ];
 
     /// The table for a kind of record.
@@ -55,6 +57,7 @@ impl RecordTable {
             RecordKind::Identity => Some(Self::Identities),
             RecordKind::Run | RecordKind::SkipSpan => Some(Self::Runs),
             RecordKind::Node => Some(Self::Nodes),
+            RecordKind::Action => Some(Self::Actions),
             RecordKind::Lock | RecordKind::Foreign => None,
         }
     }
@@ -76,6 +79,7 @@ impl RecordTable {
             Self::Identities => &super::identity::LAYOUT,
             Self::Runs => &super::run::LAYOUT,
             Self::Nodes => &super::node::LAYOUT,
+            Self::Actions => &super::action::LAYOUT,
         }
     }
 }

@@ -18,6 +18,7 @@ pub(crate) const STEPS: &[&str] = &[
     include_str!("v5.sql"),
     include_str!("v6.sql"),
     include_str!("v7.sql"),
+    include_str!("v8.sql"),
 ];
 
 /// What a database file contains.

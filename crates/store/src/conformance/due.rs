@@ -5,7 +5,7 @@ use cronhold_core::record::Record;
 use cronhold_schedule::{Instant, Span};
 
 use super::pages::PAGES_MAX;
-use super::samples::{at, backlog, cursor, job, job_state, run_due, run_id, run_in};
+use super::samples::{action, at, backlog, cursor, job, job_state, run_due, run_id, run_in};
 use super::test_writer::TestWriter;
 use super::{Subject, block_on};
 use crate::Obligation;
@@ -23,6 +23,10 @@ pub fn due_records_are_ordered(subject: &dyn Subject) {
         backlog("a", "s", at(2)),
         backlog("a", "t", at(1)),
         backlog("z", "s", micro(at(9))),
+        action(run_id(7, 1), 0, Some(at(3))),
+        action(run_id(6, 1), 10, Some(at(1))),
+        action(run_id(6, 1), 9, Some(at(1))),
+        action(run_id(6, 1), 8, None),
         run_due(run_id(7, 1), "a", Some(at(3))),
         run_due(run_id(6, 2), "a", Some(at(1))),
         run_due(run_id(6, 1), "a", Some(at(1))),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cronhold_core::record::{Record, RecordKey, StoredRecord};
 
 use super::Subject;
-use super::samples::{at, backlog, cursor, each_kind, identity, job, job_state, node};
+use super::samples::{action, at, backlog, cursor, each_kind, identity, job, job_state, node, run_id};
 use super::test_writer::TestWriter;
 use crate::Query;
 
@@ -93,7 +93,7 @@ pub fn lists_hold_one_kind(subject: &dyn Subject) {
     let all: Vec<Record> = each_kind().into_iter().map(|(record, _)| record).collect();
     writer.put_all(&all);
     writer.beat(&node(1, "n"), &[]);
-    let queries = [jobs, job_states, cursors, backlogs, nodes];
+    let queries = [jobs, job_states, cursors, backlogs, pending_actions, nodes];
     for query in queries {
         let found = writer.page(&query(None), 100).records;
         assert_eq!(found.len(), 1, "{:?}", query(None));
@@ -102,7 +102,7 @@ pub fn lists_hold_one_kind(subject: &dyn Subject) {
         writer.delete(&record.key());
     }
     let lengths = queries.map(|query| writer.page(&query(None), 100).records.len());
-    assert_eq!(lengths, [0, 0, 0, 0, 1], "only the node is left");
+    assert_eq!(lengths, [0, 0, 0, 0, 0, 1], "only the node is left");
 }
 
 /// Identities are listed once each, for any page size. Those of one job are in an order of the store's own.
@@ -127,6 +127,32 @@ pub fn identities_are_listed_once(subject: &dyn Subject) {
         writer.delete(key);
     }
     assert_eq!(writer.page(&identities(None), 10).records, []);
+}
+
+/// Pending actions are ordered by run and number. One that is done is not listed, and one that is restored is again.
+pub fn pending_actions_are_listed(subject: &dyn Subject) {
+    let mut writer = TestWriter::of(subject);
+    let id =
+        |index: usize| (run_id(i64::try_from(index / 4).unwrap_or(0), 1), u32::try_from(index % 4 * 5).unwrap_or(0));
+    let record = |index: usize, due| action(id(index).0, id(index).1, due);
+    let listed = |writer: &mut TestWriter, limit| -> Vec<Record> {
+        walk(writer, pending_actions, limit, |_| {}).into_iter().map(|stored| stored.record).collect()
+    };
+    let pending: Vec<Record> = (0..20).map(|index| record(index, Some(at(20 - index as i64)))).collect();
+    let shuffled: Vec<Record> = (0..20).map(|index| pending[index * 7 % 20].clone()).collect();
+    writer.put_all(&shuffled);
+    for limit in [1, 3, 20, 21] {
+        assert_eq!(listed(&mut writer, limit), pending, "{limit} at a time");
+    }
+    let done: Vec<Record> = (0..20).step_by(2).map(|index| record(index, None)).collect();
+    writer.put_all(&done);
+    writer.delete(&pending[19].key());
+    let left: Vec<Record> = (1..19).step_by(2).map(|index| pending[index].clone()).collect();
+    assert_eq!(listed(&mut writer, 4), left);
+    writer.put(&pending[0]);
+    assert_eq!(listed(&mut writer, 100)[0], pending[0]);
+    writer.put(&record(1, Some(at(99))));
+    assert_eq!(listed(&mut writer, 100)[1], record(1, Some(at(99))));
 }
 
 /// Records that exist all the time are returned once, whatever is written, changed and deleted between two pages.
@@ -208,6 +234,14 @@ fn nodes(after: Option<RecordKey>) -> Query {
         other => panic!("a page of nodes ends with a node, and not with {other}"),
     });
     Query::Nodes { after }
+}
+
+fn pending_actions(after: Option<RecordKey>) -> Query {
+    let after = after.map(|key| match key {
+        RecordKey::Action(action) => action,
+        other => panic!("a page of actions ends with an action, and not with {other}"),
+    });
+    Query::PendingActions { after }
 }
 
 /// Collects all pages of a list, and runs `between` after each.

@@ -8,7 +8,7 @@ use cronhold_core::NameMap;
 use cronhold_core::job::{
     Action, Batching, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HttpProgram, HttpTarget, Job, JobSchedule,
     LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Probe, Program, RemoteProgram, Requirement, ResourceLimits,
-    Retain, Retry, RetryOn, RunEvent, StopPolicy, StopSchedule, TaskProgram, Trigger,
+    Retain, Retry, RetryOn, RunEvent, SecretSource, StopPolicy, StopSchedule, TaskProgram, Trigger,
 };
 use cronhold_core::record::{JobRecord, JobSource};
 use cronhold_core::signal::Signal;
@@ -216,6 +216,7 @@ fn actions() -> BTreeMap<RunEvent, Vec<Action>> {
     webhook.method = "PUT".to_owned();
     webhook.headers = map("X-Run", "{{ run_id }}");
     webhook.body = Some(template("{{ reason }}"));
+    webhook.secret = Some(SecretSource::Env("HOOK_KEY".to_owned()));
     let to = vec!["ops@example.org".to_owned(), "zoë@example.org".to_owned()];
     let email = Action::Email { to, subject: Some(template("{{ job }}")), body: Some(template("größe")) };
     let publish = Action::Publish { channel: template("/alerts/prices"), message: Some(template("{{ state }}")) };

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cronhold_core::args::Args;
-use cronhold_core::job::ResourceLimits;
+use cronhold_core::job::{ActionKind, ResourceLimits, RunEvent, SecretSource};
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
-    ActivePause, ActiveRun, Actor, Backlog, Blocker, ClaimedRanges, CommandLine, Cursor, EnvText, ExecutionPolicy,
-    Identity, JobState, KeptCounts, LatestOutcome, LatestOutcomes, LatestRun, NodeRecord, OutputSummary, PauseState,
-    ProgramExit, QueuedRun, Record, ResolvedProcess, ResolvedProgram, Run, RunOwner, SkipSpan, SkipStreak, Transition,
-    TransitionKind,
+    ActionId, ActionRecord, ActionStatus, ActivePause, ActiveRun, Actor, Backlog, Blocker, ClaimedRanges, CommandLine,
+    Cursor, EnvText, ExecutionPolicy, Identity, JobState, KeptCounts, LatestOutcome, LatestOutcomes, LatestRun,
+    NodeRecord, OutputSummary, PauseState, ProgramExit, QueuedRun, Record, ResolvedAction, ResolvedProcess,
+    ResolvedProgram, ResolvedWebhook, Run, RunOwner, SkipSpan, SkipStreak, Transition, TransitionKind,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -56,7 +56,55 @@ pub(super) fn records() -> Vec<Record> {
     records.extend(identities().into_iter().map(|identity| Record::Identity(Arc::new(identity))));
     records.extend(runs().into_iter().map(|run| Record::Run(Arc::new(run))));
     records.extend(skip_spans().into_iter().map(|span| Record::SkipSpan(Arc::new(span))));
+    records.extend(actions().into_iter().map(|action| Record::Action(Arc::new(action))));
     records
+}
+
+/// Actions of every kind and in every status, with all fields set.
+fn actions() -> Vec<ActionRecord> {
+    let texts = |count: usize| TEXTS[..count].iter().map(|text| ((*text).to_owned(), (*text).to_owned())).collect();
+    let webhook = |secret| {
+        ResolvedAction::Webhook(Box::new(ResolvedWebhook {
+            url: TEXTS[1].to_owned(),
+            method: "POST".to_owned(),
+            headers: texts(3),
+            body: TEXTS.concat(),
+            secret,
+        }))
+    };
+    let shell = CommandLine::Shell { text: TEXTS[1].to_owned(), shell: None };
+    let works = [
+        ResolvedAction::Run { job: job_id("größe/日本 🦀"), args: texts(2), inherited: args(&[("x", TEXTS[2])]) },
+        webhook(None),
+        webhook(Some(SecretSource::File("/run/key".to_owned()))),
+        webhook(Some(SecretSource::Env("KEY".to_owned()))),
+        ResolvedAction::Email {
+            to: vec!["a@b".to_owned(), "c@d".to_owned()],
+            subject: TEXTS[1].to_owned(),
+            body: TEXTS.concat(),
+        },
+        ResolvedAction::Command(Box::new(ResolvedProcess::plain(shell))),
+        ResolvedAction::Invalid(ActionKind::Publish),
+    ];
+    let owner = RunOwner { node: NodeId::from_bits(u128::MAX), incarnation: u32::MAX };
+    let statuses = [
+        ActionStatus::Pending { due: times()[2], owner: Some(owner) },
+        ActionStatus::Pending { due: last(), owner: None },
+        ActionStatus::Done { at: times()[0] },
+        ActionStatus::Failed { at: times()[4] },
+    ];
+    let action = |(index, work): (usize, ResolvedAction)| ActionRecord {
+        id: ActionId::new(run_id(8, 8), u32::try_from(index).unwrap_or(0)),
+        job: job_id("größe/日本 🦀"),
+        event: if index == 0 { RunEvent::Finished } else { RunEvent::State(State::ALL[index]) },
+        created: times()[index % 5],
+        work,
+        attempts: u32::MAX,
+        failures: u32::MAX - 1,
+        error: Some(TEXTS[index % TEXTS.len()].to_owned()).filter(|_| index > 0),
+        status: statuses[index % statuses.len()],
+    };
+    works.into_iter().enumerate().map(action).collect()
 }
 
 /// Nodes with all fields set.
@@ -214,6 +262,7 @@ fn runs() -> Vec<Run> {
             blockers: blockers(index),
             exit: Some(exit),
             written: Some(written(index)),
+            actions: [0, 1, u32::MAX][index % 3],
             log: log.collect(),
             id,
         });
@@ -336,6 +385,7 @@ fn actors() -> Vec<Actor> {
         Actor::Retry,
         Actor::Queue,
         Actor::Limit,
+        Actor::Action,
         Actor::Program,
         Actor::Recovery,
         Actor::Watchdog,

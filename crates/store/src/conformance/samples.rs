@@ -1,13 +1,15 @@
 //! Plain records for cases whose subject is not the content.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cronhold_core::args::Args;
-use cronhold_core::job::{Job, Program};
+use cronhold_core::job::{Job, Program, RunEvent};
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
-    ActivePause, Actor, Backlog, ClaimedRanges, Cursor, Identity, JobRecord, JobSource, JobState, LockName, NodeRecord,
-    PauseState, Record, Run, RunOwner, ScheduleId, SkipSpan, Transition,
+    ActionId, ActionRecord, ActionStatus, ActivePause, Actor, Backlog, ClaimedRanges, Cursor, Identity, JobRecord,
+    JobSource, JobState, LockName, NodeRecord, PauseState, Record, ResolvedAction, Run, RunOwner, ScheduleId, SkipSpan,
+    Transition,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State};
@@ -131,6 +133,25 @@ pub(super) fn skip_span(id: RunId, job: &str, count: u32) -> SkipSpan {
     SkipSpan { id, number, job, uid, args, schedule, range, reason, log }
 }
 
+/// An action of a run that is due at `due`, or done if `None`.
+pub(super) fn action(run: RunId, number: u32, due: Option<Instant>) -> Record {
+    let status = match due {
+        Some(due) => ActionStatus::Pending { due, owner: None },
+        None => ActionStatus::Done { at: at(9) },
+    };
+    Record::Action(Arc::new(ActionRecord {
+        id: ActionId::new(run, number),
+        job: job_id("a"),
+        event: RunEvent::Finished,
+        created: run.time(),
+        work: ResolvedAction::Run { job: job_id("b"), args: BTreeMap::new(), inherited: Args::new() },
+        attempts: 1,
+        failures: 0,
+        error: None,
+        status,
+    }))
+}
+
 pub(super) fn node(bits: u128, name: &str) -> NodeRecord {
     NodeRecord { beat: at(1), gone: at(7), ..NodeRecord::new(NodeId::from_bits(bits), name, 1, at(0)) }
 }
@@ -154,5 +175,6 @@ pub(super) fn each_kind() -> Vec<(Record, Record)> {
         (identity_of(at(1)), identity_of(at(2))),
         (run_in(id, "a", State::Waiting, None), run_in(id, "a", State::Running, Some(1))),
         (span_of(3), span_of(4)),
+        (action(id, 1, Some(at(1))), action(id, 1, None)),
     ]
 }

@@ -1,10 +1,10 @@
-//! Secondary indexes: due records, unfinished runs, runs of a job.
+//! Secondary indexes: due records, unfinished runs, pending actions, runs of a job.
 //!
 //! Invariant: an index contains exactly the records in the tables, under their current values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cronhold_core::record::{Record, RecordKey, Run, SkipSpan};
+use cronhold_core::record::{ActionId, Record, RecordKey, Run, SkipSpan};
 use cronhold_core::{JobId, NodeId, RunId, State};
 
 use crate::Obligation;
@@ -17,6 +17,8 @@ pub(super) struct Indexes {
     pub(super) unfinished: BTreeSet<RunId>,
     /// Unfinished runs by the node that owns them.
     pub(super) owned: BTreeMap<NodeId, BTreeSet<RunId>>,
+    /// Actions that are neither done nor given up.
+    pub(super) pending_actions: BTreeSet<ActionId>,
     /// All runs and spans of skips.
     pub(super) runs: BTreeSet<RunId>,
     /// All runs and spans of skips of a job.
@@ -36,11 +38,13 @@ impl Indexes {
         match old {
             Some(Record::Run(old)) => self.remove_run(old),
             Some(Record::SkipSpan(old)) => self.remove_span(old),
+            Some(Record::Action(old)) => drop(self.pending_actions.remove(&old.id)),
             _ => {}
         }
         match new {
             Some(Record::Run(new)) => self.insert_run(new),
             Some(Record::SkipSpan(new)) => self.insert_span(new),
+            Some(Record::Action(new)) if new.is_pending() => drop(self.pending_actions.insert(new.id)),
             _ => {}
         }
     }

@@ -95,6 +95,7 @@ impl JournaledRecord {
     fn is_lasting(&self) -> bool {
         match &self.change {
             RecordChange::Put(Record::Run(run)) => !run.state.is_finished(),
+            RecordChange::Put(Record::Action(action)) => action.is_pending(),
             RecordChange::Put(Record::Identity(_) | Record::SkipSpan(_)) | RecordChange::Delete(_) => false,
             RecordChange::Put(_) => true,
         }

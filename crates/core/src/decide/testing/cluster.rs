@@ -80,6 +80,7 @@ impl DecisionBench {
                 (actor, Command::Event { once, holder, command: Box::new(command) })
             }
             "let-go" => (Actor::JobFiles, Command::ReleaseLock { lock: lock(first), holder: holder() }),
+            "deliver" | "delivered" | "undelivered" => self.action_command(verb, rest),
             _ => panic!("`{verb}` is not a command"),
         }
     }

@@ -24,7 +24,7 @@ use crate::command::{Command, ExitOutcome, Precondition, ProgramReport, Prunable
 use crate::ids::{JobId, JobUid, RunId};
 use crate::job::{
     CatchUpPolicy, CatchUpRule, Job, JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Program,
-    Retain, RetryOn, StopSchedule,
+    Retain, RetryOn, RunEvent, StopSchedule,
 };
 use crate::name_map::NameMap;
 use crate::record::{
@@ -345,6 +345,12 @@ pub(in crate::decide) fn job(items: &str) -> Job {
             "param" => job.params.extend([(value.to_owned(), Param::default())]),
             "shell" => job.program = Program::Shell(crate::Template::parse(value).expect("a template")),
             "description" => job.description = value.to_owned(),
+            // See `action.rs`.
+            "on" => {
+                let (event, action) = value.split_once(' ').expect("an event and an action");
+                let event = RunEvent::parse(event).expect("an event");
+                job.on.entry(event).or_default().push(super::action::action(action));
+            }
             "skipped" => job.retain.skipped = value.parse().expect("a number"),
             "paused" => job.paused = true,
             _ => job.schedules.push(schedule(item)),
@@ -414,7 +420,7 @@ pub(in crate::decide) fn job_id(text: &str) -> JobId {
     JobId::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-fn pairs(text: &str, without: &str) -> BTreeMap<String, String> {
+pub(super) fn pairs(text: &str, without: &str) -> BTreeMap<String, String> {
     let pairs = text.split_whitespace().filter_map(|word| word.split_once('='));
     pairs.filter(|(name, _)| *name != without).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }

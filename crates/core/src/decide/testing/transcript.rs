@@ -5,7 +5,7 @@ use cronhold_schedule::Instant;
 use super::START;
 use crate::decision::{CommandReply, DecidedUnit, Effect, RecordChange};
 use crate::policy::catch_up::CountedRange;
-use crate::record::{Backlog, Cursor, PauseState, Record, RecordKey, Run, SkipSpan};
+use crate::record::{ActionRecord, ActionStatus, Backlog, Cursor, PauseState, Record, RecordKey, Run, SkipSpan};
 use crate::when::When;
 
 /// A time since the start of the script, as short as possible.
@@ -40,6 +40,8 @@ pub(super) fn line(done: &DecidedUnit, before: impl Fn(&RecordKey) -> Option<Rec
             (RecordChange::Delete(RecordKey::Cursor(..)), Some(Record::Cursor(old))) => {
                 ((1, 0), named(old, "gone", many))
             }
+            (RecordChange::Put(Record::Action(action)), _) => ((0, u64::MAX), action_text(action)),
+            (RecordChange::Delete(RecordKey::Action(action)), _) => ((5, 1), format!("action {} gone", action.number)),
             (RecordChange::Put(Record::Backlog(backlog)), _) => ((2, 0), backlog_text(backlog)),
             (RecordChange::Delete(RecordKey::Backlog(..)), _) => ((2, 0), "backlog gone".to_owned()),
             (RecordChange::Put(Record::JobState(state)), Some(Record::JobState(old))) if state.pauses != old.pauses => {
@@ -116,6 +118,28 @@ fn cursor_changes(old: &Cursor, new: &Cursor) -> String {
     if is_same { String::new() } else { cursor_text(new) }
 }
 
+/// `action 0 failure run other (tried 1) pending 00:10`.
+fn action_text(action: &ActionRecord) -> String {
+    let ActionRecord { id, event, work, attempts, failures, error, status, .. } = action;
+    let tried = if *attempts > 0 { format!(" tried {attempts}") } else { String::new() };
+    let failed = if *failures > 0 { format!(" failed {failures}") } else { String::new() };
+    let status = match status {
+        ActionStatus::Pending { owner: Some(owner), .. } => {
+            format!("at node {}.{}", owner.node.bits(), owner.incarnation)
+        }
+        ActionStatus::Pending { due, owner: None } => format!("due {}", time(*due)),
+        other => other.name().to_owned(),
+    };
+    let error = error.as_ref().map(|error| format!(" ({error})")).unwrap_or_default();
+    let target = Some(work.target()).filter(|target| !target.is_empty()).map(|target| format!(" {target}"));
+    format!(
+        "action {} {event} {}{}{tried}{failed} {status}{error}",
+        id.number,
+        work.kind().name(),
+        target.unwrap_or_default()
+    )
+}
+
 fn backlog_text(backlog: &Backlog) -> String {
     let stretch = |rest: CountedRange| format!("{}–{} of {}", time(rest.from), time(rest.to), rest.count);
     format!("backlog {}", backlog.rest().map(stretch).collect::<Vec<_>>().join(" and "))
@@ -150,6 +174,8 @@ fn effect_text(effect: &Effect, before: impl Fn(&RecordKey) -> Option<Record>) -
         Effect::Adopt { run } => format!("(adopt #{})", run.number.0),
         Effect::Stop { run } => format!("(stop #{})", run.number.0),
         Effect::Signal { run, signal } => format!("(signal {} {signal})", number(run)),
+        Effect::PlanDelivery { action, at } => format!("(plan action {} {})", action.number, then(at)),
+        Effect::Deliver { action } => format!("(deliver action {})", action.id.number),
         Effect::Prune { job } => format!("(prune {job})"),
     }
 }
