@@ -73,6 +73,15 @@ impl ReadFile {
         Some(Self { text, content, mistakes, digest, is_thin: false })
     }
 
+    /// Copies the job. Reading leaves its parts between memory that is free again; copies of many jobs, made one after the
+    /// other, are dense.
+    pub(super) fn compacted(mut self) -> Self {
+        if let FileContent::Job { job: Some(job), .. } = &mut self.content {
+            *job = Arc::new((**job).clone());
+        }
+        self
+    }
+
     /// Drops text and places if there is no mistake.
     pub(super) fn thinned(mut self) -> Self {
         if self.mistakes.is_empty() {

@@ -196,7 +196,10 @@ impl RootFiles {
         let young = options.now.minus(STAMP_TICK);
         for ((key, found, old), read) in doubtful.into_iter().zip(read) {
             changed += usize::from(read.is_some());
-            let read = read.or(old.map(|kept| kept.read)).expect("a file that was not read is as it was before");
+            let read = read
+                .map(ReadFile::compacted)
+                .or(old.map(|kept| kept.read))
+                .expect("a file that was not read is as it was before");
             let is_young = found.stamp.is_after(young);
             self.kept.insert(key, KeptFile { found, read, is_young });
         }
