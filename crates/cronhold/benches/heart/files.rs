@@ -57,7 +57,7 @@ fn edited(daemon: &mut Daemon, clock: &dyn MachineClock, jobs: &Path, edit: usiz
     let number = edit * 17;
     let begin = clock.uptime();
     fs::write(jobs.join(format!("{}.yaml", id(number))), job(number, 90 + edit)).expect("written");
-    daemon.wait_for(&format!(" jobs_put={}", id(number)));
+    daemon.wait_for(&format!("({})", id(number)));
     seconds(clock.uptime().minus(begin))
 }
 

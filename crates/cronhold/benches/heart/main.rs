@@ -108,24 +108,28 @@ fn main() -> ExitCode {
             size::measure(&mut report, &clock, jobs, limits);
         }
     }
-    // These take minutes, so they run only if they are named.
+    measure_named(&mut report, &clock, &words);
+    report.print();
+    ExitCode::from(u8::from(["soak", "flood", "rounds"].into_iter().any(|word| report.has_missed(word))))
+}
+
+/// Benchmarks that take minutes, so they run only if they are named.
+fn measure_named(report: &mut Report, clock: &SystemClock, words: &[String]) {
     if words.iter().any(|word| word == "growth") {
         for jobs in [1_000, 10_000, 100_000, 1_000_000] {
-            growth::by_jobs(&mut report, &clock, jobs);
+            growth::by_jobs(report, clock, jobs);
         }
         for runs in [1_000, 100_000, 1_000_000] {
-            growth::by_runs(&mut report, &clock, runs);
+            growth::by_runs(report, clock, runs);
         }
     }
     if words.iter().any(|word| word == "soak") {
-        soak::soak(&mut report, 100_000);
+        soak::soak(report, 100_000);
     }
     if words.iter().any(|word| word == "flood") {
-        soak::flood(&mut report);
+        soak::flood(report);
     }
     if words.iter().any(|word| word.starts_with("rounds")) {
-        rounds::measure(&mut report, &words);
+        rounds::measure(report, words);
     }
-    report.print();
-    ExitCode::from(u8::from(["soak", "flood", "rounds"].into_iter().any(|word| report.has_missed(word))))
 }

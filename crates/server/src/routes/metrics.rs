@@ -11,6 +11,7 @@ use axum::{Extension, Router};
 use cronhold_api::Problem;
 use cronhold_core::job::ActionKind;
 use cronhold_core::record::{Record, RecordKey};
+use cronhold_engine::CounterSnapshot;
 use cronhold_schedule::Span;
 use cronhold_store::lock_mutex;
 use cronhold_store::{Fault, Query, ReadableRecords, load_readable};
@@ -95,6 +96,19 @@ pub(crate) async fn metrics(
         app.feed.keeper_failures(),
     );
     add("actions_pending", "gauge", "Actions that are neither delivered nor given up.", reading.actions_pending);
+    write_actions(&mut text, &reading);
+    let version = app.version.replace(['\\', '"', '\n'], "_");
+    writeln!(
+        text,
+        "# HELP cronhold_build_info Version of the daemon.\n# TYPE cronhold_build_info gauge\n\
+         cronhold_build_info{{version=\"{version}\"}} 1"
+    )
+    .expect("writing to a string does not fail");
+    Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response())
+}
+
+/// Appends the results of actions by kind.
+fn write_actions(text: &mut String, reading: &CounterSnapshot) {
     text.push_str(
         "# HELP cronhold_actions_total Results of attempts to deliver actions, by kind and result.\n\
          # TYPE cronhold_actions_total counter\n",
@@ -108,14 +122,6 @@ pub(crate) async fn metrics(
                 .expect("writing to a string does not fail");
         }
     }
-    let version = app.version.replace(['\\', '"', '\n'], "_");
-    writeln!(
-        text,
-        "# HELP cronhold_build_info Version of the daemon.\n# TYPE cronhold_build_info gauge\n\
-         cronhold_build_info{{version=\"{version}\"}} 1"
-    )
-    .expect("writing to a string does not fail");
-    Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response())
 }
 
 impl JobCountCache {
