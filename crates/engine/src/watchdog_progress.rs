@@ -59,8 +59,8 @@ pub(crate) struct WatchdogProgress {
     pub(crate) pass: WalkProgress,
     /// The current walk over all jobs.
     pub(crate) jobs: WalkProgress,
-    /// Whether that walk hurries, until it ends: cursors may have to be computed again, or the store may have lost
-    /// writes.
+    /// Whether that walk waits as little as possible between its steps, until it ends: cursors may have to be computed
+    /// again, or the store may have lost writes.
     pub(crate) is_urgent: bool,
 }
 

@@ -9,7 +9,9 @@ use cronhold_core::command::{DeliveryResult, ProgramReport};
 use cronhold_core::decide::LAUNCH_WITHIN;
 use cronhold_core::job::ActionKind;
 use cronhold_core::policy::delivery::attempt_timeout;
-use cronhold_core::record::{ActionId, ActionRecord, CommandLine, ResolvedProcess, ResolvedProgram, Run};
+use cronhold_core::record::{
+    ActionId, ActionRecord, CommandLine, ResolvedAction, ResolvedProcess, ResolvedProgram, Run,
+};
 use cronhold_core::{JobUid, RunNumber, State};
 use cronhold_engine::LaunchRequest;
 use cronhold_schedule::Span;
@@ -26,7 +28,7 @@ pub(crate) struct CommandActions {
 impl CommandActions {
     /// The launch of an attempt; `None` if it was launched before, or the action is not a command.
     pub(crate) fn launch(&mut self, action: &ActionRecord, uptime: Span) -> Option<LaunchRequest> {
-        let cronhold_core::record::ResolvedAction::Command(process) = &action.work else { return None };
+        let ResolvedAction::Command(process) = &action.work else { return None };
         // A crash may repeat an attempt, never its id.
         let id = RunId::from_key(action.created, &format!("{} {}", action.id, action.attempts));
         if self.started.insert(id, (action.id, action.attempts)).is_some() {
@@ -81,7 +83,7 @@ mod tests {
     use cronhold_core::JobId;
     use cronhold_core::command::ExitOutcome;
     use cronhold_core::job::RunEvent;
-    use cronhold_core::record::{ActionStatus, OutputSummary, ResolvedAction};
+    use cronhold_core::record::{ActionStatus, OutputSummary};
     use cronhold_core::run::Reason;
     use cronhold_schedule::Instant;
 

@@ -41,7 +41,8 @@ impl JobDefaults {
     /// Adds the defaults to a job. A job that has an empty list for an event does not want the defaults of that event, and
     /// no job gets an action that would run it again.
     pub fn apply(&self, id: &JobId, job: &mut Job) {
-        let runs_itself = |action: &Action| matches!(action, Action::Run { job, .. } if job.is_literal() && job.text() == id.as_str());
+        let is_own = |job: &Template| job.is_literal() && job.text() == id.as_str();
+        let runs_itself = |action: &Action| matches!(action, Action::Run { job, .. } if is_own(job));
         for (event, actions) in &self.on {
             if job.on.get(event).is_some_and(Vec::is_empty) {
                 continue;

@@ -279,10 +279,10 @@ fn webhook_is_sent_over_tls_to_a_trusted_server_only() {
 fn invalid_mail_settings_are_reported_at_the_start() {
     let sandbox = Sandbox::new("mail-settings");
     let up = |name: &str, value: &str| transcript(sandbox.command(&[]).env(name, value));
-    let said = up("CRONHOLD_SMTP", "mail.example.org");
-    assert!(said.contains("CRONHOLD_SMTP: the URL does not begin with smtp:// or smtps://"), "{said}");
-    let said = up("CRONHOLD_MAIL_FROM", "nobody");
-    assert!(said.contains("CRONHOLD_MAIL_FROM: `nobody` is not an address"), "{said}");
+    let printed = up("CRONHOLD_SMTP", "mail.example.org");
+    assert!(printed.contains("CRONHOLD_SMTP: the URL does not begin with smtp:// or smtps://"), "{printed}");
+    let printed = up("CRONHOLD_MAIL_FROM", "nobody");
+    assert!(printed.contains("CRONHOLD_MAIL_FROM: `nobody` is not an address"), "{printed}");
 }
 
 /// The standard output of a command.

@@ -25,7 +25,7 @@ const ROUNDS_MAX: usize = 4;
 /// The shortest and the longest wait between two short steps.
 const WAIT_MIN: Span = Span::from_millis(10);
 const WAIT_MAX: Span = Span::from_secs(1);
-/// A walk that does not hurry waits for this many times as long as its step took.
+/// A walk that is not urgent waits this many times as long as its step took.
 const IDLE_PER_STEP: u64 = 200;
 
 /// The records of a page of jobs.

@@ -39,8 +39,8 @@ impl NodeLoop {
     }
 
     /// Reads and applies all cursors. Those that a wrong clock has moved too far, or that were computed with older time
-    /// zone data and are due soon, are computed again. If there are others with older data, the walk over all jobs, which
-    /// computes them, hurries.
+    /// zone data and are due soon, are computed again at once. Others with older data are computed again by the walk over
+    /// all jobs, which then waits less between its steps.
     pub(super) async fn recover_cursors(&mut self, now: Instant) -> Result<(), Fault> {
         // Whether a cursor is ahead is judged by the store's time, because this node's clock may be the wrong one.
         let store_now = self.context.ports.store.time().await?;
@@ -88,31 +88,37 @@ impl NodeLoop {
     }
 
     async fn recover_backlogs(&mut self, now: Instant) -> Result<(), Fault> {
-        let mut after = None;
-        loop {
-            let page = self.read_page(Query::Backlogs { after }).await?;
-            for stored in &page.records {
-                self.apply_stored(&stored.record, now).await;
-            }
-            after = match page.next(PAGE) {
-                Some(RecordKey::Backlog(job, schedule)) => Some((job, schedule)),
-                _ => return Ok(()),
-            };
-        }
+        let next = |last| match last {
+            RecordKey::Backlog(job, schedule) => Some(Query::Backlogs { after: Some((job, schedule)) }),
+            _ => None,
+        };
+        self.recover_pages(Query::Backlogs { after: None }, next, now).await
     }
 
     async fn recover_actions(&mut self, now: Instant) -> Result<(), Fault> {
-        let mut after = None;
-        loop {
-            let page = self.read_page(Query::PendingActions { after }).await?;
+        let next = |last| match last {
+            RecordKey::Action(action) => Some(Query::PendingActions { after: Some(action) }),
+            _ => None,
+        };
+        self.recover_pages(Query::PendingActions { after: None }, next, now).await
+    }
+
+    /// Reads and applies all records of a query. `next` returns the query of the page after a record.
+    async fn recover_pages(
+        &mut self,
+        first: Query,
+        next: fn(RecordKey) -> Option<Query>,
+        now: Instant,
+    ) -> Result<(), Fault> {
+        let mut query = Some(first);
+        while let Some(current) = query {
+            let page = self.read_page(current).await?;
             for stored in &page.records {
                 self.apply_stored(&stored.record, now).await;
             }
-            after = match page.next(PAGE) {
-                Some(RecordKey::Action(action)) => Some(action),
-                _ => return Ok(()),
-            };
+            query = page.next(PAGE).and_then(next);
         }
+        Ok(())
     }
 
     /// Reads all unfinished runs and applies those that `is_wanted` selects. Returns how many there are.

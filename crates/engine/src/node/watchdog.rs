@@ -64,7 +64,7 @@ impl NodeLoop {
         Ok(())
     }
 
-    /// Reports a walk that takes longer than the period of the watchdog, although it hurries.
+    /// Reports a walk that takes longer than the period of the watchdog. A walk over all jobs may, unless it is urgent.
     pub(super) fn report_delay(&mut self) {
         let uptime = self.context.uptime();
         let jobs = Some(&mut self.watchdog.jobs).filter(|_| self.watchdog.is_urgent);

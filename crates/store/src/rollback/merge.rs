@@ -5,9 +5,9 @@ use cronhold_core::State;
 use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{Record, Run};
 
-/// Whether a restored change replaces what is stored: of two cursors, runs or actions the one that has progressed further wins, of
-/// other records the later one. `stored` has the seq of its commit. `deleted` is the seq of the latest deletion of the record that was restored before; 0 if
-/// there is none. Seqs are comparable across rollbacks.
+/// Whether a restored change replaces what is stored: of two cursors, runs or actions the one that has progressed further
+/// wins, of other records the later one. `stored` has the seq of its commit. `deleted` is the seq of the latest deletion
+/// of the record that was restored before; 0 if there is none. Seqs are comparable across rollbacks.
 pub fn wins_merge(seq: u64, change: &RecordChange, stored: Option<(u64, &Record)>, deleted: u64) -> bool {
     match (change, stored) {
         (RecordChange::Delete(_), None) => false,
