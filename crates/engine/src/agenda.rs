@@ -114,9 +114,14 @@ impl Agenda {
 
     /// Plans the checks of woken runs. This comes after the effects of their records, which would replace the time.
     pub(crate) fn plan_woken(&mut self) {
-        for run in std::mem::take(&mut self.woken) {
+        for run in self.take_woken() {
             self.plan.put(PlanItem::Wake(run), When::Now);
         }
+    }
+
+    /// Takes out the woken runs, for a caller that plans their checks itself.
+    pub(crate) fn take_woken(&mut self) -> Vec<RunId> {
+        std::mem::take(&mut self.woken)
     }
 
     /// Requests that schedules which fire at the start of a node fire now.

@@ -120,3 +120,16 @@ fn run_of_an_operator_does_not_wait_behind_paused_runs() {
 fn late_notification_does_not_postpone_a_woken_run() {
     holds(&[1_827]);
 }
+
+/// When a run no longer waited for a lock, every node woke the next run at once, instead of one after the other.
+#[test]
+fn nodes_wake_the_next_waiting_run_one_after_the_other() {
+    holds(&[1_493]);
+}
+
+/// The simulated connection delivered a reply of the former server after the recovery had begun, which the ordered
+/// connection of the Redis store does not.
+#[test]
+fn replies_of_the_former_server_come_before_the_recovery() {
+    holds(&[1_625]);
+}

@@ -2,10 +2,12 @@
 //! that after a rollback.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cronhold_core::RunId;
 use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{LockName, NodeRecord};
+use cronhold_schedule::Span;
 use cronhold_store::rollback::{LostWrites, RollbackTracker, UnitWrites};
 use cronhold_store::{Fault, Unit, UnitReceipt, UnitRefusal, WriterId};
 
@@ -15,6 +17,8 @@ use crate::connection::{CallKind, StoreConnection};
 
 /// One of this many heartbeats verifies the journal.
 const BEATS_PER_VERIFICATION: u64 = 8;
+/// How often a recovery checks whether all replies to earlier commits have arrived.
+const REPLY_CHECK_EVERY: Span = Span::from_millis(1);
 
 /// What one daemon process remembers of the store.
 #[derive(Debug)]
@@ -22,6 +26,8 @@ pub(crate) struct RollbackClient {
     server: Arc<RollbackServer>,
     tracker: RollbackTracker,
     process: u64,
+    /// Commits that were sent and have no reply yet.
+    commits_in_flight: AtomicUsize,
     /// Whether it restores what it has written; false only to check that checkers detect it.
     restores: bool,
 }
@@ -29,7 +35,7 @@ pub(crate) struct RollbackClient {
 impl RollbackClient {
     /// `process` identifies the daemon process.
     pub(crate) fn new(server: Arc<RollbackServer>, process: u64, restores: bool) -> Self {
-        Self { server, tracker: RollbackTracker::default(), process, restores }
+        Self { server, tracker: RollbackTracker::default(), process, commits_in_flight: AtomicUsize::new(0), restores }
     }
 
     fn request(&self) -> StoreRequest {
@@ -56,10 +62,13 @@ impl StoreConnection {
     ) -> Vec<Result<UnitReceipt, UnitRefusal>> {
         let writes: Vec<UnitWrites> = units.iter().map(UnitWrites::from).collect();
         let (server, request) = (Arc::clone(&client.server), client.request());
+        client.commits_in_flight.fetch_add(1, Ordering::Relaxed);
         let reply = self.call(CallKind::Write("commit"), move |store| {
             Box::pin(async move { Ok(server.commit(store, &request, units).await) })
         });
-        match self.check_position(client, reply.await).await {
+        let reply = reply.await;
+        client.commits_in_flight.fetch_sub(1, Ordering::Relaxed);
+        match self.check_position(client, reply).await {
             Ok(CommitReply { seq, results }) => {
                 client.tracker.observe_seq(seq);
                 for (writes, receipt) in writes.into_iter().zip(&results) {
@@ -131,6 +140,11 @@ impl StoreConnection {
             Box::pin(async move { Ok(server.begin_recovery(&request, hold, writer)) })
         });
         let Some(RecoveryReply { epoch, seq, own_seq }) = begin.await? else { return Ok(()) };
+        // The Redis store has one ordered connection for commits and recovery: replies of the former server arrive, or
+        // the connection breaks, before the first reply of the restarted one. Here each call has a delay of its own.
+        while client.commits_in_flight.load(Ordering::Relaxed) > 0 {
+            self.context.time.sleep(REPLY_CHECK_EVERY).await;
+        }
         let lost = match client.restores {
             true => client.tracker.lost_after(own_seq),
             false => LostWrites { records: Vec::new(), locks: Vec::new() },
