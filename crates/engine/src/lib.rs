@@ -33,6 +33,7 @@ mod retention;
 mod skew;
 mod store_clock;
 mod store_health;
+mod unconfirmed_commits;
 mod waiting_runs;
 mod watchdog_progress;
 

@@ -12,6 +12,8 @@ pub(crate) struct NodeClock {
     source: TimeSource,
     /// Whether the clock was set back, and the node has not checked its cursors since.
     has_stepped_back: bool,
+    /// Whether the clock was ever set back.
+    was_set_back: bool,
 }
 
 #[derive(Debug)]
@@ -29,7 +31,7 @@ impl NodeClock {
             true => TimeSource::Store(StoreClock::default()),
             false => TimeSource::System(ClockWatch::default()),
         };
-        Self { source, has_stepped_back: false }
+        Self { source, has_stepped_back: false, was_set_back: false }
     }
 
     /// The current time, and the step of the clock since the last call, if there was one.
@@ -41,7 +43,9 @@ impl NodeClock {
             }
             TimeSource::Store(store) => store.read(clock.uptime()),
         };
-        self.has_stepped_back |= step.is_some_and(|step| !step.forward);
+        let is_step_back = step.is_some_and(|step| !step.forward);
+        self.has_stepped_back |= is_step_back;
+        self.was_set_back |= is_step_back;
         (now, step)
     }
 
@@ -63,6 +67,11 @@ impl NodeClock {
     /// Whether the clock was set back and cursors may be too far ahead.
     pub(crate) fn has_stepped_back(&self) -> bool {
         self.has_stepped_back
+    }
+
+    /// Whether the clock was set back since the node has started, so that a time in a record may be from before.
+    pub(crate) fn was_set_back(&self) -> bool {
+        self.was_set_back
     }
 
     /// Records that the node has checked its cursors.

@@ -89,7 +89,10 @@ impl NodeLoop {
                 effect => self.perform(effect, None, now).await,
             }
         }
-        self.agenda.plan_woken();
+        // The other node wakes the same runs.
+        for run in self.agenda.take_woken() {
+            self.wake_after_change(run, now);
+        }
     }
 
     /// Plans the check of a run that another node has changed or made possible. That node acts first.
@@ -196,10 +199,7 @@ impl NodeLoop {
             return;
         }
         let uptime = self.context.uptime();
-        // Without a commit of this process, the commit was sent after the run was decided. The run's log has that time,
-        // with an error of the store's time.
-        let since_decided = run.entered(State::Starting).map_or(Span::ZERO, |at| now.since(at).plus(ERROR_MAX));
-        let sent = commit.map_or_else(|| uptime.minus(since_decided), |commit| commit.sent);
+        let sent = commit.map_or_else(|| self.sent_without_receipt(&run, uptime, now), |commit| commit.sent);
         let kill_at = self.programs.launch(&run, sent);
         // If the node was delayed for long, another node may have declared the run lost, so it must not start any more.
         let has_expired = kill_at.is_some_and(|kill_at| kill_at <= uptime);
@@ -223,6 +223,18 @@ impl NodeLoop {
         };
         Counters::add(&self.context.counters().launched, 1);
         self.context.ports.programs.launch(LaunchRequest { run, fence, launch_by, kill_at });
+    }
+
+    /// The uptime before which the commit of a starting run was not sent, if the node got no reply to it.
+    fn sent_without_receipt(&self, run: &Run, uptime: Span, now: Instant) -> Span {
+        let Some(decided) = run.entered(State::Starting) else { return uptime };
+        match self.unconfirmed.sent(decided) {
+            Some(sent) => sent,
+            // It may have been sent any time ago, so the run is not started.
+            None if self.clock.was_set_back() => Span::ZERO,
+            // The commit was sent after the run was decided. The time in its log has the error of the store's time.
+            None => uptime.minus(now.since(decided).plus(ERROR_MAX)),
+        }
     }
 
     /// The fence of a lock that a run holds. If it is not known from the commit, it is read from the store.

@@ -43,6 +43,7 @@ use crate::ports::{EngineEvent, NodePorts};
 use crate::race::{First, race};
 use crate::retention::{self, EXPIRE_EVERY};
 use crate::store_health::{BACKOFF_MAX, RetryBackoff, StoreHealth};
+use crate::unconfirmed_commits::UnconfirmedCommits;
 use crate::watchdog_progress::WatchdogProgress;
 
 /// The longest sleep of the loop, so that it notices steps of the clock.
@@ -145,6 +146,7 @@ struct NodeLoop {
     commands: PendingCommands,
     hints: PendingHints,
     watchdog: WatchdogProgress,
+    unconfirmed: UnconfirmedCommits,
     input_share: InputShare,
     /// Jobs whose surplus runs are to be deleted.
     to_prune: BTreeSet<JobId>,
@@ -262,6 +264,7 @@ impl NodeLoop {
             hints: PendingHints::default(),
             // A shared store may have lost writes while no node was running.
             watchdog: WatchdogProgress { is_urgent: is_shared, ..WatchdogProgress::default() },
+            unconfirmed: UnconfirmedCommits::default(),
             input_share: InputShare::default(),
             to_prune: BTreeSet::new(),
             has_keeper_failed: false,

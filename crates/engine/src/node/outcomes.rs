@@ -41,6 +41,9 @@ impl NodeLoop {
                 self.decide_again(command, origin, attempt);
                 continue;
             };
+            if let CommandOutcome::Failed(Fault::OutcomeUnknown(_)) = outcome {
+                self.unconfirmed.record(command.stamp.at, begin);
+            }
             match outcome {
                 CommandOutcome::Done { done, fences } => {
                     self.observe_done(&command, &origin, done.changes.is_empty());
