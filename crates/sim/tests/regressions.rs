@@ -133,3 +133,10 @@ fn nodes_wake_the_next_waiting_run_one_after_the_other() {
 fn replies_of_the_former_server_come_before_the_recovery() {
     holds(&[1_625]);
 }
+
+/// The last action of a removed job's run was done shortly before the end, and the walk that deletes the run was still to
+/// come.
+#[test]
+fn run_is_kept_until_the_walk_after_its_last_action() {
+    holds(&[3_440]);
+}
