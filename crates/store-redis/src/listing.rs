@@ -20,8 +20,9 @@ static PAGE: LazyLock<Script> = LazyLock::new(|| Script::on_namespace(&[include_
 /// A field and its value; `None` if the record does not exist.
 pub(crate) type FieldValue = (String, Option<Vec<u8>>);
 
-/// Hex digits of the time at the start of a member of the index `due`.
-const TIME_LEN: usize = 16;
+/// Digits of a time in the index `due`, and what follows them.
+const SLOT_DIGITS: usize = 10;
+const SLOT_END: &str = "000000";
 
 /// Reads pages of lists.
 #[derive(Debug)]
@@ -35,23 +36,33 @@ impl PageReader {
         Self { client, records }
     }
 
-    /// Obligations that are due at or before `until`, by time and then by key.
+    /// Obligations that are due at or before `until`, ordered by a rounded time and then by key. Without runs that a
+    /// node owns.
     pub(crate) async fn due(
         &self,
         after: Option<Obligation>,
         until: Instant,
         limit: usize,
     ) -> Result<Vec<Obligation>, Fault> {
-        let after = after.map(|Obligation { at, key }| {
-            format!("({}{}{}", codec::moment_text(at), keys::letter(key.kind()), keys::field(&key))
-        });
-        // No member has this byte after its time.
-        let mut max = format!("[{}", codec::moment_text(until)).into_bytes();
-        max.push(0xff);
-        let min = after.unwrap_or_else(|| "-".to_owned()).into_bytes();
-        let found = self.request_page("due", vec![min, max, count(limit)]).await?;
-        // A member that is not one of ours must not stop the others.
-        Ok(found.into_iter().filter_map(|member| obligation(&reply::text(member).ok()?)).collect())
+        let mut min = after.map_or_else(
+            || "-".to_owned(),
+            |Obligation { at, key }| format!("({}{}{}", due_slot(at), keys::letter(key.kind()), keys::field(&key)),
+        );
+        let mut found = Vec::new();
+        while found.len() < limit {
+            let args = vec![min.into_bytes(), codec::moment_text(until).into_bytes(), count(limit - found.len())];
+            let mut reply = self.request_page("due", args).await?.into_iter();
+            let next = reply::text(reply.next().unwrap_or(Value::Nil))?;
+            for (member, at) in field_values(reply.collect())? {
+                // A member that is not one of ours must not stop the others.
+                found.extend(at.and_then(|at| obligation(&member, std::str::from_utf8(&at).ok()?)));
+            }
+            if next.is_empty() {
+                break;
+            }
+            min = format!("({next}");
+        }
+        Ok(found)
     }
 
     /// A page of the list that the query selects.
@@ -169,11 +180,17 @@ impl PageReader {
     }
 }
 
-/// The obligation of a member of the index `due`; `None` if it is invalid.
-fn obligation(member: &str) -> Option<Obligation> {
-    let (at, rest) = member.split_at_checked(TIME_LEN)?;
-    let kind = rest.bytes().next().and_then(keys::kind)?;
-    Some(Obligation { at: codec::read_moment(at).ok()?, key: keys::key(kind, &rest[1..])? })
+/// The time of a record in the index `due`, see `slot_of` in `prelude.lua`.
+fn due_slot(at: Instant) -> String {
+    let mut text = codec::moment_text(at);
+    text.replace_range(SLOT_DIGITS.., SLOT_END);
+    text
+}
+
+/// The obligation of a record: the letter of its kind and its field, and its due time; `None` if they are invalid.
+fn obligation(member: &str, at: &str) -> Option<Obligation> {
+    let kind = member.bytes().next().and_then(keys::kind)?;
+    Some(Obligation { at: codec::read_moment(at).ok()?, key: keys::key(kind, &member[1..])? })
 }
 
 /// The digit of a state's class, see `prelude.lua`.

@@ -1,14 +1,15 @@
-//! What the conformance suite does not cover: batches, flushed scripts, namespaces, and keys of the wrong type.
+//! What the conformance suite does not cover: batches, flushed scripts, namespaces, data of earlier versions, and keys of
+//! the wrong type.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use cronhold_core::decision::{LockTake, RecordChange};
-use cronhold_core::record::{JobState, LockName, Record, RecordKey, RecordVersion};
-use cronhold_core::{JobId, RunId};
+use cronhold_core::record::{JobState, LockName, Record, RecordKey, RecordVersion, Run, RunOwner};
+use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber};
 use cronhold_schedule::{Instant, ZoneRegistry};
 use cronhold_store::conformance::block_on;
-use cronhold_store::{Fault, Query, Store, Unit, UnitReceipt, UnitRefusal};
+use cronhold_store::{Fault, Obligation, Query, Store, Unit, UnitReceipt, UnitRefusal};
 use cronhold_store_redis::testing::RedisServer;
 use cronhold_store_redis::{Options, RedisStore, RedisUrl};
 
@@ -153,6 +154,57 @@ fn unreadable_record_is_named_and_does_not_hide_others() {
     assert_eq!(results, [false, false, true]);
     let page = block_on(store.page(&Query::JobStates { after: None }, 10)).expect("a page");
     assert_eq!((page.records.len(), page.unreadable.len()), (3, 0));
+}
+
+/// Earlier versions wrote exact times into the index, and members for runs that a node owns.
+#[test]
+fn due_index_of_an_earlier_version_is_converted_when_it_is_read() {
+    const DUE: &str = "{cronken}:cronhold:due";
+    let server = RedisServer::start();
+    let store = open(&server, "");
+    let writer = block_on(store.enroll()).expect("a writer").0;
+    let run = |number: i64, owner: Option<u128>, due: Option<i64>| {
+        let id = RunId::from_key(Instant::from_secs(number), "a run");
+        let run = Run::blank(id, RunNumber(1), job("a"), JobUid::from_bits(7), Instant::EPOCH);
+        let owner = owner.map(|node| RunOwner { node: NodeId::from_bits(node), incarnation: 1 });
+        Record::Run(Arc::new(Run { owner, due: due.map(Instant::from_secs), ..run }))
+    };
+    let records = [run(1, None, Some(1_000)), run(2, None, Some(2_000)), run(3, Some(7), Some(1_000)), run(4, None, None)];
+    let unit = Unit {
+        version: RecordVersion::new(writer, 1),
+        compare: records.iter().map(|record| (record.key(), None)).collect(),
+        changes: records.iter().cloned().map(RecordChange::Put).collect(),
+        take: Vec::new(),
+        free: Vec::new(),
+    };
+    assert!(block_on(store.commit(vec![unit])).iter().all(Result::is_ok));
+    let members = || {
+        let found = server.cli(&["ZRANGE", DUE, "0", "-1"]);
+        found.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let current = members();
+    assert_eq!(current.len(), 2, "neither a run of a node nor one without a due time: {current:?}");
+
+    let exact = |number: usize, secs: i64| {
+        let RecordKey::Run(id) = records[number].key() else { panic!("a run") };
+        let micros = Instant::from_secs(secs).micros().cast_unsigned();
+        format!("{:016x}6{id}", micros ^ 1 << 63)
+    };
+    // The second run has another time since, and an entry of each of its times.
+    let earlier = [exact(0, 1_000), exact(1, 1_500), exact(1, 2_000), exact(2, 1_000), exact(3, 1_000)];
+    server.cli(&["DEL", DUE]);
+    for member in earlier.iter().map(String::as_str).chain(["no member of ours"]) {
+        server.cli(&["ZADD", DUE, "0", member]);
+    }
+    let due = |until: i64| block_on(store.due(None, Instant::from_secs(until), 10)).expect("it can be read");
+    let expected: Vec<Obligation> = [&records[0], &records[1]]
+        .into_iter()
+        .map(|record| Obligation { at: record.due().expect("it is due"), key: record.key() })
+        .collect();
+    assert_eq!(due(1_999), expected[..1]);
+    assert_eq!(due(3_000), expected);
+    assert_eq!(members(), [current, vec!["no member of ours".to_owned()]].concat());
+    assert_eq!(due(3_000), expected);
 }
 
 #[test]

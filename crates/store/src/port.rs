@@ -113,8 +113,9 @@ pub trait Store: Send + Sync + fmt::Debug {
         Box::new(PreparedPieces { store: self, pieces: Vec::new() })
     }
 
-    /// Obligations that are due at or before `until`, by time and then by key; `after` is the last one of the page
-    /// before.
+    /// Obligations that are due at or before `until`; `after` is the last one of the page before. The store may round
+    /// times for the order, and then sorts by key. It may leave out runs that a node owns: that node compares all of them
+    /// with its plan.
     fn due<'a>(
         &'a self,
         after: Option<&'a Obligation>,

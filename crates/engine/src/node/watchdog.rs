@@ -132,10 +132,9 @@ impl NodeLoop {
 
     /// Requests the program of a run again if the run has not changed for long: a report may have been lost.
     async fn check_known_program(&mut self, run: &Arc<Run>, now: Instant) {
-        if self.world.is_shared {
-            // Another node may have requested a stop, and the notification was lost.
-            self.apply_stored(&Record::Run(Arc::clone(run)), now).await;
-        }
+        // Another node may have requested a stop, and the notification was lost. The store does not list these runs among
+        // the obligations, so this also plans their due times.
+        self.apply_stored(&Record::Run(Arc::clone(run)), now).await;
         if run.log.last().is_none_or(|entry| now.since(entry.at) > CHECKED_WITHIN) {
             self.context.ports.programs.adopt(Arc::clone(run));
         }

@@ -1,7 +1,8 @@
 -- Reads a page of a list as one snapshot: alternating fields and values. Needs prelude.lua before it.
 --
 -- ARGV: namespace, the list, then
---   due      min, max, limit: members of the index `due`, without values
+--   due      min, until, limit: records that are due. Returns the member of the index `due` after which to continue, ''
+--            at the end; then letter of the kind with field, and due time, for each
 --   fields   kind, min, max, limit: records by their fields
 --   indexed  kind, cursor: adds fields of a hash that was written without an index to its index, some at a time. Returns
 --            the cursor of the next call, '0' at the end or if all are there
@@ -92,6 +93,57 @@ local function latest(job, classes, below, from, states, number, since, limit)
   return answer
 end
 
+local KINDS_BY_LETTER = {}
+for kind, letter in pairs(DUE_KINDS) do KINDS_BY_LETTER[letter] = kind end
+
+-- The exact due time of a record that has this member in the index `due`; nil if it must not have it. A damaged record
+-- keeps its member, so that it is reported.
+local function due_of(member, kind, value)
+  if not value then return nil end
+  if not string.find(sub(value, 35, 50), '^[%x-]+$') then return sub(member, 1, 16) end
+  return slot_of(kind, value) == sub(member, 1, SLOT_DIGITS) and sub(value, 35, 50) or nil
+end
+
+-- Replaces members that earlier versions wrote: those with exact times, and those of records that have changed since.
+local function replace_members(old, new)
+  -- A server that rejects writes can still be read.
+  if #old > 0 then redis.pcall('ZREM', DUE, unpack(old)) end
+  if #new > 0 then redis.pcall('ZADD', DUE, unpack(new)) end
+end
+
+local function due_records(min, till, limit)
+  local top = '(' .. sub(till, 1, SLOT_DIGITS) .. 'g'
+  local members = read('ZRANGEBYLEX', DUE, min, top, 'LIMIT', 0, LOOK_MAX)
+  local fields, values = {}, {}
+  for kind in pairs(DUE_KINDS) do fields[kind], values[kind] = {}, {} end
+  for _, member in ipairs(members) do
+    local of_kind = fields[KINDS_BY_LETTER[sub(member, 17, 17)]]
+    if of_kind then of_kind[#of_kind + 1] = sub(member, 18) end
+  end
+  for kind, of_kind in pairs(fields) do read_fields(TABLES[kind], of_kind, values[kind]) end
+  local answer, old, new = { #members == LOOK_MAX and members[LOOK_MAX] or '' }, {}, {}
+  for _, member in ipairs(members) do
+    local kind, field = KINDS_BY_LETTER[sub(member, 17, 17)], sub(member, 18)
+    local due = kind and due_of(member, kind, values[kind][field])
+    local is_exact = sub(member, SLOT_DIGITS + 1, 16) ~= SLOT_END
+    if kind and (not due or is_exact) then old[#old + 1] = member end
+    if due and is_exact then
+      new[#new + 1] = '0'
+      new[#new + 1] = sub(member, 1, SLOT_DIGITS) .. SLOT_END .. sub(member, 17)
+    end
+    if due and due <= till then
+      answer[#answer + 1] = sub(member, 17)
+      answer[#answer + 1] = due
+      if #answer > 2 * limit then
+        answer[1] = member
+        break
+      end
+    end
+  end
+  replace_members(old, new)
+  return answer
+end
+
 -- Fields that one call adds to an index.
 local INDEX_STEP = 500
 
@@ -109,7 +161,7 @@ local function indexed(kind, cursor)
 end
 
 if list == 'due' then
-  return read('ZRANGEBYLEX', DUE, ARGV[3], ARGV[4], 'LIMIT', 0, ARGV[5])
+  return due_records(ARGV[3], ARGV[4], tonumber(ARGV[5]))
 elseif list == 'fields' then
   local kind = tonumber(ARGV[3])
   return with_values(TABLES[kind], read('ZRANGEBYLEX', INDEXES[kind], ARGV[4], ARGV[5], 'LIMIT', 0, ARGV[6]))

@@ -45,6 +45,9 @@ local INDEXES = {
   [ACTION] = own .. 'index:actions',
 }
 
+-- Kinds that can be due, with their letter in the index `due`.
+local DUE_KINDS = { [CURSOR] = '3', [BACKLOG] = '4', [RUN] = '6', [ACTION] = ':' }
+
 -- Values of one command: `unpack` is limited to some thousands. The number is even, because many values are pairs.
 local PART = 1000
 local NO_TIME = '----------------'
@@ -54,12 +57,22 @@ local sub, byte, find = string.sub, string.byte, string.find
 
 -- The version is `sub(value, 1, 16)`, the due time `sub(value, 35, 50)`: the commit script inlines these, because a
 -- call costs more than its work.
+
+-- The index `due` has the due time without its last six hex digits, which are 16.8 seconds: so most claims of a job that
+-- is due every few seconds leave it unchanged. Readers get the exact time from the record.
+local SLOT_DIGITS, SLOT_END, NO_SLOT = 10, '000000', '----------'
 local function seq_of(value) return sub(value, 18, 33) end
 -- The position of a cursor.
 local function last_of(value) return sub(value, 52, 67) end
 -- The state of a run, `0` to `8`.
 local function state_of(value) return sub(value, 52, 52) end
 local function owner_of(value) return sub(value, 54, 85) end
+-- The first digits of the due time of a record in the index `due`; false if it is not there. Runs that a node owns are
+-- not: that node compares all of them with its plan.
+local function slot_of(kind, value)
+  local slot = sub(value, 35, 44)
+  return slot ~= NO_SLOT and (kind ~= RUN or sub(value, 54, 85) == NO_OWNER) and slot
+end
 local function number_of(value) return sub(value, 87, 102) end
 local function job_of(value) return sub(value, 104, (find(value, '\n', 104, true) or 104) - 1) end
 

@@ -15,15 +15,12 @@
 --   index:runs_by_job    job, NUL, class, id
 --   index:runs_by_end    end, class, id of finished runs
 --   index:actions        the fields of actions that are not done
---   due                  due, kind, field
+--   due                  due (see `slot_of`), kind, field
 --   node:<id>            the set of unfinished runs that a node owns
 --
 -- Indexes are sorted sets whose scores are all 0: members are in byte order.
 --
 -- Every commit runs this code, so lengths are counted instead of queried, and parts of values are extracted once.
-
--- Kinds that can be due, with their letter.
-local DUE_KINDS = { [CURSOR] = '3', [BACKLOG] = '4', [RUN] = '6', [ACTION] = ':' }
 
 -- A sorted set: added scores and members, removed members, and their numbers.
 local function sorted_set(key) return { key = key, added = {}, adds = 0, removed = {}, removes = 0 } end
@@ -100,12 +97,15 @@ local function records()
     end
   end
 
-  -- The member of a record in the index `due`.
-  local function move_due(digit, field, old, new)
-    local old_due, new_due = old and sub(old, 35, 50) or NO_TIME, new and sub(new, 35, 50) or NO_TIME
-    if old_due == new_due then return end
-    if old_due ~= NO_TIME then remove(due, old_due .. digit .. field) end
-    if new_due ~= NO_TIME then add(due, new_due .. digit .. field) end
+  -- Moves a record in the index `due`. The member that an earlier version wrote has the exact time.
+  local function move_due(kind, digit, field, old, new)
+    local old_slot, new_slot = old and slot_of(kind, old), new and slot_of(kind, new)
+    if old_slot == new_slot then return end
+    if old_slot then
+      remove(due, old_slot .. SLOT_END .. digit .. field)
+      remove(due, sub(old, 35, 50) .. digit .. field)
+    end
+    if new_slot then add(due, new_slot .. SLOT_END .. digit .. field) end
   end
 
   -- An action is in the index as long as it has a due time.
@@ -134,7 +134,7 @@ local function records()
         if index and not is_action then remove(index, field) end
       end
       if is_action then move_pending(index, field, old, new) end
-      if digit then move_due(digit, field, old, new) end
+      if digit then move_due(kind, digit, field, old, new) end
       if is_run and (old or new) then move_run(field, old, new) end
     end
     hashes[#hashes + 1] = { key = key, put = put, deleted = deleted }

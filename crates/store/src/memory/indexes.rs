@@ -6,12 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::record::{ActionId, Record, RecordKey, Run, SkipSpan};
 use cronhold_core::{JobId, NodeId, RunId, State};
+use cronhold_schedule::Instant;
 
 use crate::Obligation;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Indexes {
-    /// Records with a due time, ordered by it.
+    /// Records with a due time, ordered by it, without runs that a node owns.
     pub(super) due: BTreeSet<Obligation>,
     /// Unfinished runs of all jobs.
     pub(super) unfinished: BTreeSet<RunId>,
@@ -30,7 +31,7 @@ pub(super) struct Indexes {
 impl Indexes {
     /// Replaces the entries of a record; either record may be absent.
     pub(super) fn replace(&mut self, key: &RecordKey, old: Option<&Record>, new: Option<&Record>) {
-        let (old_due, new_due) = (old.and_then(Record::due), new.and_then(Record::due));
+        let (old_due, new_due) = (old.and_then(listed_due), new.and_then(listed_due));
         if old_due != new_due {
             old_due.map(|at| self.due.remove(&Obligation { at, key: key.clone() }));
             new_due.map(|at| self.due.insert(Obligation { at, key: key.clone() }));
@@ -85,6 +86,14 @@ impl Indexes {
         if let Some(owner) = run.owner {
             remove(&mut self.owned, &owner.node, run.id);
         }
+    }
+}
+
+/// When a record is due, unless it is a run that a node owns.
+fn listed_due(record: &Record) -> Option<Instant> {
+    match record {
+        Record::Run(run) if run.owner.is_some() => None,
+        record => record.due(),
     }
 }
 
