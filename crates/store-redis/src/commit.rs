@@ -198,19 +198,24 @@ impl Committer {
     }
 }
 
-/// The fields that the units of one call compare: how many of each kind, and the fields, kind by kind. The global
-/// pause, which is a single record, occurs once.
+/// The fields that the units of one call compare: how many of each kind, whether the states have the fields of the jobs,
+/// and the fields, kind by kind. The global pause, which is a single record, occurs once.
 fn compared_fields(part: &mut [PackedUnit]) -> (Vec<u8>, Vec<Vec<u8>>) {
     let mut by_kind: [Vec<Vec<u8>>; keys::KINDS.len()] = Default::default();
-    let pause = keys::digit(RecordKind::Pause);
+    let [pause, job, job_state] = [RecordKind::Pause, RecordKind::Job, RecordKind::JobState].map(keys::digit);
     for (kind, field) in part.iter_mut().flat_map(|unit| unit.fields.drain(..)) {
         let fields = &mut by_kind[usize::from(kind)];
         if kind != pause || fields.is_empty() {
             fields.push(field.into_bytes());
         }
     }
+    let has_fields_of_jobs = by_kind[usize::from(job)] == by_kind[usize::from(job_state)];
     let mut counts = Pack::default();
-    counts.list(by_kind.len());
+    counts.list(by_kind.len() + 1);
     by_kind.iter().for_each(|fields| counts.number(fields.len() as u64));
+    counts.number(u64::from(has_fields_of_jobs));
+    if has_fields_of_jobs {
+        by_kind[usize::from(job_state)].clear();
+    }
     (counts.into_bytes(), by_kind.into_iter().flatten().collect())
 }

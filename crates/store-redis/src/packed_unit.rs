@@ -18,6 +18,12 @@ use crate::{keys, notifications};
 /// Most units have at most this many arguments.
 const TYPICAL_ARGS: usize = 16;
 
+/// The index of the versions among the arguments.
+const VERSIONS: usize = 1;
+
+/// Stands for the version of a record that must not exist.
+const ABSENT: &str = "----------------";
+
 /// Placeholder between version and body until the seq is known.
 const NO_SEQ: &[u8] = b" ---------------- ";
 
@@ -26,7 +32,7 @@ const NO_SEQ: &[u8] = b" ---------------- ";
 pub(crate) struct PackedUnit {
     /// Compared records, then locks that are taken or released: the digit of the kind, and the field.
     pub(crate) fields: Vec<(u8, String)>,
-    /// The layout of the unit, and then the texts that the layout refers to by index.
+    /// The layout of the unit, its versions, and then the texts that the layout refers to by index.
     pub(crate) arguments: Vec<Vec<u8>>,
     /// The arguments that are bodies of records.
     bodies: Vec<usize>,
@@ -46,7 +52,7 @@ impl PackedUnit {
     /// Packs a unit.
     pub(crate) fn new(unit: Unit, recovery: &RollbackRecovery, projector: &Projector) -> Self {
         let Unit { version, compare, changes, take, free } = unit;
-        let mut packer = UnitPacker::new(&codec::version_text(version), recovery, projector);
+        let mut packer = UnitPacker::new(version, recovery, projector);
         let refusal = packer.add_compares(&compare);
         let refusal = refusal.or_else(|| packer.add_changes(&compare, &changes));
         let first_lock = packer.texts.len();
@@ -130,8 +136,9 @@ enum LayoutValue {
 struct UnitPacker<'a> {
     recovery: &'a RollbackRecovery,
     projector: &'a Projector,
-    /// The first is reserved for the layout, the second is the version.
+    /// The first is reserved for the layout, the second are the versions.
     texts: Vec<Vec<u8>>,
+    version: String,
     bodies: Vec<usize>,
     layout: Vec<LayoutValue>,
     fields: Vec<(u8, String)>,
@@ -139,13 +146,15 @@ struct UnitPacker<'a> {
 }
 
 impl<'a> UnitPacker<'a> {
-    fn new(version: &str, recovery: &'a RollbackRecovery, projector: &'a Projector) -> Self {
+    fn new(version: RecordVersion, recovery: &'a RollbackRecovery, projector: &'a Projector) -> Self {
+        let version = codec::version_text(version);
         let mut texts = Vec::with_capacity(TYPICAL_ARGS);
         texts.extend([Vec::new(), version.as_bytes().to_vec()]);
         Self {
             recovery,
             projector,
             texts,
+            version,
             bodies: Vec::new(),
             layout: Vec::new(),
             fields: Vec::new(),
@@ -162,7 +171,7 @@ impl<'a> UnitPacker<'a> {
     /// Adds a body, with the version and room for the seq before it, and returns its index.
     fn add_body(&mut self, body: &[u8]) -> usize {
         let mut text = Vec::with_capacity(codec::BODY + body.len());
-        text.extend_from_slice(&self.texts[1]);
+        text.extend_from_slice(self.version.as_bytes());
         text.extend_from_slice(NO_SEQ);
         text.extend_from_slice(body);
         let index = self.add_text(text);
@@ -179,8 +188,9 @@ impl<'a> UnitPacker<'a> {
             }
             let kind = keys::digit(key.kind());
             self.fields.push((kind, keys::field(key)));
-            let version = expected.map_or(0, |version| self.add_text(codec::version_text(version)));
-            self.layout.extend([usize::from(kind), version].map(LayoutValue::Number));
+            self.layout.push(LayoutValue::Number(usize::from(kind)));
+            let version = expected.map(codec::version_text);
+            self.texts[VERSIONS].extend_from_slice(version.as_deref().unwrap_or(ABSENT).as_bytes());
         }
         refusal
     }
@@ -210,12 +220,9 @@ impl<'a> UnitPacker<'a> {
                 RecordChange::Delete(_) => (Vec::new(), Projection::default()),
             };
             let body_index = if body.is_empty() { 0 } else { self.add_body(&body) };
-            let Projection { kind, output, texts } = projection;
-            let texts = texts.map_or(0, |texts| {
-                let first = self.texts.len();
-                self.texts.extend(texts.map(String::into_bytes));
-                first
-            });
+            let Projection { kind, output, text, rest } = projection;
+            let texts = if text.is_empty() { 0 } else { self.add_text(text) };
+            self.texts.extend(rest.map(String::into_bytes));
             self.layout.extend([next, usize::from(digit), body_index].map(LayoutValue::Number));
             self.layout.extend([LayoutValue::Letter(kind), LayoutValue::Number(texts), LayoutValue::Letter(output)]);
             notifications::write_field_hint(&key, &field, Hint::of(change).is_quiet, &mut self.hints);

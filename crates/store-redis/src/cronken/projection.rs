@@ -2,12 +2,12 @@
 //! a run. That format is fixed, while the format of our own records may change.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::Mutex;
 
 use cronhold_core::record::{NodeRecord, ProgramExit, Record, ResolvedProgram, Run, RunOwner};
 use cronhold_core::run::Reason;
 use cronhold_core::{NodeId, State};
-use cronhold_schedule::Instant;
 use cronhold_store::lock_mutex;
 
 use crate::url::{OutputKeyType, UrlSettings};
@@ -26,6 +26,7 @@ const NODE_NAMES_MAX: usize = 10_000;
 pub(crate) struct Projector {
     /// Lines of output in a result.
     lines: u64,
+    /// Names of nodes, as JSON.
     node_names: Mutex<BTreeMap<NodeId, String>>,
 }
 
@@ -47,33 +48,45 @@ impl Projector {
     /// Caches the name of a node.
     pub(crate) fn learn_node_name(&self, node: &NodeRecord) {
         let mut names = lock_mutex(&self.node_names);
-        if names.get(&node.id) != Some(&node.name) && (names.len() < NODE_NAMES_MAX || names.contains_key(&node.id)) {
-            names.insert(node.id, node.name.clone());
+        if names.len() < NODE_NAMES_MAX || names.contains_key(&node.id) {
+            names.insert(node.id, json(&node.name));
         }
     }
 
-    fn node_name(&self, node: NodeId) -> String {
+    /// The name of the node that owns a run, as JSON.
+    fn host(&self, run: &Run) -> String {
+        let Some(RunOwner { node, .. }) = run.owner else { return json("") };
         let names = lock_mutex(&self.node_names);
-        names.get(&node).cloned().unwrap_or_else(|| node.to_string())
+        names.get(&node).cloned().unwrap_or_else(|| json(&node.to_string()))
     }
 
     fn project_run(&self, run: &Run) -> Projection {
-        let started = started_at(run);
+        let started = run.log.iter().find(|entry| entry.state.has_program()).map(|entry| entry.at);
         let kind = match run.state {
             State::Starting | State::Running | State::Stopping => b'r',
             State::Success if started.is_some() => b's',
             State::Failure | State::Error if started.is_some() => b'f',
             _ => return Projection::default(),
         };
-        let host = run.owner.map_or_else(String::new, |RunOwner { node, .. }| self.node_name(node));
-        let (name, host) = (json(run.job.as_str()), json(&host));
+        let started = started.unwrap_or(run.nominal);
+        let (name, start, host) = (json(run.job.as_str()), seconds(started.micros()), self.host(run));
+        let mut text = format!("{{\"job_name\":{name},\"start_time\":\"{start}\",\"host\":{host}");
         if kind == b'r' {
-            return Projection { kind, output: b'-', texts: Some([name, host]) };
+            text.push_str(",\"status\":\"running\",\"retcode\":null,\"output\":null,\"duration\":null}");
+            return Projection { kind, output: b'-', text, rest: None };
         }
-        let start = seconds(started.unwrap_or(run.nominal));
-        let (output, rest) = result_fields(run, self.lines);
-        let head = format!("{{\"job_name\":{name},\"start_time\":\"{start}\",\"host\":{host}");
-        Projection { kind, output, texts: Some([head, rest]) }
+        // A later mark is not the end.
+        let ended = run.finished().map_or(started, |ended| ended.max(started));
+        let rest = format!(",\"duration\":{}}}", seconds(ended.micros() - started.micros()));
+        let _ = write!(text, ",\"status\":\"{}\",\"retcode\":{},\"output\":", status(run), return_code(run));
+        match last_output(run, usize::try_from(self.lines).unwrap_or(usize::MAX)) {
+            (output, Some(lines)) => {
+                text.push_str(&json(&lines));
+                text.push_str(&rest);
+                Projection { kind, output, text, rest: None }
+            }
+            (output, None) => Projection { kind, output, text, rest: Some(rest) },
+        }
     }
 }
 
@@ -94,17 +107,18 @@ pub(crate) struct Projection {
     /// For a run: `r` running, `s` success, `f` failure, `-` not shown. For the state of a job and the global pause:
     /// `1` paused, `0` not paused.
     pub(crate) kind: u8,
-    /// The source of the output of a finished run: `-` none, `w` in `texts`, `t` the script reads it.
+    /// The source of the output of a finished run: `-` none, `w` in `text`, `t` the script reads it.
     pub(crate) output: u8,
-    /// For a running run: the name of its job and its host as JSON. For a finished run: the metadata before the status,
-    /// which the script uses if there is none stored; and the rest without the duration.
-    pub(crate) texts: Option<[String; 2]>,
+    /// The metadata of a run that is shown; if the script reads the output, what precedes the output.
+    pub(crate) text: String,
+    /// The metadata after the output that the script reads.
+    pub(crate) rest: Option<String>,
 }
 
 impl Default for Projection {
     /// A record that is not shown.
     fn default() -> Self {
-        Self { kind: b'-', output: b'-', texts: None }
+        Self { kind: b'-', output: b'-', text: String::new(), rest: None }
     }
 }
 
@@ -117,37 +131,31 @@ impl Projection {
     /// The projection as one text, which `restore.lua` parses.
     pub(crate) fn to_text(&self) -> Vec<u8> {
         let mut text = vec![self.kind, self.output];
-        let [first, second] = self.texts.as_ref().map_or([""; 2], |texts| texts.each_ref().map(String::as_str));
-        text.extend_from_slice(first.as_bytes());
+        text.extend_from_slice(self.text.as_bytes());
         // This byte does not occur in JSON.
         text.push(0);
-        text.extend_from_slice(second.as_bytes());
+        text.extend_from_slice(self.rest.as_deref().unwrap_or_default().as_bytes());
         text
     }
 }
 
-/// When the program of a run was first started; `None` if it never was.
-fn started_at(run: &Run) -> Option<Instant> {
-    run.log.iter().find(|entry| entry.state.has_program()).map(|entry| entry.at)
-}
-
-/// The source of the output, and the fields of a result after the host.
-fn result_fields(run: &Run, lines: u64) -> (u8, String) {
+/// The status of a finished run.
+fn status(run: &Run) -> &'static str {
     let is_lost = matches!(run.reason, Some(Reason::StartUnknown | Reason::NodeLost | Reason::KeeperLost));
-    let status = match run.state {
+    match run.state {
         State::Success => "success",
         State::Error if is_lost => "frozen",
         _ => "fail",
-    };
-    let retcode = match run.exit {
+    }
+}
+
+/// The exit code of a run, or the negative number of the signal that ended it, as Python has it.
+fn return_code(run: &Run) -> String {
+    match run.exit {
         Some(ProgramExit::Code(code)) => code.to_string(),
-        // Python's convention.
         Some(ProgramExit::Signal(signal)) => format!("-{}", signal.number()),
         None => "null".to_owned(),
-    };
-    let (source, output) = last_output(run, usize::try_from(lines).unwrap_or(usize::MAX));
-    let output = output.map(|text| format!(",\"output\":{}", json(&text))).unwrap_or_default();
-    (source, format!(",\"status\":\"{status}\",\"retcode\":{retcode}{output}"))
+    }
 }
 
 /// The source of the output, and its last lines if the record has them.
@@ -169,20 +177,20 @@ fn last_output(run: &Run, lines: usize) -> (u8, Option<String>) {
 }
 
 /// Seconds with six decimals.
-fn seconds(at: Instant) -> String {
-    let micros = at.micros().max(0);
+fn seconds(micros: i64) -> String {
+    let micros = micros.max(0);
     format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
 }
 
 fn json(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    serde_json::to_string(text).expect("JSON can hold every text")
 }
 
 #[cfg(test)]
 mod tests {
     use cronhold_core::record::{Actor, OutputSummary, Transition};
     use cronhold_core::{JobId, JobUid, RunId, RunNumber};
-    use cronhold_schedule::Span;
+    use cronhold_schedule::{Instant, Span};
 
     use super::*;
 
@@ -208,8 +216,11 @@ mod tests {
     #[test]
     fn each_run_state_is_projected() {
         use State::{Error, Failure, Running, Skipped, Starting, Success, Waiting};
-        let runs = r#"r-"a \"b\""|"lyra""#.to_owned();
-        let head = r#"t{"job_name":"a \"b\"","start_time":"1.500000","host":"lyra"|,"status":"#;
+        let head = r#"{"job_name":"a \"b\"","start_time":"1.500000","host":"lyra","status":"#;
+        let runs = format!(r#"r-{head}"running","retcode":null,"output":null,"duration":null}}|"#);
+        let end = |status: &str, took: &str| {
+            format!(r#"t{head}"{status}","retcode":null,"output":|,"duration":{took}}}"#)
+        };
         let none = "--|".to_owned();
         for (states, expected) in [
             (&[Waiting][..], none.clone()),
@@ -219,9 +230,10 @@ mod tests {
             (&[Waiting, Starting, Success, Skipped], none),
             (&[Waiting, Starting], runs.clone()),
             (&[Waiting, Starting, Running], runs),
-            (&[Waiting, Starting, Success], format!(r#"s{head}"success","retcode":null"#)),
-            (&[Waiting, Running, Failure], format!(r#"f{head}"fail","retcode":null"#)),
-            (&[Waiting, Starting, Error], format!(r#"f{head}"fail","retcode":null"#)),
+            (&[Waiting, Starting, Success], format!("s{}", end("success", "0.500000"))),
+            (&[Waiting, Running, Failure], format!("f{}", end("fail", "0.500000"))),
+            (&[Waiting, Starting, Running, Error], format!("f{}", end("fail", "1.000000"))),
+            (&[Waiting, Starting, Failure, Success], format!("s{}", end("success", "0.500000"))),
         ] {
             assert_eq!(text(&run(states)), expected, "{states:?}");
         }
@@ -234,15 +246,15 @@ mod tests {
             run.written = written
                 .map(|(bytes, tail)| OutputSummary { bytes, tail: tail.iter().map(ToString::to_string).collect() });
             let text = text(&run);
-            let rest = text.rsplit_once('|').expect("two texts").1.replace(r#","status":"success","retcode":null"#, "");
-            format!("{}{rest}", &text[1..2])
+            let output = text.split_once(r#","output":"#).expect("it has an output").1;
+            format!("{}{}", &text[1..2], output.split_once(r#","duration":"#).expect("it has a duration").0)
         };
-        assert_eq!(end(None), "t");
-        assert_eq!(end(Some((0, &[]))), r#"-,"output":"""#);
-        assert_eq!(end(Some((4, &["a", "b"]))), r#"w,"output":"a\nb\n""#);
-        assert_eq!(end(Some((99, &["a", "b", "c"]))), r#"w,"output":"b\nc\n""#);
-        assert_eq!(end(Some((1, &["a"]))), r#"w,"output":"a\n""#, "without a newline at the end");
-        assert_eq!(end(Some((99, &["a"]))), "t", "the output has more lines than the record");
+        assert_eq!(end(None), "t|");
+        assert_eq!(end(Some((0, &[]))), r#"-"""#);
+        assert_eq!(end(Some((4, &["a", "b"]))), r#"w"a\nb\n""#);
+        assert_eq!(end(Some((99, &["a", "b", "c"]))), r#"w"b\nc\n""#);
+        assert_eq!(end(Some((1, &["a"]))), r#"w"a\n""#, "without a newline at the end");
+        assert_eq!(end(Some((99, &["a"]))), "t|", "the output has more lines than the record");
         run.written = None;
         run.work = Some(ResolvedProgram::Noop(Span::ZERO));
         assert!(text(&run).starts_with("s-"), "it never has output");

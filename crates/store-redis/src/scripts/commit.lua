@@ -3,20 +3,21 @@
 -- commit of many units costs a few commands. Needs prelude, records, texts, lines, projection and foreign before it.
 --
 -- ARGV: namespace, settings of the projection, position and seq of the client, the notification if all units are
--- committed (the client's handle, then hints; the script appends the seq), the length of each unit's hints (8 hex digits each), a random text, the
--- seq that the client predicts for this commit (16 hex digits, or empty), the number of compared fields of each kind
--- (as MessagePack), these fields kind by kind in the order of the units, then the units. The global pause, a single
--- record, occurs once among the fields; names of locks that are taken or released are fields as well. A unit is one
--- argument for its layout, then the texts that the layout refers to by index. Many units have the same layout, which is
--- parsed once:
+-- committed (the client's handle, then hints; the script appends the seq), the length of each unit's hints (8 hex digits
+-- each), a random text, the seq that the client predicts for this commit (16 hex digits, or empty), the number of compared
+-- fields of each kind and whether the states have the fields of the jobs (as MessagePack), these fields kind by kind in
+-- the order of the units, then the units. The global pause, a single record, occurs once among the fields; names of locks
+-- that are taken or released are fields as well. A unit is one argument for its layout, one for its versions, then the
+-- texts that the layout refers to by index. The versions are that of the unit, then the one that it expects of each
+-- compared record (dashes: must not exist). Many units have the same layout, which is parsed once:
 --   { texts, compares, changes, takes, frees, index of the first lock, then
---     kind, index of version (0: must not exist) for each compare,
+--     kind of each compare,
 --     index among the compares, kind, index of body (0: delete), then for the projection: how it is shown, index of its
 --     texts, source of its output; for each change }
--- Index 1 is the version. If a seq is predicted, bodies already have version and seq before them. Locks follow one
--- another: name, holder, time to live in milliseconds or 0 for each that is taken; name, holder for each that is
--- released. Returns { seq, skipped writes to shared keys, a result for each unit }. A result is 0 for a committed unit,
--- the index of the compare that failed, { index of the take that failed, token }, or { fences }.
+-- If a seq is predicted, bodies already have version and seq before them. Locks follow one another: name, holder, time to
+-- live in milliseconds or 0 for each that is taken; name, holder for each that is released. Returns { seq, skipped writes
+-- to shared keys, a result for each unit }. A result is 0 for a committed unit, the index of the compare that failed,
+-- { index of the take that failed, token }, or { fences }.
 --
 -- This script dominates the load of the server, and Redis has one thread for all nodes. Every text that a script builds
 -- costs by its length, and every step of Lua and every command costs too: hence so few of them.
@@ -27,8 +28,10 @@ local predicted = ARGV[8]
 local FIELD_COUNTS, FIRST_FIELD = 9, 10
 -- Hex digits of the handle, and of each length.
 local HANDLE, LENGTH = 16, 8
--- The position of the first compare in a layout, and the number of values for each compare and each change.
-local FIRST_COMPARE, COMPARE, CHANGE = 7, 2, 6
+-- The position of the first compare in a layout, and the number of values for each change.
+local FIRST_COMPARE, CHANGE = 7, 6
+-- Stands for the version of a record that must not exist.
+local ABSENT = '----------------'
 -- A lock that Cronken's nodes compete for stays taken until its occurrence is this old for all of them.
 local FREE_AFTER_MILLIS = 2000
 -- The version that a unit expects of a record whose stored text has no valid one.
@@ -61,7 +64,9 @@ local tokens, fences, changed_locks, lives, freed_by = {}, {}, {}, {}, {}
 -- Reads what the units refer to. Returns the index of the first unit.
 local function read_all()
   local counts, from = cmsgpack.unpack(args[FIELD_COUNTS]), FIRST_FIELD
+  local has_fields_of_jobs = counts[ACTION + 2] == 1
   for kind = PAUSE, ACTION do
+    if kind == JOB_STATE and has_fields_of_jobs then from = next_fields[JOB] end
     local till = from + counts[kind + 1] - 1
     next_fields[kind], versions[kind] = from, {}
     if kind == FOREIGN then
@@ -81,7 +86,7 @@ end
 local function read_layout(text)
   local layout = cmsgpack.unpack(text)
   layout.size = layout[1] + 1
-  layout.last_compare = FIRST_COMPARE + COMPARE * layout[2] - 1
+  layout.last_compare = FIRST_COMPARE + layout[2] - 1
   layout.last_change = layout.last_compare + CHANGE * layout[3]
   layout.has_locks = layout[4] + layout[5] > 0
   layout.has_changes = layout.has_locks or layout[3] > 0
@@ -125,7 +130,7 @@ end
 local shown_layouts, shown_starts, shown_places, shown_pauses, shown_jobs, shown_all = {}, {}, {}, {}, {}, nil
 
 local function apply_locks(layout, start)
-  local first, version = start + layout[6], args[start + 1]
+  local first, version = start + layout[6], sub(args[start + 1], 1, 16)
   local frees = first + 3 * layout[4]
   for at = frees, frees + 2 * layout[5] - 1, 2 do free_lock(args[at], args[at + 1]) end
   if layout[4] == 0 then return 0 end
@@ -152,9 +157,10 @@ local function decide(start, answer)
       layouts[args[start]] = layout
     end
     unit = unit + 1
-    local version, result, place = args[start + 1], 0, 0
-    for at = FIRST_COMPARE, layout.last_compare, COMPARE do
-      local kind, expected = layout[at], layout[at + 1]
+    local expected, result, place = args[start + 1], 0, 0
+    local version = sub(expected, 1, 16)
+    for at = FIRST_COMPARE, layout.last_compare do
+      local kind = layout[at]
       local next_field, of_kind = next_fields[kind], versions[kind]
       local field = args[next_field]
       place = place + 1
@@ -166,7 +172,8 @@ local function decide(start, answer)
         is = value and sub(value, 1, 16) or ''
         of_kind[field] = is
       end
-      local wanted = expected == 0 and '' or args[start + expected]
+      local wanted = sub(expected, 16 * place + 1, 16 * place + 16)
+      if wanted == ABSENT then wanted = '' end
       if is ~= wanted and result == 0 and not (wanted == NO_VERSION and has_no_version(is)) then result = place end
     end
     if layout.has_locks and result == 0 then result = held_lock(layout, start) or 0 end

@@ -2,7 +2,7 @@
 -- before it.
 --
 --   local show = projection(ns, settings, time)  once per script: the result of `script_settings`, and TIME
---   show.run(id, job, class, is_owned, kind, output, first, second)
+--   show.run(id, job, class, is_owned, kind, output, text, rest)
 --                                                a run is written: `kind`, `output` and the two texts are a
 --                                                `Projection`; `class` and `is_owned` are from the old record, false
 --                                                if it is new
@@ -92,34 +92,11 @@ local function trim_results(call, ns, settings, grown)
   end
 end
 
--- The end of the metadata of a running run, and what precedes the time in all metadata.
-local RUNNING = ',"status":"running","retcode":null,"output":null,"duration":null}'
-local STATUS, START = ',"status":"', ',"start_time":"'
-
--- Parses metadata: the text before the status, the start as text and in microseconds, and the duration. Nil for missing
--- parts.
-local function read_metadata(text)
-  local place, duration = find(text, RUNNING, #text - #RUNNING + 1, true), nil
-  if not place then
-    place, duration = find(text, STATUS, 1, true), string.match(text, ',"duration":([%d.]+)}$')
-  end
-  local _, before = find(text, START, 1, true)
-  local after = before and find(text, '"', before + 1, true)
-  if not place or not after or after > place then return nil, nil, nil, place and duration end
-  local start = sub(text, before + 1, after - 1)
-  local micros = tonumber(start)
-  if not micros then return nil, nil, nil, duration end
-  -- Sixteen digits are more than a number of seconds needs, and the last one is rounded correctly.
-  return sub(text, 1, place - 1), start, math.floor(micros * 1e6 + 0.5), duration
-end
-
 local function projection(ns, settings_text, time)
   local settings = read_settings(settings_text)
   local now = time[1] * 1e6 + time[2]
   local now_text = seconds(now)
   local RUNDATA, RESULTS, OUTPUT = ns .. ':rundata', ns .. ':results:', ns .. ':cronhold:output:'
-  -- The text between the name and the host of a run that starts now.
-  local begins = START .. now_text .. '","host":'
   -- Outputs whose last line could not be written.
   local unshown = 0
   -- Runs with their metadata, and runs whose metadata are deleted.
@@ -130,9 +107,8 @@ local function projection(ns, settings_text, time)
   local results, no_results = {}, {}
   -- By key of changed results of a job: the general results.
   local grown = {}
-  -- Runs that have ended, and the data of each, in the same order.
-  local ended, ended_count = {}, 0
-  local ended_jobs, ended_classes, ended_kinds, ended_outputs, ended_heads, ended_rests = {}, {}, {}, {}, {}, {}
+  -- Runs that have ended and have an output.
+  local with_output = {}
   -- Deleted runs; jobs that are paused and not paused, that exist and do not exist; and the new global pause, if it
   -- changes.
   local dropped, paused, unpaused, jobs, no_jobs, all = {}, {}, {}, {}, {}, nil
@@ -183,17 +159,38 @@ local function projection(ns, settings_text, time)
 
   local show = {}
 
-  function show.run(id, job, class, is_owned, kind, output, first, second)
-    if kind == 's' or kind == 'f' then
-      local count = ended_count + 1
-      ended_count = count
-      ended[count], ended_jobs[count], ended_classes[count], ended_kinds[count] = id, job, class, kind
-      ended_outputs[count], ended_heads[count], ended_rests[count] = output, first, second
-      return
+  -- The last lines of the output as JSON, from its bytes.
+  local function tail(id)
+    local text = redis.call('GETRANGE', OUTPUT .. id, -TAIL_MAX, -1)
+    return cjson.encode(last_lines(text, settings.lines))
+  end
+
+  -- Writes the result of a run.
+  local function end_run(id, job, class, kind, output, text, rest_text)
+    local word, score = kind == 's' and 'success' or 'fail', now_text
+    rest(id)
+    if has_results(class) then
+      -- Its state or a note was changed later. A run that retention has removed from the results is not added again;
+      -- another one keeps its time.
+      if call('HEXISTS', RUNDATA, id) ~= 1 then return end
+      local old = class == '1' and 'success' or 'fail'
+      score = call('ZSCORE', RESULTS .. job .. ':' .. old, id) or score
+      if old ~= word then leave_results(id, class, job) end
     end
+    if output ~= '-' then with_output[#with_output + 1] = id end
+    if output == 't' then text = text .. tail(id) .. rest_text end
+    write(id, text)
+    local general, own = RESULTS .. word, RESULTS .. job .. ':' .. word
+    add_result(general, id, score)
+    add_result(own, id, score)
+    grown[own] = general
+  end
+
+  function show.run(id, job, class, is_owned, kind, output, text, rest_text)
+    if kind == 's' or kind == 'f' then return end_run(id, job, class, kind, output, text, rest_text) end
     local is_shown = is_owned or has_results(class)
     if kind == 'r' and not is_shown then
-      write(id, '{"job_name":' .. first .. begins .. second .. RUNNING)
+      write(id, text)
       active[active_count + 1], active[active_count + 2] = now_text, id
       active_count = active_count + 2
     elseif kind == '-' and is_shown then
@@ -219,66 +216,16 @@ local function projection(ns, settings_text, time)
 
   function show.pause_all(is_paused) all = is_paused end
 
-  -- The last lines of the output as JSON, from its bytes.
-  local function tail(id)
-    local text = redis.call('GETRANGE', OUTPUT .. id, -TAIL_MAX, -1)
-    return cjson.encode(last_lines(text, settings.lines))
-  end
-
-  -- The duration of a run that ends now, in seconds.
-  local function duration_since(micros)
-    local took = micros and micros < now and now - micros or 0
-    return took < 1e6 and string.format('0.%06d', took) or seconds(took)
-  end
-
-  -- Writes the result of one run. `before` is its old metadata.
-  local function show_end(place, before)
-    local id, job, class = ended[place], ended_jobs[place], ended_classes[place]
-    local word, score = ended_kinds[place] == 's' and 'success' or 'fail', now_text
-    rest(id)
-    if has_results(class) then
-      -- A run that retention has removed from the results is not added again.
-      if not before then return end
-      -- Its state or a note was changed later: it keeps its duration.
-      local old = class == '1' and 'success' or 'fail'
-      score = call('ZSCORE', RESULTS .. job .. ':' .. old, id) or score
-      if old ~= word then leave_results(id, class, job) end
-    end
-    local head, micros, duration, _
-    if before then head, _, micros, duration = read_metadata(before) end
-    if not head then
-      -- There are no metadata with its start, so our own record provides it.
-      head, _, micros = read_metadata(ended_heads[place] .. RUNNING)
-    end
-    local output = ended_outputs[place] == 't' and ',"output":' .. tail(id) or ''
-    duration = duration or duration_since(micros)
-    write(id, head .. ended_rests[place] .. output .. ',"duration":' .. duration .. '}')
-    local general, own = RESULTS .. word, RESULTS .. job .. ':' .. word
-    add_result(general, id, score)
-    call('ZADD', own, score, id)
-    grown[own] = general
-  end
-
   -- An incomplete last line is written when the run ends.
-  local function show_last_lines(ids)
-    local lines = #ids > 0 and redis.call('HMGET', ns .. ':cronhold:lines', unpack(ids)) or {}
-    for index, id in ipairs(ids) do
-      local length = redis.call('STRLEN', OUTPUT .. id)
-      local is_shown = pcall(show_output, ns, settings, id, length, true, now, LINES_A_CALL, lines[index] or '')
-      if not is_shown then unshown = unshown + 1 end
-    end
-  end
-
-  local function show_ends()
-    for from = 1, ended_count, VALUES_A_COMMAND do
-      local till = math.min(ended_count, from + VALUES_A_COMMAND - 1)
-      local found = call('HMGET', RUNDATA, unpack(ended, from, till)) or {}
-      local written = {}
-      for place = from, till do
-        show_end(place, found[place - from + 1])
-        if ended_outputs[place] ~= '-' then written[#written + 1] = ended[place] end
+  local function show_last_lines()
+    for from = 1, #with_output, VALUES_A_COMMAND do
+      local ids = { unpack(with_output, from, math.min(#with_output, from + VALUES_A_COMMAND - 1)) }
+      local lines = redis.call('HMGET', ns .. ':cronhold:lines', unpack(ids))
+      for index, id in ipairs(ids) do
+        local length = redis.call('STRLEN', OUTPUT .. id)
+        local is_shown = pcall(show_output, ns, settings, id, length, true, now, LINES_A_CALL, lines[index] or '')
+        if not is_shown then unshown = unshown + 1 end
       end
-      show_last_lines(written)
     end
   end
 
@@ -332,7 +279,7 @@ local function projection(ns, settings_text, time)
   end
 
   function show.finish()
-    show_ends()
+    show_last_lines()
     call_in_parts(call, no_metadata, 'HDEL', RUNDATA)
     call_in_parts(call, metadata, 'HSET', RUNDATA)
     call_in_parts(call, inactive, 'ZREM', RUNDATA .. ':active')
