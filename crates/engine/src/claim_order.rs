@@ -11,6 +11,8 @@ use cronhold_store::WriterSession;
 use crate::local_programs::LocalPrograms;
 use crate::plan::{DueItem, PlanItem};
 
+/// While claims are late, a node checks at this interval whether an item is still left to the nodes before it.
+const RECHECK: Span = Span::from_millis(250);
 /// Nodes that may not run a job act this many positions after those that may.
 const BEHIND_ELIGIBLE: usize = 2;
 /// For repairs, each node in the order waits this many milliseconds longer than the node before it.
@@ -25,6 +27,8 @@ pub(crate) struct ClaimOrder<'a> {
     pub(crate) world: &'a DecisionContext,
     pub(crate) session: &'a WriterSession,
     pub(crate) programs: &'a LocalPrograms,
+    /// How much longer this node leaves claims to the nodes before it, because claims are late.
+    pub(crate) extra_wait: Span,
 }
 
 impl ClaimOrder<'_> {
@@ -34,8 +38,13 @@ impl ClaimOrder<'_> {
         if !self.world.is_shared {
             return None;
         }
-        let claim_at = since.plus(wait(self.position(&due.item, due.nominal)));
-        (claim_at > now).then_some(claim_at)
+        let position = self.position(&due.item, due.nominal);
+        let claim_at = since.plus(wait(position));
+        if position == 0 || self.extra_wait == Span::ZERO || !matches!(due.item, PlanItem::Fire(..)) {
+            return (claim_at > now).then_some(claim_at);
+        }
+        let claim_at = claim_at.plus(self.extra_wait);
+        (claim_at > now).then(|| claim_at.min(now.plus(RECHECK)))
     }
 
     /// When this node acts on a run that another node has changed. That node acts first.

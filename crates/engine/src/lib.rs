@@ -8,6 +8,7 @@
 //! [`command_executor`] carries out commands on a shared store without a node.
 
 mod agenda;
+mod claim_lag;
 mod claim_order;
 mod clock_watch;
 pub mod command_executor;

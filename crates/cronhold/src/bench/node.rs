@@ -26,6 +26,8 @@ use crate::daemon::{VERSION, cannot_start, engine_failure, store_failure};
 
 /// Jobs that are put concurrently.
 const PUT_MAX: usize = 4_096;
+/// A request that an overloaded node has refused is repeated after this time.
+const BUSY_WAIT: Span = Span::from_millis(100);
 /// How long a stopping node may take for its last commits.
 const STOP_WAIT: Span = Span::from_secs(5);
 
@@ -231,8 +233,16 @@ impl BenchNode {
                 uid: JobUid::from_bits(SystemEntropy.bits()),
                 provided: Precondition::Any,
             };
-            let node = self.node.clone();
-            requests.spawn(async move { request(&node, command).await });
+            let (node, clock) = (self.node.clone(), Arc::clone(&self.clock));
+            requests.spawn(async move {
+                // Jobs that were put before may keep the node busy.
+                loop {
+                    match node.request(operator(), command.clone()).await {
+                        Err(RequestError::Busy | RequestError::Late) => clock.sleep(BUSY_WAIT).await,
+                        reply => break reply.map(|_| ()).map_err(refused),
+                    }
+                }
+            });
         }
         while let Some(ended) = requests.join_next().await {
             finish(ended)?;
@@ -248,11 +258,18 @@ impl BenchNode {
 }
 
 async fn request(node: &NodeHandle, command: Command) -> Result<(), CliError> {
-    let reply = node.request(Actor::Operator("bench".to_owned()), command).await;
-    reply.map(|_| ()).map_err(|error| match error {
+    node.request(operator(), command).await.map(|_| ()).map_err(refused)
+}
+
+fn operator() -> Actor {
+    Actor::Operator("bench".to_owned())
+}
+
+fn refused(error: RequestError) -> CliError {
+    match error {
         RequestError::Failed(fault) => unusable(&fault),
         other => CliError::refused(other.to_string(), "try again when the machine and the store have less to do"),
-    })
+    }
 }
 
 /// The result of a task. A task that panicked has failed.

@@ -27,6 +27,7 @@ use cronhold_store::{Fault, InFlightCommit, UnreadableRecord, WriterSession, has
 use self::batch::{CommandBatch, InputShare};
 use self::prepared_claims::PreparedClaims;
 use crate::agenda::Agenda;
+use crate::claim_lag::ClaimLag;
 use crate::claim_order::ClaimOrder;
 use crate::counters::Counters;
 use crate::expiry::{self, ExpiryResult, ExpiryStep};
@@ -148,6 +149,7 @@ struct NodeLoop {
     watchdog: WatchdogProgress,
     unconfirmed: UnconfirmedCommits,
     input_share: InputShare,
+    claim_lag: ClaimLag,
     /// Jobs whose surplus runs are to be deleted.
     to_prune: BTreeSet<JobId>,
     /// Whether it was reported that the keeper cannot start programs.
@@ -266,6 +268,7 @@ impl NodeLoop {
             watchdog: WatchdogProgress { is_urgent: is_shared, ..WatchdogProgress::default() },
             unconfirmed: UnconfirmedCommits::default(),
             input_share: InputShare::default(),
+            claim_lag: ClaimLag::default(),
             to_prune: BTreeSet::new(),
             has_keeper_failed: false,
             restarts: 0,
@@ -363,7 +366,13 @@ impl NodeLoop {
 
     /// The order in which nodes act, as this node sees it now.
     fn claim_order(&self) -> ClaimOrder<'_> {
-        ClaimOrder { me: self.context.me.node, world: &self.world, session: &self.session, programs: &self.programs }
+        ClaimOrder {
+            me: self.context.me.node,
+            world: &self.world,
+            session: &self.session,
+            programs: &self.programs,
+            extra_wait: self.claim_lag.extra_wait(self.context.uptime()),
+        }
     }
 
     /// Records whether the store works.
@@ -460,6 +469,7 @@ impl NodeLoop {
             world: &self.world,
             session: &self.session,
             programs: &self.programs,
+            extra_wait: Span::ZERO,
         };
         let commands = self.membership.reap(&*ports.store, order, ports.clock.uptime()).await?;
         self.push_own(&Actor::Watchdog, commands);

@@ -35,6 +35,7 @@ impl NodeLoop {
         Counters::add(&self.context.counters().turns, 1);
         Counters::add(&self.context.counters().commands, commands.len() as u64);
         let mut store_fault = None;
+        let (now, uptime) = (self.read_clock(), self.context.uptime());
         for ((command, (origin, attempt)), outcome) in commands.into_iter().zip(origins).zip(outcomes) {
             let Some(outcome) = outcome else {
                 Counters::add(&self.context.counters().repeated, 1);
@@ -47,6 +48,11 @@ impl NodeLoop {
             match outcome {
                 CommandOutcome::Done { done, fences } => {
                     self.observe_done(&command, &origin, done.changes.is_empty());
+                    if let CommandOrigin::Planned(DueItem { item: PlanItem::Fire(..), due: When::At(due), .. }) =
+                        &origin
+                    {
+                        self.claim_lag.observe(now.since(*due), uptime);
+                    }
                     let answer = done.answer.clone();
                     let over = run_without_wait(&command.command, &done);
                     self.apply_commit(&command.stamp, *done, CommitReceipt { sent: begin, fences: &fences }).await;

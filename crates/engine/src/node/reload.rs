@@ -33,9 +33,15 @@ impl NodeLoop {
 
     /// Evicts changed records from the cache, and plans to reload those that concern this node.
     pub(super) fn record_hints(&mut self, hints: Vec<Hint>) {
-        let now = self.read_clock();
+        let (now, uptime) = (self.read_clock(), self.context.uptime());
         for Hint { key, is_quiet } in hints {
             self.session.evict(&key);
+            if let RecordKey::Cursor(job, schedule) = &key
+                && let Some((When::At(due), _)) = self.agenda.due(&PlanItem::Fire(job.clone(), schedule.clone()))
+            {
+                // Another node has claimed it.
+                self.claim_lag.observe(now.since(due), uptime);
+            }
             for run in self.agenda.record_foreign_change(&key, now) {
                 self.wake_after_change(run, now);
             }
