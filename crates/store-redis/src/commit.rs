@@ -22,7 +22,7 @@ use crate::{keys, notifications};
 const UNITS_PER_CALL: usize = 256;
 
 /// Arguments of a call before those of its units.
-const HEAD_ARGS: usize = 9;
+const HEAD_ARGS: usize = 10;
 
 static COMMIT: LazyLock<Script> = LazyLock::new(|| {
     Script::on_namespace(&[
@@ -43,7 +43,17 @@ pub(crate) struct Committer {
     counters: Arc<WriteCounters>,
     peers: Arc<PeerFlag>,
     projector: Arc<Projector>,
+    /// A channel that only this process subscribes to, if all subscribers are connected to the server that commits.
+    own_channel: Option<String>,
     prediction: SeqPrediction,
+}
+
+/// The handle that commits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CommittingHandle {
+    pub(crate) by: HandleId,
+    /// Whether this process has no other handle, which would need the notification.
+    pub(crate) is_only_handle: bool,
 }
 
 /// Predicts the seq of a commit. The script works less for records whose text already contains the right seq. The
@@ -84,8 +94,10 @@ impl Committer {
         counters: Arc<WriteCounters>,
         peers: Arc<PeerFlag>,
         projector: Arc<Projector>,
+        own_channel: Option<String>,
     ) -> Self {
-        Self { client, recovery, replication, counters, peers, projector, prediction: SeqPrediction::default() }
+        let prediction = SeqPrediction::default();
+        Self { client, recovery, replication, counters, peers, projector, own_channel, prediction }
     }
 
     /// Encodes units for [`Self::commit`].
@@ -96,19 +108,19 @@ impl Committer {
     /// Commits units in their order, and returns a result for each.
     pub(crate) async fn commit(
         &self,
-        by: HandleId,
+        sender: CommittingHandle,
         mut units: Vec<PackedUnit>,
     ) -> Vec<Result<UnitReceipt, UnitRefusal>> {
         if let Some(malformed) = units.iter_mut().position(|unit| unit.refusal.is_some()) {
             // A malformed unit is a bug of the caller. It must not affect the others.
             let rest = units.split_off(malformed + 1);
             let refusal = units.pop().and_then(|unit| unit.refusal).expect("this unit has a refusal");
-            let mut results = Box::pin(self.commit(by, units)).await;
+            let mut results = Box::pin(self.commit(sender, units)).await;
             results.push(Err(refusal));
-            results.extend(Box::pin(self.commit(by, rest)).await);
+            results.extend(Box::pin(self.commit(sender, rest)).await);
             return results;
         }
-        let calls = units.chunks_mut(UNITS_PER_CALL).map(|part| self.call_args(by, part));
+        let calls = units.chunks_mut(UNITS_PER_CALL).map(|part| self.call_args(sender, part));
         let (predicted, calls): (Vec<_>, Vec<_>) = calls.unzip();
         if calls.is_empty() {
             return Vec::new();
@@ -137,13 +149,17 @@ impl Committer {
     }
 
     /// The predicted seq of one call, and its arguments.
-    fn call_args(&self, by: HandleId, part: &mut [PackedUnit]) -> (u64, Vec<Vec<u8>>) {
+    fn call_args(&self, sender: CommittingHandle, part: &mut [PackedUnit]) -> (u64, Vec<Vec<u8>>) {
         let (position, seq) = self.recovery.position();
         let predicted = self.prediction.next(seq);
         let stamp = self.prediction.is_reliable().then_some(predicted);
         part.iter_mut().for_each(|unit| unit.stamp(stamp));
-        let mut hints = notifications::handle_text(by).into_bytes();
+        let stamp_text = stamp.map(|seq| format!("{seq:016x}")).unwrap_or_default();
+        let mut hints = notifications::handle_text(sender.by).into_bytes();
         part.iter().for_each(|unit| hints.extend_from_slice(&unit.hints));
+        hints.extend_from_slice(stamp_text.as_bytes());
+        let is_quiet = sender.is_only_handle && !self.replication.has_replicas();
+        let own_channel = self.own_channel.as_ref().filter(|_| is_quiet).cloned().unwrap_or_default();
         let lengths: String = part.iter().map(|unit| format!("{:08x}", unit.hints.len())).collect();
         let (counts, fields) = compared_fields(part);
         let count: usize = part.iter().map(|unit| unit.arguments.len()).sum();
@@ -155,7 +171,8 @@ impl Committer {
         args.push(hints);
         args.push(lengths.into_bytes());
         args.push(self.client.unique_token().into_bytes());
-        args.push(stamp.map(|seq| format!("{seq:016x}")).unwrap_or_default().into_bytes());
+        args.push(stamp_text.into_bytes());
+        args.push(own_channel.into_bytes());
         args.push(counts);
         args.extend(fields);
         part.iter_mut().for_each(|unit| args.append(&mut unit.arguments));

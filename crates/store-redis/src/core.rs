@@ -14,13 +14,14 @@ use crate::counters::WriteCounters;
 use crate::cronken::{PeerFlag, Projector};
 use crate::enrollment::Enrollment;
 use crate::heartbeat::HeartbeatWriter;
+use crate::keys;
 use crate::listing::PageReader;
 use crate::load::RecordReader;
 use crate::notifications::Notifications;
 use crate::outputs::{OutputStore, command};
 use crate::replication::Replication;
 use crate::rollback_recovery::{RollbackRecovery, SeqFile};
-use crate::url::RedisUrl;
+use crate::url::{RedisUrl, Topology};
 
 /// The parts of a store. Handles share them through an `Arc`.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub(crate) struct StoreCore {
     pub(crate) client: Arc<NamespaceClient>,
     pub(crate) peers: Arc<PeerFlag>,
     pub(crate) notifications: Notifications,
+    /// A channel without messages, which shows that this process is subscribed.
+    pub(crate) own_channel: String,
     pub(crate) recovery: Arc<RollbackRecovery>,
     pub(crate) counters: Arc<WriteCounters>,
     pub(crate) enrollment: Enrollment,
@@ -60,6 +63,7 @@ impl StoreCore {
         let outputs = OutputStore::new(connections.separate(), &settings.namespace, Arc::clone(&peers));
         let client = Arc::new(NamespaceClient::new(connections, &settings.namespace, first_token));
         let process = format!("{first_handle:016x}");
+        let own_channel = keys::own_hints(&settings.namespace, &process);
         let recovery =
             RollbackRecovery::new(Arc::clone(&client), Arc::clone(&peers), Arc::clone(&projector), &process, seq_file);
         let recovery = Arc::new(recovery);
@@ -80,7 +84,10 @@ impl StoreCore {
                 Arc::clone(&counters),
                 Arc::clone(&peers),
                 Arc::clone(&projector),
+                // Other subscribers may be connected to other servers of a Cluster, or to a former master.
+                Some(own_channel.clone()).filter(|_| url.topology == Topology::Single),
             ),
+            own_channel,
             heartbeats: HeartbeatWriter::new(
                 Arc::clone(&client),
                 Arc::clone(&recovery),

@@ -20,6 +20,11 @@ pub(crate) fn hints(namespace: &str) -> String {
     format!("{namespace}:cronhold:hints")
 }
 
+/// A channel without messages, to which only the process with this id subscribes, together with that for notifications.
+pub(crate) fn own_hints(namespace: &str, process: &str) -> String {
+    format!("{}:{process}", hints(namespace))
+}
+
 /// The last part of the name of the hash for a kind.
 pub(crate) fn table(kind: RecordKind) -> &'static str {
     match kind {

@@ -58,8 +58,8 @@ impl Notifications {
 }
 
 /// Receives messages until the store is dropped.
-pub(crate) async fn run_subscription(connections: RedisConnections, channel: String, store: Weak<StoreCore>) {
-    let mut events = connections.subscribe(vec![channel]);
+pub(crate) async fn run_subscription(connections: RedisConnections, channels: Vec<String>, store: Weak<StoreCore>) {
+    let mut events = connections.subscribe(channels);
     drop(connections);
     while let Some(event) = events.recv().await {
         let Some(store) = store.upgrade() else { return };

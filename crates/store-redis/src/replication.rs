@@ -33,8 +33,12 @@ impl Replication {
 
     /// The `WAIT` command that is sent after a write; none if the server has no replicas.
     pub(crate) fn wait_command(&self) -> Vec<Cmd> {
-        let has_replicas = self.replicas.load(Ordering::Relaxed) > 0;
-        if has_replicas { vec![command("WAIT", &["1", &self.wait_millis])] } else { Vec::new() }
+        if self.has_replicas() { vec![command("WAIT", &["1", &self.wait_millis])] } else { Vec::new() }
+    }
+
+    /// Whether the server had replicas when they were counted.
+    pub(crate) fn has_replicas(&self) -> bool {
+        self.replicas.load(Ordering::Relaxed) > 0
     }
 
     /// Records the reply to [`Self::wait_command`].

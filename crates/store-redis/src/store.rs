@@ -15,6 +15,7 @@ use cronhold_store::{
 };
 use tokio::runtime::{Builder, Runtime};
 
+use crate::commit::CommittingHandle;
 use crate::connections::RedisConnections;
 use crate::core::StoreCore;
 use crate::cronken::SharedKeys;
@@ -102,7 +103,8 @@ impl RedisStore {
     async fn commit_packed(&self, units: Vec<PackedUnit>) -> Vec<Result<UnitReceipt, UnitRefusal>> {
         let (core, by, count) = (Arc::clone(&self.core), self.id, units.len());
         let done = self.worker.spawn(async move {
-            let results = core.commits.commit(by, units).await;
+            let is_only_handle = !core.notifications.board().has_others(by);
+            let results = core.commits.commit(CommittingHandle { by, is_only_handle }, units).await;
             let fault = results.iter().find_map(|result| match result {
                 Err(UnitRefusal::Fault(fault)) => Some(fault),
                 _ => None,
@@ -207,9 +209,9 @@ impl Store for RedisStore {
         if self.core.notifications.claim_subscription()
             && let Some(runtime) = &self.worker.runtime
         {
-            let channel = keys::hints(self.core.client.namespace());
+            let channels = vec![keys::hints(self.core.client.namespace()), self.core.own_channel.clone()];
             let connections = self.core.client.connections().clone();
-            runtime.spawn(notifications::run_subscription(connections, channel, Arc::downgrade(&self.core)));
+            runtime.spawn(notifications::run_subscription(connections, channels, Arc::downgrade(&self.core)));
         }
         Box::pin(poll_fn(|context| self.core.notifications.board().poll(self.id, context.waker())))
     }

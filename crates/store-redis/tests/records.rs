@@ -169,7 +169,8 @@ fn due_index_of_an_earlier_version_is_converted_when_it_is_read() {
         let owner = owner.map(|node| RunOwner { node: NodeId::from_bits(node), incarnation: 1 });
         Record::Run(Arc::new(Run { owner, due: due.map(Instant::from_secs), ..run }))
     };
-    let records = [run(1, None, Some(1_000)), run(2, None, Some(2_000)), run(3, Some(7), Some(1_000)), run(4, None, None)];
+    let records =
+        [run(1, None, Some(1_000)), run(2, None, Some(2_000)), run(3, Some(7), Some(1_000)), run(4, None, None)];
     let unit = Unit {
         version: RecordVersion::new(writer, 1),
         compare: records.iter().map(|record| (record.key(), None)).collect(),

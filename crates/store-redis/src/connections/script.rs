@@ -3,6 +3,10 @@
 use cronhold_store::rollback::CommitHold;
 use redis::Cmd;
 
+/// Room in a call for what precedes the arguments: their number, and bytes.
+const CALL_HEAD_ARGS: usize = 8;
+const CALL_HEAD: usize = 256;
+
 /// The source of a script and its SHA-1.
 #[derive(Debug)]
 pub(crate) struct Script {
@@ -44,8 +48,9 @@ impl Script {
 
     /// `EVALSHA` with these keys and arguments, for the server process with this id.
     pub(super) fn call(&self, keys: &[String], args: &[Vec<u8>], server_id: &str) -> Cmd {
-        let mut command = redis::cmd("EVALSHA");
-        command.arg(self.sha.as_bytes()).arg(keys.len());
+        let size = args.iter().map(Vec::len).sum::<usize>() + self.sha.len() + CALL_HEAD;
+        let mut command = Cmd::with_capacity(args.len() + CALL_HEAD_ARGS, size);
+        command.arg("EVALSHA").arg(self.sha.as_bytes()).arg(keys.len());
         for key in keys {
             command.arg(key.as_bytes());
         }

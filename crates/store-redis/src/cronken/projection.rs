@@ -218,9 +218,8 @@ mod tests {
         use State::{Error, Failure, Running, Skipped, Starting, Success, Waiting};
         let head = r#"{"job_name":"a \"b\"","start_time":"1.500000","host":"lyra","status":"#;
         let runs = format!(r#"r-{head}"running","retcode":null,"output":null,"duration":null}}|"#);
-        let end = |status: &str, took: &str| {
-            format!(r#"t{head}"{status}","retcode":null,"output":|,"duration":{took}}}"#)
-        };
+        let end =
+            |status: &str, took: &str| format!(r#"t{head}"{status}","retcode":null,"output":|,"duration":{took}}}"#);
         let none = "--|".to_owned();
         for (states, expected) in [
             (&[Waiting][..], none.clone()),

@@ -3,9 +3,9 @@
 -- commit of many units costs a few commands. Needs prelude, records, texts, lines, projection and foreign before it.
 --
 -- ARGV: namespace, settings of the projection, position and seq of the client, the notification if all units are
--- committed (the client's handle, then hints; the script appends the seq), the length of each unit's hints (8 hex digits
--- each), a random text, the seq that the client predicts for this commit (16 hex digits, or empty), the number of compared
--- fields of each kind and whether the states have the fields of the jobs (as MessagePack), these fields kind by kind in
+-- committed (the client's handle, then hints, then the predicted seq), the length of each unit's hints (8 hex digits each),
+-- a random text, the seq that the client predicts for this commit (16 hex digits, or empty), a channel that only the
+-- client subscribes to (empty: notify in any case), the number of compared fields of each kind and whether the states have the fields of the jobs (as MessagePack), these fields kind by kind in
 -- the order of the units, then the units. The global pause, a single record, occurs once among the fields; names of locks
 -- that are taken or released are fields as well. A unit is one argument for its layout, one for its versions, then the
 -- texts that the layout refers to by index. The versions are that of the unit, then the one that it expects of each
@@ -24,8 +24,8 @@
 
 local settings, epoch, known, random = ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[7]
 local hints, hint_lengths = ARGV[5], ARGV[6]
-local predicted = ARGV[8]
-local FIELD_COUNTS, FIRST_FIELD = 9, 10
+local predicted, own_channel = ARGV[8], ARGV[9]
+local FIELD_COUNTS, FIRST_FIELD = 10, 11
 -- Hex digits of the handle, and of each length.
 local HANDLE, LENGTH = 16, 8
 -- The position of the first compare in a layout, and the number of values for each change.
@@ -259,9 +259,17 @@ local function write_projection()
   return show.finish()
 end
 
+-- Whether any other process is subscribed. The client subscribes to both channels at once or to none.
+local function has_listeners()
+  if own_channel == '' then return true end
+  local found = redis.pcall('PUBSUB', 'NUMSUB', HINTS, own_channel)
+  return found.err or found[2] > found[4]
+end
+
 -- Notifies other handles of the committed units. The message ends with the seq, so that a receiver knows whether it has
--- written a record since.
+-- written a record since. A text costs time in proportion to its length, so usually the client has built the message.
 local function notify(units, is_refused)
+  if not has_listeners() then return end
   if next(is_refused) then
     local parts, at = { sub(hints, 1, HANDLE) }, HANDLE
     for unit = 1, units do
@@ -269,10 +277,13 @@ local function notify(units, is_refused)
       if not is_refused[unit] then parts[#parts + 1] = sub(hints, at + 1, at + length) end
       at = at + length
     end
+    parts[#parts + 1] = seq_digits
     hints = table.concat(parts)
+  elseif predicted ~= seq_digits then
+    hints = sub(hints, 1, #hints - #predicted) .. seq_digits
   end
   -- The units are committed, even if the notification fails.
-  redis.pcall('PUBLISH', HINTS, hints .. seq_digits)
+  redis.pcall('PUBLISH', HINTS, hints)
 end
 
 local answer = { seq, 0 }
