@@ -160,6 +160,11 @@ impl Agenda {
         }
     }
 
+    /// Whether a run waits for a record, as far as this node knows.
+    pub(crate) fn is_waiting(&self, run: RunId) -> bool {
+        self.waiting.contains(run)
+    }
+
     /// Forgets a run that does not wait any more. The next run that waits for the same thing is woken in its place.
     pub(crate) fn forget_waiting(&mut self, run: RunId) {
         let woken = self.waiting.remove(run);

@@ -63,6 +63,11 @@ impl WaitingRuns {
         woken
     }
 
+    /// Whether a run waits.
+    pub(crate) fn contains(&self, run: RunId) -> bool {
+        self.by_run.contains_key(&run)
+    }
+
     /// Forgets a run that does not wait any more. Returns the runs that are first in its place.
     pub(crate) fn remove(&mut self, run: RunId) -> Vec<RunId> {
         let watched = self.by_run.remove(&run).unwrap_or_default();

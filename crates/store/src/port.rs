@@ -190,8 +190,8 @@ pub struct Chunk {
 pub struct Hint {
     /// The key of the record.
     pub key: RecordKey,
-    /// Whether only nodes that already work with the record need it: a run that has started or ended, a span of skips,
-    /// a job state with an empty queue, or an action that is done. False if the store does not know.
+    /// Whether only nodes that already work with the record need it: a run that has started, has ended or was deleted, a
+    /// span of skips, a job state with an empty queue, or an action that is done. False if the store does not know.
     pub is_quiet: bool,
 }
 
@@ -206,6 +206,8 @@ impl Hint {
         let is_quiet = match change {
             RecordChange::Put(Record::Run(run)) => !matches!(run.state, State::Scheduled | State::Waiting),
             RecordChange::Put(Record::SkipSpan(_)) => true,
+            // Each run of a job with a history is followed by the deletion of an earlier one.
+            RecordChange::Delete(RecordKey::Run(_) | RecordKey::SkipSpan(_)) => true,
             RecordChange::Put(Record::Action(action)) => !action.is_pending(),
             RecordChange::Put(Record::JobState(state)) => state.queue.is_empty(),
             _ => false,

@@ -64,7 +64,9 @@ impl NodeLoop {
     /// Whether this node already has something to do with a record.
     fn is_concerned(&self, key: &RecordKey) -> bool {
         match key {
-            RecordKey::Run(run) => self.programs.contains(*run) || self.agenda.has(&PlanItem::Wake(*run)),
+            RecordKey::Run(run) => {
+                self.programs.contains(*run) || self.agenda.has(&PlanItem::Wake(*run)) || self.agenda.is_waiting(*run)
+            }
             RecordKey::Action(action) => self.agenda.has(&PlanItem::Deliver(*action)),
             RecordKey::JobState(job) => self.agenda.has_paused(job),
             _ => true,
