@@ -132,9 +132,13 @@ impl NodeLoop {
 
     /// Requests the program of a run again if the run has not changed for long: a report may have been lost.
     async fn check_known_program(&mut self, run: &Arc<Run>, now: Instant) {
-        // Another node may have requested a stop, and the notification was lost. The store does not list these runs among
-        // the obligations, so this also plans their due times.
-        self.apply_stored(&Record::Run(Arc::clone(run)), now).await;
+        if self.world.is_shared {
+            // Another node may have requested a stop, and the notification was lost.
+            self.apply_stored(&Record::Run(Arc::clone(run)), now).await;
+        } else if !self.agenda.has(&PlanItem::Wake(run.id)) {
+            // The store need not list these runs among the obligations.
+            self.agenda.put(PlanItem::Wake(run.id), run.due);
+        }
         if run.log.last().is_none_or(|entry| now.since(entry.at) > CHECKED_WITHIN) {
             self.context.ports.programs.adopt(Arc::clone(run));
         }
