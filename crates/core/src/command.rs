@@ -9,7 +9,7 @@ use cronhold_schedule::{Instant, Span};
 use crate::ids::{JobId, JobUid, NodeId, RunId};
 use crate::job::Job;
 use crate::record::{
-    ActionId, Actor, JobSource, LockName, OutputSummary, ProgramExit, Record, RecordKey, RecordVersion, RunOwner,
+    ActionId, Actor, JobSource, LockName, OutputSummary, PoolName, ProgramExit, Record, RecordKey, RecordVersion, RunOwner,
     ScheduleId, StoredRecord,
 };
 use crate::run::{Reason, State};
@@ -55,6 +55,8 @@ pub enum Command {
         /// The job.
         job: JobId,
     },
+    /// Repair a pool that names runs which are gone or have ended.
+    RepairPool { pool: PoolName },
     /// Create a run that an operator or a client requested.
     Run {
         job: JobId,

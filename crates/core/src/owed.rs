@@ -36,6 +36,7 @@ pub fn owed(record: &Record, me: RunOwner) -> Vec<Effect> {
         | Record::Job(_)
         | Record::Identity(_)
         | Record::Lock(_)
+        | Record::Pool(_)
         | Record::Node(_)
         | Record::Foreign(_) => Vec::new(),
     }

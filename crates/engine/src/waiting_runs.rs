@@ -114,6 +114,7 @@ impl RecentChanges {
             record,
             RecordKey::Identity(..)
                 | RecordKey::Lock(_)
+                | RecordKey::Pool(_)
                 | RecordKey::JobState(_)
                 | RecordKey::Job(_)
                 | RecordKey::Run(_)

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use cronhold_core::job::{Condition, Param, Requirement};
+use cronhold_core::record::PoolName;
 use cronhold_core::template::Template;
 use cronhold_core::{Job, JobId, State};
 use cronhold_schedule::Span;
@@ -15,6 +16,8 @@ use crate::random::SimRandom;
 const PARAM: &str = "x";
 /// Its values; the first one is the default.
 const VALUES: [&str; 3] = ["a", "b", "c"];
+/// Pools that jobs share.
+const POOLS: [&str; 2] = ["p", "q"];
 /// The poll interval of conditions. It is long, so that a run which depends on it is late.
 const POLL: Span = Span::from_secs(50);
 
@@ -55,7 +58,10 @@ impl JobRecipe {
         let requires = match rng.between(0, if depth == 0 { 9 } else { 6 }) {
             0..=3 => self.after(),
             4 => Requirement::MaxRunning { count: few(), same_args: true, pool: None },
-            5 => Requirement::MaxRunning { count: few(), same_args: false, pool: None },
+            5 => {
+                let pool = rng.one_in(2).then(|| PoolName::parse(rng.pick::<&str>(&POOLS)).expect("a name"));
+                Requirement::MaxRunning { count: few(), same_args: false, pool }
+            }
             6 => Requirement::SkipDuplicate { states: Requirement::DUPLICATE_STATES_DEFAULT.to_vec() },
             7 => Requirement::Any(nested()),
             8 => Requirement::All(nested()),

@@ -12,9 +12,10 @@ use cronhold_schedule::{Instant, Span, TimeOfDay};
 use super::admission;
 use super::draft::UnitDraft;
 use super::finish_run;
+use super::pools;
 use super::run_lifecycle::RunWait;
 use crate::job::{Condition, Feature, Requirement};
-use crate::record::{Blocker, JobRecord, JobState, Run};
+use crate::record::{Blocker, JobRecord, JobState, Pool, PoolName, Run};
 use crate::run::{Reason, State};
 
 /// How deep conditions may be nested. A run whose conditions are nested deeper fails.
@@ -62,9 +63,18 @@ pub(super) fn evaluate(draft: &UnitDraft<'_>, run: &Run, state: &JobState, job: 
     }
     // A condition may end the run, once the records that it depends on are loaded.
     finish_run::prefetch_end(draft.view, run, job, state);
-    let Evaluation { result, depends_on, .. } = ConditionCheck { draft, run, state, job }.all(&job.job.conditions, 0);
+    let check = ConditionCheck { draft, run, state, job };
+    let Evaluation { result, depends_on, .. } = check.all(&job.job.conditions, 0);
     match result {
-        ConditionVerdict::Holds => ConditionResult::Open,
+        ConditionVerdict::Holds => match pools::full(draft, &job.job) {
+            None => ConditionResult::Open,
+            // A pool is not the last word in `any` and `not`, and its record has a bound nevertheless.
+            Some(pool) => {
+                let most = u32::try_from(Pool::ACTIVE_MAX).unwrap_or(u32::MAX);
+                let blockers = vec![check.pool_blocker(&pool, most, false)];
+                ConditionResult::Wait(RunWait { until: check.now().plus(Condition::POLL_DEFAULT), blockers })
+            }
+        },
         ConditionVerdict::Wait(until) => ConditionResult::Wait(RunWait { until, blockers: depends_on }),
         ConditionVerdict::Skip(reason) => ConditionResult::Skip(reason),
         ConditionVerdict::Fail(reason) => ConditionResult::Fail(reason),
@@ -180,8 +190,10 @@ impl<'a> ConditionCheck<'a> {
                 let asked = after::AfterCondition { job, args, states, within: *within, must_exist: *must_exist };
                 self.after(&asked, again)
             }
-            Requirement::MaxRunning { pool: Some(_), .. } => Evaluation::failed(Feature::Pool.message()),
-            Requirement::MaxRunning { count, same_args, pool: None } => self.max_running(*count, *same_args, again),
+            Requirement::MaxRunning { count, same_args, pool } => match pool {
+                Some(pool) => self.pool(pool, *count, *same_args, again),
+                None => self.max_running(*count, *same_args, again),
+            },
             Requirement::SkipDuplicate { states } => {
                 let peers = peers::before(self.draft, self.state, self.run, self.job);
                 let is_duplicate = peers.iter().any(|peer| states.contains(&peer.state));
@@ -222,6 +234,22 @@ impl<'a> ConditionCheck<'a> {
         Evaluation::new(result, vec![Blocker::MaxRunning { count, same_args }])
     }
 
+    /// The limit of a pool applies to all jobs that name it, and to all nodes together.
+    fn pool(&self, name: &PoolName, count: u32, same_args: bool, again: Instant) -> Evaluation {
+        let args = self.run.args.digest();
+        let pool = self.draft.pool(name);
+        let others = pool.active.iter().filter(|active| active.run != self.run.id);
+        let running = others.filter(|active| !same_args || active.args == args).count();
+        let has_room = u32::try_from(running).is_ok_and(|running| running < count);
+        let result = if has_room { ConditionVerdict::Holds } else { ConditionVerdict::Wait(again) };
+        Evaluation::new(result, vec![self.pool_blocker(name, count, same_args)])
+    }
+
+    fn pool_blocker(&self, name: &PoolName, count: u32, same_args: bool) -> Blocker {
+        let labels = self.job.job.nodes.digest();
+        Blocker::Pool { pool: name.clone(), count, same_args, labels, is_negated: false }
+    }
+
     fn window(&self, from: TimeOfDay, until: TimeOfDay, zone: Option<&str>) -> Evaluation {
         let zone = match self.draft.view.world.zones.get(zone.unwrap_or(&self.job.zone)) {
             Ok(zone) => zone,
@@ -245,6 +273,9 @@ impl<'a> ConditionCheck<'a> {
                 Ok(job) => format!("`after: {job}`"),
                 Err(_) => "`after`".to_owned(),
             },
+            Requirement::MaxRunning { count, pool: Some(pool), .. } => {
+                format!("`max_running: {count}` in the pool `{pool}`")
+            }
             Requirement::MaxRunning { count, .. } => format!("`max_running: {count}`"),
             Requirement::SkipDuplicate { .. } => "`skip_duplicate`".to_owned(),
             Requirement::Probe(_) => "an external check".to_owned(),

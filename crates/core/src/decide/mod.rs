@@ -6,6 +6,7 @@
 //! - [`run_lifecycle`] creates, starts, queues, skips and stops runs; [`finish_run`] ends them.
 //! - [`admission`] says whether a run may start beside others, [`conditions`] whether its conditions hold, and
 //!   [`placement`] on which node it may start.
+//! - [`pools`] counts the active runs of several jobs together.
 //! - [`timetable`] answers which occurrences a schedule has; [`occurrence`] creates the runs of one occurrence;
 //!   [`skips`] records occurrences that do not run.
 //! - [`draft`] collects what a decision writes, and [`actions`] adds what the transitions in it cause.
@@ -30,11 +31,13 @@ mod node_lock;
 mod occurrence;
 mod pause;
 mod placement;
+mod pools;
 mod prune;
 mod put_job;
 mod reap;
 mod remove_job;
 mod repair_job;
+mod repair_pool;
 mod replan;
 mod report;
 mod rerun;
@@ -83,6 +86,7 @@ fn dispatch(view: &DecisionView<'_>, command: &Command) -> Result<DecidedUnit, H
         Command::RemoveJob { id, source, provided } => remove_job::decide(view, id, source, *provided),
         Command::Replan { job } => replan::decide(view, job),
         Command::RepairJob { job } => repair_job::decide(view, job),
+        Command::RepairPool { pool } => repair_pool::decide(view, pool),
         Command::Pause { job, why } => pause::decide(view, job.as_ref(), why),
         Command::Resume { job } => resume::decide(view, job.as_ref()),
         Command::Fire { job, schedule, nominal, at_start } => fire::decide(view, job, schedule, *nominal, *at_start),

@@ -11,6 +11,7 @@ use super::conditions::{self, ConditionResult};
 use super::draft::UnitDraft;
 use super::finish_run::finish;
 use super::placement;
+use super::pools;
 use crate::args::Args;
 use crate::decision::{Effect, Rejection};
 use crate::ids::{NodeId, RunId};
@@ -88,7 +89,7 @@ pub(super) fn apply_admission(
             enqueue_if_room(draft, run, state, RunWait { until: again, blockers: vec![Blocker::Node] })
         }
         Admission::Start => match conditions::evaluate(draft, &run, state, job) {
-            ConditionResult::Open => start_run(draft, run, state, Cause::Ready, Actor::Queue),
+            ConditionResult::Open => start_run(draft, run, state, Some(job), Cause::Ready, Actor::Queue),
             ConditionResult::Wait(wait) => enqueue_if_room(draft, run, state, wait),
             ConditionResult::Skip(reason) => skip_run(draft, run, state, reason),
             ConditionResult::Fail(reason) => finish(draft, run, state, Cause::Broke, Some(reason)),
@@ -123,11 +124,13 @@ pub(super) fn find_run(view: &DecisionView<'_>, id: RunId) -> Result<Arc<Run>, H
     Ok(view.run(id).ok_or(Rejection::NoRun(id))?)
 }
 
-/// Starts a run on this node. The caller has checked that the lock is free; the commit checks it again.
+/// Starts a run on this node. The caller has checked that the lock is free; the commit checks it again. Without a job
+/// the run joins no pool.
 pub(super) fn start_run(
     draft: &mut UnitDraft<'_>,
     mut run: Run,
     state: &mut JobState,
+    job: Option<&JobRecord>,
     cause: Cause,
     actor: Actor,
 ) -> Result<Run, Halt> {
@@ -144,6 +147,9 @@ pub(super) fn start_run(
     run.terms.stop_at = run.terms.stop_at.map(late);
     state.dequeue(run.id);
     state.activate(&run);
+    if let Some(job) = job {
+        pools::join(draft, &mut run, &job.job);
+    }
     if let Some(lock) = &run.lock {
         draft.take_lock(lock.clone(), run.id, run.terms.lease);
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use cronhold_schedule::{Span, TimeOfDay};
 
 use super::program::HttpProgram;
+use crate::record::PoolName;
 use crate::run::State;
 use crate::template::Template;
 
@@ -22,6 +23,18 @@ pub struct Condition {
 impl Condition {
     /// Default of `poll`.
     pub const POLL_DEFAULT: Span = Span::from_secs(30);
+
+    /// Calls a function for the requirement of each condition, and for those inside it.
+    pub fn visit<'c>(conditions: &'c [Self], call: &mut impl FnMut(&'c Requirement)) {
+        for Self { requires, .. } in conditions {
+            call(requires);
+            match requires {
+                Requirement::All(inner) | Requirement::Any(inner) => Self::visit(inner, call),
+                Requirement::Not(inner) => Self::visit(std::slice::from_ref(&**inner), call),
+                _ => {}
+            }
+        }
+    }
 }
 
 /// What a condition requires.
@@ -47,7 +60,7 @@ pub enum Requirement {
         /// Whether only runs with the same args count.
         same_args: bool,
         /// A pool shared by jobs, instead of this job's own runs.
-        pool: Option<String>,
+        pool: Option<PoolName>,
     },
     /// No other run with the same args is in one of these states, else this one is skipped.
     SkipDuplicate {

@@ -6,7 +6,7 @@ use std::fmt;
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
 
-use super::{LockName, RecordKey, Run};
+use super::{LockName, PoolName, RecordKey, Run};
 use crate::args::Args;
 use crate::ids::{JobId, NodeId, RunId};
 use crate::run::State;
@@ -31,6 +31,22 @@ pub enum Blocker {
         count: u32,
         /// Whether only runs with the same args count.
         same_args: bool,
+    },
+    /// Too many runs in a pool are active.
+    Pool {
+        /// The name of the pool.
+        pool: PoolName,
+        /// The limit.
+        count: u32,
+        /// Whether only runs with the same args count.
+        #[serde(default, skip_serializing_if = "is_false")]
+        same_args: bool,
+        /// A digest of the node labels that the job requires.
+        #[serde(default)]
+        labels: u64,
+        /// Whether the run waits until the limit is reached.
+        #[serde(default, skip_serializing_if = "is_false")]
+        is_negated: bool,
     },
     /// A run of a job with certain args is not, or has not ended, in one of these states.
     After {
@@ -61,6 +77,18 @@ pub enum WakeGroup {
     /// The first run of each job, for each node if its runs have targets, and for each args if only runs with the same
     /// args count. If it starts, it takes what the others wait for as well. It may start on the same nodes as the others.
     First(JobId, Option<NodeId>, Option<u64>),
+    /// The first run in a pool, of those that have the same limit and may start on the same nodes, and for each args if
+    /// only runs with the same args count.
+    FirstInPool {
+        /// The limit.
+        count: u32,
+        /// The only node that may start the run.
+        target: Option<NodeId>,
+        /// A digest of the node labels that the job requires.
+        labels: u64,
+        /// A digest of the args of the run, if only runs with the same args count.
+        args: Option<u64>,
+    },
     /// The first run of each job, for each node if its runs have targets, of those that only the pause of the job holds
     /// back. A run that an operator has started does not wait behind them.
     FirstPaused(JobId, Option<NodeId>),
@@ -89,6 +117,12 @@ impl Blocker {
             Self::JobPause => vec![(own_state(), WakeGroup::FirstPaused(run.job.clone(), run.target))],
             Self::OtherRuns | Self::MaxRunning { same_args: false, .. } => vec![(own_state(), first(None))],
             Self::MaxRunning { same_args: true, .. } => vec![(own_state(), first(Some(run.args.digest())))],
+            Self::Pool { pool, count, same_args, labels, is_negated } => {
+                let (count, labels) = (*count, *labels);
+                let args = same_args.then(|| run.args.digest());
+                let first = WakeGroup::FirstInPool { count, target: run.target, labels, args };
+                vec![(RecordKey::Pool(pool.clone()), if *is_negated { WakeGroup::All } else { first })]
+            }
             Self::Lock(lock) => vec![(RecordKey::Lock(lock.clone()), first(None))],
             Self::After { job, args, states, runs, is_negated: _ } => {
                 let is_for_peers = states.iter().any(|state| !state.is_finished());
@@ -113,6 +147,9 @@ impl Blocker {
             Self::After { job, args, states, runs, is_negated } => {
                 Self::After { job, args, states, runs, is_negated: !is_negated }
             }
+            Self::Pool { pool, count, same_args, labels, is_negated } => {
+                Self::Pool { pool, count, same_args, labels, is_negated: !is_negated }
+            }
             other => other,
         }
     }
@@ -134,6 +171,11 @@ impl fmt::Display for Blocker {
             Self::MaxRunning { count, same_args } => {
                 let args = if *same_args { " with the same args" } else { "" };
                 write!(f, "fewer than {count} active runs{args}")
+            }
+            Self::Pool { pool, count, same_args, is_negated, .. } => {
+                let (amount, args) =
+                    (if *is_negated { "at least" } else { "fewer than" }, if *same_args { " with the same args" } else { "" });
+                write!(f, "{amount} {count} active runs{args} in the pool `{pool}`")
             }
             Self::After { job, args, states, is_negated, .. } => {
                 let article = if *is_negated { "no" } else { "a" };
@@ -173,6 +215,13 @@ mod tests {
             runs: vec![id],
             is_negated,
         };
+        let pool = |count, same_args, is_negated| Blocker::Pool {
+            pool: PoolName::parse("db").expect("a name"),
+            count,
+            same_args,
+            labels: 7,
+            is_negated,
+        };
         let finished = format!("identity other {args}, job other");
         let unfinished = format!("{finished}, state of other, run {id}");
         for (blocker, words, watched) in [
@@ -187,6 +236,13 @@ mod tests {
                 "fewer than 1 active runs with the same args",
                 "state of own first with these args",
             ),
+            (pool(3, false, false), "fewer than 3 active runs in the pool `db`", "pool db first in pool"),
+            (
+                pool(1, true, false),
+                "fewer than 1 active runs with the same args in the pool `db`",
+                "pool db first in pool with these args",
+            ),
+            (pool(2, false, true), "at least 2 active runs in the pool `db`", "pool db"),
             (after(&[State::Success], false), "a run of `other` with date=2026-01-05 in success", &finished),
             (
                 after(&[State::Running, State::Success], true),
@@ -201,6 +257,8 @@ mod tests {
                 WakeGroup::All => "",
                 WakeGroup::First(_, _, None) => " first",
                 WakeGroup::First(_, _, Some(_)) => " first with these args",
+                WakeGroup::FirstInPool { args: None, .. } => " first in pool",
+                WakeGroup::FirstInPool { args: Some(_), .. } => " first in pool with these args",
                 WakeGroup::FirstPaused(..) => " first paused",
             };
             let run = Run { blockers: vec![blocker.clone()], ..run.clone() };

@@ -138,6 +138,7 @@ mod tests {
     use super::*;
     use crate::ids::{JobId, JobUid, RunId, RunNumber};
     use crate::job::HttpProgram;
+    use crate::record::PoolName;
     use crate::run::State;
     use crate::why::tests::scene::world;
 
@@ -165,7 +166,7 @@ mod tests {
             (after(vec![State::Success, State::Failure]), "a run of `feeds/us` that ended in success or failure"),
             (running(false, None), "fewer than 2 runs of the job"),
             (running(true, None), "fewer than 2 runs with the same args"),
-            (running(false, Some("db".to_owned())), "fewer than 2 runs in the pool `db`"),
+            (running(false, PoolName::parse("db").ok()), "fewer than 2 runs in the pool `db`"),
             (Requirement::SkipDuplicate { states: Vec::new() }, "no other run with the same args"),
             (Requirement::Probe(http), "a successful response from `http://a.example/`"),
             (Requirement::Probe(Probe::Command(text("test -e x"))), "success of `test -e x`"),

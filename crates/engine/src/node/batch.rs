@@ -162,6 +162,7 @@ impl NodeLoop {
                 | PlanItem::Reap
                 | PlanItem::ReloadChanges
                 | PlanItem::CheckJobs(_)
+                | PlanItem::CheckPools(_)
                 | PlanItem::Prune(_)
                 | PlanItem::Expire(_) => {
                     chores.push(due.item);

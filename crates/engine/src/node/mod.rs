@@ -9,6 +9,7 @@ mod effects;
 mod heartbeats;
 mod job_checks;
 mod outcomes;
+mod pool_checks;
 mod prepared_claims;
 mod recovery;
 mod reload;
@@ -277,6 +278,7 @@ impl NodeLoop {
         let now = node.read_clock();
         node.agenda.put(PlanItem::Watchdog, now.plus(Self::WATCHDOG_EVERY));
         node.agenda.put(PlanItem::CheckJobs(None), now.plus(Self::CHECK_JOBS_AFTER));
+        node.agenda.put(PlanItem::CheckPools(None), now.plus(Self::CHECK_JOBS_AFTER));
         node.agenda.put(PlanItem::Expire(ExpiryStep::FIRST), now.plus(expiry::FIRST_AFTER));
         Ok(node)
     }
@@ -414,6 +416,7 @@ impl NodeLoop {
             PlanItem::Reap => self.reap().await,
             PlanItem::ReloadChanges => self.reload_changes(now).await,
             PlanItem::CheckJobs(after) => self.check_jobs(after.clone(), now).await,
+            PlanItem::CheckPools(after) => self.check_pools(after.clone(), now).await,
             PlanItem::Expire(step) => self.expire(step, now).await,
             PlanItem::Prune(_)
             | PlanItem::Wake(_)

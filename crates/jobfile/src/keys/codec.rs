@@ -9,6 +9,7 @@ use cronhold_core::job::{
     LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Program, Requirement, ResourceLimits, Retain, Retry,
     RetryOn, RunEvent, SecretSource, StopPolicy, TaskProgram, TemplateScope, Trigger,
 };
+use cronhold_core::record::PoolName;
 use cronhold_core::run::State;
 use cronhold_core::signal::Signal;
 use cronhold_core::template::{Expression, Template};
@@ -465,6 +466,12 @@ pub(super) const STATES: Codec<Vec<State>> = Codec {
 pub(super) const MAX_RUNNING: Codec<Requirement> = Codec {
     write: |requirement| write::first_if_alone(&work::MAX_RUNNING, (work::MAX_RUNNING_MAP.write)(requirement)),
     ..work::MAX_RUNNING_MAP
+};
+
+pub(super) const POOL: Codec<PoolName> = Codec {
+    shape: ValueShape::Text,
+    read: |reader, item| reader.pool(item),
+    write: |pool| json!(pool.as_str()),
 };
 
 /// `true` or a map.

@@ -148,8 +148,11 @@ variant! {
     const MAX_RUNNING_MAP: Requirement, or codec::FROM_ONE;
     required count = codec::POSITIVE => key("count", "The limit.");
     value same_args = codec::BOOL => key("same_args", "Whether only runs with the same args count.").default("false");
-    option pool = codec::TEXT => key("pool", "A pool shared by jobs, instead of this job's own runs.")
-        .needs(Feature::Pool);
+    option pool = codec::POOL => key(
+        "pool",
+        "Name of a pool: the active runs of all jobs that name it count, instead of this job's own.",
+    )
+    .needs(Feature::Pool);
 }
 
 variant! {

@@ -1,6 +1,7 @@
 //! Reads conditions that have rules of their own.
 
 use cronhold_core::job::Requirement;
+use cronhold_core::record::PoolName;
 
 use super::reader::{JobReader, NamedNode};
 use crate::keys::{SKIP_DUPLICATE_MAP, WINDOW_MAP};
@@ -13,6 +14,12 @@ impl JobReader<'_> {
         }
         self.only_true(item)?;
         Some(Requirement::SkipDuplicate { states: Requirement::DUPLICATE_STATES_DEFAULT.to_vec() })
+    }
+
+    /// The name of a pool.
+    pub(crate) fn pool(&mut self, item: NamedNode<'_>) -> Option<PoolName> {
+        let text = self.text(item)?;
+        self.parsed(item, PoolName::parse(text))
     }
 
     pub(crate) fn window(&mut self, item: NamedNode<'_>) -> Option<Requirement> {

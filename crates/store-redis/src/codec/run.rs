@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
-    Actor, Blocker, ExecutionPolicy, LockName, OutputSummary, ProgramExit, Record, ResolvedProgram, Run, RunOwner,
+    Actor, Blocker, ExecutionPolicy, LockName, OutputSummary, PoolName, ProgramExit, Record, ResolvedProgram, Run, RunOwner,
     ScheduleId, SkipSpan, Transition, TransitionKind,
 };
 use cronhold_core::run::Reason;
@@ -52,6 +52,8 @@ struct RunJson<'a> {
     work: Option<Cow<'a, ResolvedProgram>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lock: Option<Cow<'a, LockName>>,
+    #[serde(default, skip_serializing_if = "no_pools")]
+    pools: Cow<'a, [PoolName]>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,6 +112,7 @@ fn write_run(body: &mut RecordBody, run: &Run, end: Option<Instant>, range: Opti
         target: run.target,
         work: run.work.as_ref().map(Cow::Borrowed),
         lock: run.lock.as_ref().map(Cow::Borrowed),
+        pools: Cow::Borrowed(&run.pools),
         timeout: timeout.map(Span::micros),
         stop_at: stop_at.map(Instant::micros),
         signal: *signal,
@@ -155,6 +158,7 @@ pub(super) fn read(id: RunId, reading: &TextReader<'_>) -> Result<Record, Unread
         target: form.target,
         work: form.work.map(Cow::into_owned),
         lock: form.lock.map(Cow::into_owned),
+        pools: form.pools.into_owned(),
         terms: ExecutionPolicy {
             timeout: form.timeout.map(Span::from_micros),
             stop_at: form.stop_at.map(Instant::from_micros),
@@ -210,6 +214,10 @@ fn is_zero(count: &u32) -> bool {
 
 fn no_blockers(blockers: &[Blocker]) -> bool {
     blockers.is_empty()
+}
+
+fn no_pools(pools: &[PoolName]) -> bool {
+    pools.is_empty()
 }
 
 fn no_lines(lines: &[String]) -> bool {

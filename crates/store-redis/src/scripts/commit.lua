@@ -61,7 +61,7 @@ local tokens, fences, changed_locks, lives, freed_by = {}, {}, {}, {}, {}
 -- Reads what the units refer to. Returns the index of the first unit.
 local function read_all()
   local counts, from = cmsgpack.unpack(args[FIELD_COUNTS]), FIRST_FIELD
-  for kind = PAUSE, ACTION do
+  for kind = PAUSE, POOL do
     local till = from + counts[kind + 1] - 1
     next_fields[kind], versions[kind] = from, {}
     if kind == FOREIGN then

@@ -10,7 +10,7 @@ use cronhold_core::job::{
     LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Probe, Program, RemoteProgram, Requirement, ResourceLimits,
     Retain, Retry, RetryOn, RunEvent, SecretSource, StopPolicy, StopSchedule, TaskProgram, Trigger,
 };
-use cronhold_core::record::{JobRecord, JobSource};
+use cronhold_core::record::{JobRecord, JobSource, PoolName};
 use cronhold_core::signal::Signal;
 use cronhold_core::template::Expression;
 use cronhold_core::{JobUid, State, Template};
@@ -201,7 +201,7 @@ fn conditions() -> Vec<Condition> {
     vec![
         Condition { requires: after, timeout: Some(Span::from_secs(3_600)), poll: Span::from_secs(7) },
         plain(Requirement::MaxRunning { count: 2, same_args: true, pool: None }),
-        plain(Requirement::MaxRunning { count: u32::MAX, same_args: false, pool: Some("database".to_owned()) }),
+        plain(Requirement::MaxRunning { count: u32::MAX, same_args: false, pool: PoolName::parse("database").ok() }),
         plain(Requirement::SkipDuplicate { states: vec![State::Running] }),
         plain(window),
         plain(Requirement::All(vec![

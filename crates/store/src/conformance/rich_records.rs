@@ -9,7 +9,7 @@ use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
     ActionId, ActionRecord, ActionStatus, ActivePause, ActiveRun, Actor, Backlog, Blocker, ClaimedRanges, CommandLine,
     Cursor, EnvText, ExecutionPolicy, Identity, JobState, KeptCounts, LatestOutcome, LatestOutcomes, LatestRun,
-    NodeRecord, OutputSummary, PauseState, ProgramExit, QueuedRun, Record, ResolvedAction, ResolvedProcess,
+    NodeRecord, OutputSummary, PauseState, Pool, PoolName, ProgramExit, QueuedRun, Record, ResolvedAction, ResolvedProcess,
     ResolvedProgram, ResolvedWebhook, Run, RunOwner, SkipSpan, SkipStreak, Transition, TransitionKind,
 };
 use cronhold_core::run::Reason;
@@ -57,7 +57,16 @@ pub(super) fn records() -> Vec<Record> {
     records.extend(runs().into_iter().map(|run| Record::Run(Arc::new(run))));
     records.extend(skip_spans().into_iter().map(|span| Record::SkipSpan(Arc::new(span))));
     records.extend(actions().into_iter().map(|action| Record::Action(Arc::new(action))));
+    records.extend(pools().into_iter().map(|pool| Record::Pool(Arc::new(pool))));
     records
+}
+
+/// A pool without a run, which no unit writes, and one with all fields set.
+fn pools() -> Vec<Pool> {
+    let target = Some(NodeId::from_bits(u128::MAX));
+    let active = ActiveRun { run: run_id(8, 8), args: u64::MAX, target };
+    let name = |text| PoolName::parse(text).expect("a name");
+    vec![Pool::new(name("a/b")), Pool { name: name("größe/日本 🦀"), active: vec![active, ActiveRun { target: None, ..active }] }]
 }
 
 /// Actions of every kind and in every status, with all fields set.
@@ -256,6 +265,7 @@ fn runs() -> Vec<Run> {
             target: Some(NodeId::from_bits(7)),
             work: Some(works[index % works.len()].clone()),
             lock: Some(lock_name(TEXTS[1 + index % (TEXTS.len() - 1)])),
+            pools: ["db", "größe/日本 🦀"][..index % 3].iter().map(|name| PoolName::parse(name).expect("a name")).collect(),
             terms: terms(index),
             ending: Some(reasons[(index + 1) % reasons.len()].clone()),
             due: Some(times()[(index + 3) % 5]),
@@ -301,6 +311,13 @@ fn blockers(index: usize) -> Vec<Blocker> {
         Blocker::Lock(lock_name(text)),
         Blocker::OtherRuns,
         Blocker::MaxRunning { count: u32::MAX, same_args: index.is_multiple_of(2) },
+        Blocker::Pool {
+            pool: PoolName::parse("größe/日本 🦀").expect("a name"),
+            count: u32::MAX,
+            same_args: index.is_multiple_of(2),
+            labels: u64::MAX,
+            is_negated: index.is_multiple_of(2),
+        },
         Blocker::After {
             job: job_id("größe/日本 🦀"),
             args: args(&[("x", text)]),

@@ -227,15 +227,11 @@ fn unsupported_condition_fails_the_run() {
             job r1
         00:01 run j
             #1 00:01 error: condition: `file` conditions are not supported by this version, → #1
-        00:02 put j overlap allow; needs max_running 1 pool=db
-            job r2
-        00:02 run j
-            #2 00:02 error: condition: pools (`pool`) are not supported by this version, → #2
         00:03 put j overlap allow; needs window 01:00 02:00 Mars/Olympus
-            job r3
+            job r2
         00:03 run j
-            #3 00:03 error: condition: `window`: there is no time zone `Mars/Olympus` \
-             (zones have IANA names such as Europe/Berlin or UTC), → #3",
+            #2 00:03 error: condition: `window`: there is no time zone `Mars/Olympus` \
+             (zones have IANA names such as Europe/Berlin or UTC), → #2",
     );
 }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use cronhold_schedule::{Span, TimeOfDay};
 
 use crate::job::{Condition, Probe, Requirement};
+use crate::record::PoolName;
 use crate::run::State;
 use crate::template::Template;
 
@@ -29,7 +30,7 @@ pub(super) fn condition(text: &str) -> Condition {
         "max_running" => Requirement::MaxRunning {
             count: words[0].parse().expect("a number"),
             same_args: words.contains(&"same_args"),
-            pool: value("pool").map(str::to_owned),
+            pool: value("pool").map(|pool| PoolName::parse(pool).expect("a name")),
         },
         "skip_duplicate" => Requirement::SkipDuplicate { states: Requirement::DUPLICATE_STATES_DEFAULT.to_vec() },
         "window" => Requirement::Window {

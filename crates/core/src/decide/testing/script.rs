@@ -28,7 +28,7 @@ use crate::job::{
 };
 use crate::name_map::NameMap;
 use crate::record::{
-    Actor, JobSource, OutputSummary, ProgramExit, Record, RecordKey, ScheduleId, SkipSpan, StoredRecord,
+    Actor, JobSource, OutputSummary, PoolName, ProgramExit, Record, RecordKey, ScheduleId, SkipSpan, StoredRecord,
 };
 use crate::run::{Reason, State};
 use crate::signal::Signal;
@@ -186,6 +186,9 @@ impl DecisionBench {
             "remove" => (anna, self.remove(first, JobSource::Api, Precondition::Any)),
             "discard" => (anna, self.remove(more, JobSource::Api, self.seen(first, more))),
             "withdraw" => (anna, self.remove(first, JobSource::Foreign, Precondition::Any)),
+            "repair" if first == "pool" => {
+                (Actor::Watchdog, Command::RepairPool { pool: PoolName::parse(more).expect("a name") })
+            }
             "repair" => (Actor::Watchdog, Command::RepairJob { job: job_id(first) }),
             "replan" => (Actor::Watchdog, Command::Replan { job: job_id(first) }),
             "pause" => (anna, Command::Pause { job: what(), why: more.to_owned() }),
