@@ -4,7 +4,9 @@ use cronhold_schedule::{Instant, Span};
 
 use crate::args::ArgErrors;
 use crate::ids::{JobId, NodeId, RunId, RunNumber};
-use crate::record::{ActionId, ActionRecord, JobSource, JobState, LockName, Pool, PoolName, Record, RecordKey, Run, ScheduleId};
+use crate::record::{
+    ActionId, ActionRecord, JobSource, JobState, LockName, Pool, PoolName, Record, RecordKey, Run, ScheduleId,
+};
 use crate::run;
 use crate::signal::Signal;
 use crate::when::When;
@@ -136,6 +138,13 @@ pub enum Effect {
     },
     /// Make the attempt to deliver an action that this node has begun.
     Deliver { action: Arc<ActionRecord> },
+    /// Carry out a check that a waiting run has asked this node for.
+    Probe {
+        /// The run.
+        run: Arc<Run>,
+        /// The number of the attempt, which is one of the run's.
+        attempt: u32,
+    },
     /// Plan a check whether a job has more finished runs than it retains.
     Prune {
         /// The job whose runs to check.

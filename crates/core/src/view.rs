@@ -15,7 +15,8 @@ use crate::decision::Rejection;
 use crate::ids::{JobId, NodeId, RunId};
 use crate::record::{
     ActionId, ActionRecord, Backlog, Cursor, ForeignRun, Identity, JobRecord, JobState, LockName, LockState,
-    NodeRecord, PauseState, Pool, PoolName, Record, RecordKey, RecordKind, RecordVersion, Run, ScheduleId, SkipSpan, StoredRecord,
+    NodeRecord, PauseState, Pool, PoolName, Record, RecordKey, RecordKind, RecordVersion, Run, ScheduleId, SkipSpan,
+    StoredRecord,
 };
 use crate::world::DecisionContext;
 

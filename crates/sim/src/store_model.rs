@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::check::is_owed;
 use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{
-    ActionId, ActionRecord, Backlog, Cursor, Identity, JobRecord, JobState, LockName, NodeRecord, PauseState, Pool, PoolName, Record,
-    RecordKey, Run, ScheduleId, SkipSpan,
+    ActionId, ActionRecord, Backlog, Cursor, Identity, JobRecord, JobState, LockName, NodeRecord, PauseState, Pool,
+    PoolName, Record, RecordKey, Run, ScheduleId, SkipSpan,
 };
 use cronhold_core::{Args, JobId, NodeId, RunId};
 use cronhold_schedule::{Instant, Span};

@@ -6,6 +6,7 @@
 //! - [`run_lifecycle`] creates, starts, queues, skips and stops runs; [`finish_run`] ends them.
 //! - [`admission`] says whether a run may start beside others, [`conditions`] whether its conditions hold, and
 //!   [`placement`] on which node it may start.
+//! - [`probes`] asks the outside for conditions.
 //! - [`pools`] counts the active runs of several jobs together.
 //! - [`timetable`] answers which occurrences a schedule has; [`occurrence`] creates the runs of one occurrence;
 //!   [`skips`] records occurrences that do not run.
@@ -32,6 +33,7 @@ mod occurrence;
 mod pause;
 mod placement;
 mod pools;
+mod probes;
 mod prune;
 mod put_job;
 mod reap;
@@ -93,6 +95,7 @@ fn dispatch(view: &DecisionView<'_>, command: &Command) -> Result<DecidedUnit, H
         Command::CatchUp { job, schedule } => catch_up::decide(view, job, schedule),
         Command::Run { job, args, id, at } => run::decide(view, job, args, *id, *at),
         Command::Wake { run } => wake::decide(view, *run),
+        Command::ReportProbe { run, attempt, result } => probes::report(view, *run, *attempt, result),
         Command::Report { run, report } => report::decide(view, *run, report),
         Command::Start { run } => start::decide(view, *run),
         Command::Skip { run, why } => skip::decide(view, *run, why),

@@ -51,26 +51,26 @@ mod tests {
                 job r1
             00:00 put c overlap allow
                 job r1
-            00:01 run a
-                a#1 00:01 starting, pool db: a#1, → #1
-            00:01 run b
-                b#1 00:01 starting, pool db: a#1 b#1, → #1
-            00:01 run c
-                c#1 00:01 starting, → #1
+            00:00:10 run a
+                a#1 00:00:10 starting, pool db: a#1, → #1
+            00:00:20 run b
+                b#1 00:00:20 starting, pool db: a#1 b#1, → #1
+            00:00:30 run c
+                c#1 00:00:30 starting, → #1
             00:02 run b
                 b#2 00:02 waiting, → #2
             00:03 launched a#1
-                a#1 00:01 running
+                a#1 00:00:10 running
             00:03 stop a#1
-                a#1 00:01 stopping (stopped)
+                a#1 00:00:10 stopping (stopped)
             00:03 wake b#2
                 b#2 00:02 waiting
             00:04 ended a#1 no
-                a#1 00:01 failure: stopped, pool db: b#1
+                a#1 00:00:10 failure: stopped, pool db: b#1
             00:04 wake b#2
                 b#2 00:02 starting, pool db: b#1 b#2
             00:05 ended b#1 yes
-                b#1 00:01 success, pool db: b#2
+                b#1 00:00:20 success, pool db: b#2
             00:05 ended b#2 yes
                 b#2 00:02 success, pool db gone",
         );

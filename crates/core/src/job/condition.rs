@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cronhold_schedule::{Span, TimeOfDay};
+use cronhold_schedule::{CalendarExpr, Span, TimeOfDay};
 
 use super::program::HttpProgram;
 use crate::record::PoolName;
@@ -18,9 +18,26 @@ pub struct Condition {
     pub timeout: Option<Span>,
     /// Time between two checks; 30 s by default.
     pub poll: Span,
+    /// What happens to the run after the timeout.
+    pub on_timeout: TimeoutOutcome,
+}
+
+/// What happens to a run for which a condition did not hold in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TimeoutOutcome {
+    /// It ends in state `error`.
+    #[default]
+    Error,
+    /// It is skipped.
+    Skip,
 }
 
 impl Condition {
+    /// A condition without a timeout.
+    pub const fn new(requires: Requirement) -> Self {
+        Self { requires, timeout: None, poll: Self::POLL_DEFAULT, on_timeout: TimeoutOutcome::Error }
+    }
+
     /// Default of `poll`.
     pub const POLL_DEFAULT: Span = Span::from_secs(30);
 
@@ -67,7 +84,7 @@ pub enum Requirement {
         /// `waiting`, `starting`, `running`, `stopping` by default.
         states: Vec<State>,
     },
-    /// A check of something outside of Cronhold succeeds. This version does not carry out probes.
+    /// A check of something outside of Cronhold succeeds.
     Probe(Probe),
     /// The local time of day is inside a window, which may span midnight.
     Window {
@@ -77,6 +94,8 @@ pub enum Requirement {
         until: TimeOfDay,
         /// Zone of both; the node's when absent.
         zone: Option<String>,
+        /// Days on which the window begins; every day when absent.
+        calendar: Option<CalendarExpr>,
     },
     /// All of these hold.
     All(Vec<Condition>),

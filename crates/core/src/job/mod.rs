@@ -15,7 +15,7 @@ use cronhold_schedule::{ScheduleSpec, Span};
 use serde::Serialize;
 
 pub use action::{Action, ActionKind, HttpTarget, RunEvent, SecretSource};
-pub use condition::{Condition, Probe, Requirement};
+pub use condition::{Condition, Probe, Requirement, TimeoutOutcome};
 pub use policies::{
     Batching, CatchUpPolicy, CatchUpRule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, QUEUE_LIMIT_DEFAULT,
     ResourceLimits, Retain, Retry, RetryOn, StopPolicy, StopSchedule, Trigger,

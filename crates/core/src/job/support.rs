@@ -63,8 +63,8 @@ impl Feature {
     pub const fn is_supported(self) -> bool {
         match self {
             Self::HttpProgram | Self::RemoteProgram | Self::TaskProgram | Self::PluginProgram => false,
-            Self::FileCondition | Self::HttpCondition | Self::CommandCondition => false,
-            Self::Pool => true,
+            Self::HttpCondition => false,
+            Self::FileCondition | Self::CommandCondition | Self::Pool => true,
             Self::RunAction | Self::WebhookAction | Self::EmailAction | Self::CommandAction => true,
             Self::PublishAction | Self::Triggers => false,
         }
@@ -189,7 +189,7 @@ pub(crate) fn job_with(feature: Feature) -> Job {
     let request = || HttpProgram::new(template("https://example.org"));
     let mut job = Job::new(Program::Shell(template("true")));
     let require = |job: &mut Job, requires| {
-        job.conditions = vec![Condition { requires, timeout: None, poll: Condition::POLL_DEFAULT }];
+        job.conditions = vec![Condition::new(requires)];
     };
     let act = |job: &mut Job, action| job.on = BTreeMap::from([(RunEvent::Finished, vec![action])]);
     match feature {
@@ -247,8 +247,8 @@ mod tests {
 
     #[test]
     fn features_of_nested_conditions_are_found() {
-        let condition = |requires| Condition { requires, timeout: None, poll: Condition::POLL_DEFAULT };
-        for feature in [Feature::FileCondition, Feature::HttpCondition] {
+        let condition = Condition::new;
+        for feature in [Feature::HttpCondition] {
             let mut job = job_with(feature);
             let inner = condition(Requirement::Not(Box::new(condition(Requirement::All(job.conditions)))));
             job.conditions = vec![condition(Requirement::Any(vec![inner]))];
@@ -267,9 +267,7 @@ mod tests {
                 "`remote` programs",
                 "`task` programs",
                 "`plugin` programs",
-                "`file` conditions",
                 "`http` conditions",
-                "`command` conditions",
                 "`publish` actions",
                 "`triggers`",
             ]

@@ -59,12 +59,26 @@ pub enum Blocker {
         /// Unfinished runs whose next state may count.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         runs: Vec<RunId>,
+        /// How and when the last of these runs ended, if that does not count.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last: Option<(State, Instant)>,
         /// Whether the run waits until there is no such run.
         #[serde(default, skip_serializing_if = "is_false")]
         is_negated: bool,
     },
     /// The job that a condition names does not exist.
     MissingJob(JobId),
+    /// A check of something outside has not succeeded.
+    Probe {
+        /// What is checked, in words.
+        check: String,
+        /// The last answer: when it came, and what was found.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answer: Option<(Instant, String)>,
+        /// Whether the run waits until it does not succeed.
+        #[serde(default, skip_serializing_if = "is_false")]
+        is_negated: bool,
+    },
     /// A time has not come.
     Time(Instant),
 }
@@ -113,7 +127,7 @@ impl Blocker {
         let first = |args| WakeGroup::First(run.job.clone(), run.target, args);
         match self {
             // The end of a pause of all jobs wakes all runs.
-            Self::GlobalPause | Self::Node | Self::Time(_) => Vec::new(),
+            Self::GlobalPause | Self::Node | Self::Time(_) | Self::Probe { .. } => Vec::new(),
             Self::JobPause => vec![(own_state(), WakeGroup::FirstPaused(run.job.clone(), run.target))],
             Self::OtherRuns | Self::MaxRunning { same_args: false, .. } => vec![(own_state(), first(None))],
             Self::MaxRunning { same_args: true, .. } => vec![(own_state(), first(Some(run.args.digest())))],
@@ -124,7 +138,7 @@ impl Blocker {
                 vec![(RecordKey::Pool(pool.clone()), if *is_negated { WakeGroup::All } else { first })]
             }
             Self::Lock(lock) => vec![(RecordKey::Lock(lock.clone()), first(None))],
-            Self::After { job, args, states, runs, is_negated: _ } => {
+            Self::After { job, args, states, runs, .. } => {
                 let is_for_peers = states.iter().any(|state| !state.is_finished());
                 let identity = (!args.is_empty()).then(|| RecordKey::Identity(job.clone(), args.clone()));
                 let mut keys: Vec<RecordKey> = identity.into_iter().chain([RecordKey::Job(job.clone())]).collect();
@@ -144,12 +158,13 @@ impl Blocker {
     /// The blocker of a condition that must not hold.
     pub(crate) fn negated(self) -> Self {
         match self {
-            Self::After { job, args, states, runs, is_negated } => {
-                Self::After { job, args, states, runs, is_negated: !is_negated }
+            Self::After { job, args, states, runs, last, is_negated } => {
+                Self::After { job, args, states, runs, last, is_negated: !is_negated }
             }
             Self::Pool { pool, count, same_args, labels, is_negated } => {
                 Self::Pool { pool, count, same_args, labels, is_negated: !is_negated }
             }
+            Self::Probe { check, answer, is_negated } => Self::Probe { check, answer, is_negated: !is_negated },
             other => other,
         }
     }
@@ -173,20 +188,34 @@ impl fmt::Display for Blocker {
                 write!(f, "fewer than {count} active runs{args}")
             }
             Self::Pool { pool, count, same_args, is_negated, .. } => {
-                let (amount, args) =
-                    (if *is_negated { "at least" } else { "fewer than" }, if *same_args { " with the same args" } else { "" });
+                let (amount, args) = (
+                    if *is_negated { "at least" } else { "fewer than" },
+                    if *same_args { " with the same args" } else { "" },
+                );
                 write!(f, "{amount} {count} active runs{args} in the pool `{pool}`")
             }
-            Self::After { job, args, states, is_negated, .. } => {
+            Self::After { job, args, states, last, is_negated, .. } => {
                 let article = if *is_negated { "no" } else { "a" };
                 let states: Vec<&str> = states.iter().map(|state| state.name()).collect();
                 write!(f, "{article} run of `{job}`")?;
                 if !args.is_empty() {
                     write!(f, " with {args}")?;
                 }
-                write!(f, " in {}", states.join(" or "))
+                write!(f, " in {}", states.join(" or "))?;
+                match last.filter(|_| !is_negated) {
+                    Some((ended, at)) => write!(f, " (the last one ended in {ended} at {at})"),
+                    None => Ok(()),
+                }
             }
             Self::MissingJob(job) => write!(f, "the job `{job}`, which does not exist"),
+            Self::Probe { check, answer, is_negated } => {
+                write!(f, "{}{check}", if *is_negated { "the end of " } else { "" })?;
+                match answer {
+                    Some((at, found)) if found.is_empty() => write!(f, " (checked {at})"),
+                    Some((at, found)) => write!(f, " ({found}, checked {at})"),
+                    None => Ok(()),
+                }
+            }
             Self::Time(at) => write!(f, "{at}"),
         }
     }
@@ -213,6 +242,7 @@ mod tests {
             args: args.clone(),
             states: states.to_vec(),
             runs: vec![id],
+            last: Some((State::Failure, Instant::EPOCH)).filter(|_| states.len() == 1),
             is_negated,
         };
         let pool = |count, same_args, is_negated| Blocker::Pool {
@@ -220,6 +250,11 @@ mod tests {
             count,
             same_args,
             labels: 7,
+            is_negated,
+        };
+        let probe = |found: Option<&str>, is_negated| Blocker::Probe {
+            check: "the file `/a`".to_owned(),
+            answer: found.map(|found| (Instant::EPOCH, found.to_owned())),
             is_negated,
         };
         let finished = format!("identity other {args}, job other");
@@ -243,13 +278,20 @@ mod tests {
                 "pool db first in pool with these args",
             ),
             (pool(2, false, true), "at least 2 active runs in the pool `db`", "pool db"),
-            (after(&[State::Success], false), "a run of `other` with date=2026-01-05 in success", &finished),
+            (
+                after(&[State::Success], false),
+                "a run of `other` with date=2026-01-05 in success (the last one ended in failure at 1970-01-01T00:00:00Z)",
+                &finished,
+            ),
             (
                 after(&[State::Running, State::Success], true),
                 "no run of `other` with date=2026-01-05 in running or success",
                 &unfinished,
             ),
             (Blocker::MissingJob(job("other")), "the job `other`, which does not exist", "job other"),
+            (probe(None, false), "the file `/a`", ""),
+            (probe(Some("does not exist"), false), "the file `/a` (does not exist, checked 1970-01-01T00:00:00Z)", ""),
+            (probe(Some(""), true), "the end of the file `/a` (checked 1970-01-01T00:00:00Z)", ""),
             (Blocker::Time(Instant::EPOCH), "1970-01-01T00:00:00Z", ""),
         ] {
             assert_eq!(blocker.to_string(), words);

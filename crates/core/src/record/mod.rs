@@ -15,6 +15,7 @@ mod lock;
 mod node;
 mod pause;
 mod pool;
+mod probe;
 mod queued;
 mod run;
 mod skip_span;
@@ -39,6 +40,7 @@ pub use lock::{LockName, LockState};
 pub use node::{NodeRecord, RunOwner};
 pub use pause::{ActivePause, PauseState};
 pub use pool::{Pool, PoolName};
+pub use probe::{ProbeAnswer, ProbeLease, ProbeState, ResolvedProbe};
 pub use queued::QueuedRun;
 pub use run::{
     CommandLine, EnvText, ExecutionPolicy, OutputSummary, ProgramExit, ResolvedProcess, ResolvedProgram, Run,

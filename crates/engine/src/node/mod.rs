@@ -34,6 +34,7 @@ use crate::expiry::{self, ExpiryResult, ExpiryStep};
 use crate::heartbeater::Heartbeater;
 use crate::intake::{NodeHandle, NodeInput, RequestError};
 use crate::local_deliveries::LocalDeliveries;
+use crate::local_probes::LocalProbes;
 use crate::local_programs::LocalPrograms;
 use crate::membership::{Membership, wait_for_name};
 use crate::node_clock::NodeClock;
@@ -143,6 +144,7 @@ struct NodeLoop {
     agenda: Agenda,
     programs: LocalPrograms,
     deliveries: LocalDeliveries,
+    probes: LocalProbes,
     membership: Membership,
     commands: PendingCommands,
     hints: PendingHints,
@@ -260,6 +262,7 @@ impl NodeLoop {
             agenda: Agenda::default(),
             programs: LocalPrograms::new(heartbeater.clone()),
             deliveries: LocalDeliveries::default(),
+            probes: LocalProbes::default(),
             membership: Membership::new(me, heartbeater.clone()),
             commands: PendingCommands::default(),
             hints: PendingHints::default(),

@@ -24,14 +24,14 @@ impl JobReader<'_> {
 
     pub(crate) fn window(&mut self, item: NamedNode<'_>) -> Option<Requirement> {
         let window = (WINDOW_MAP.read)(self, item)?;
-        if let (Requirement::Window { from, until, .. }, Some(node)) = (&window, item.node.get("until"))
+        if let (Requirement::Window { from, until, calendar: None, .. }, Some(node)) = (&window, item.node.get("until"))
             && from == until
         {
             let until = NamedNode { name: "until", node };
             return self.refuse(
                 until,
                 "the window begins and ends at the same time",
-                "leave the condition out instead",
+                "leave the condition out, or name a `calendar` for whole days",
             );
         }
         Some(window)

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
-    Actor, Blocker, ExecutionPolicy, LockName, OutputSummary, PoolName, ProgramExit, Record, ResolvedProgram, Run, RunOwner,
-    ScheduleId, SkipSpan, Transition, TransitionKind,
+    Actor, Blocker, ExecutionPolicy, LockName, OutputSummary, PoolName, ProbeState, ProgramExit, Record,
+    ResolvedProgram, Run, RunOwner, ScheduleId, SkipSpan, Transition, TransitionKind,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -76,6 +76,8 @@ struct RunJson<'a> {
     actions: u32,
     #[serde(default, skip_serializing_if = "no_blockers")]
     blockers: Cow<'a, [Blocker]>,
+    #[serde(default, skip_serializing_if = "no_probes")]
+    probes: Cow<'a, [ProbeState]>,
     log: Vec<LogEntryJson<'a>>,
     /// Kinds of log entries by their index; entries that are not listed are of the default kind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -125,6 +127,7 @@ fn write_run(body: &mut RecordBody, run: &Run, end: Option<Instant>, range: Opti
         span: range.map(|range| (range.from.micros(), range.to.micros(), range.count)),
         actions: run.actions,
         blockers: Cow::Borrowed(&run.blockers),
+        probes: Cow::Borrowed(&run.probes),
         log: run.log.iter().map(entry).collect(),
         kinds: kinds(&run.log),
     });
@@ -169,6 +172,7 @@ pub(super) fn read(id: RunId, reading: &TextReader<'_>) -> Result<Record, Unread
         ending: form.ending.map(Cow::into_owned),
         due: reading.due()?,
         blockers: form.blockers.into_owned(),
+        probes: form.probes.into_owned(),
         exit: form.exit,
         written: form.bytes.map(|bytes| OutputSummary { bytes, tail }),
         actions: form.actions,
@@ -214,6 +218,10 @@ fn is_zero(count: &u32) -> bool {
 
 fn no_blockers(blockers: &[Blocker]) -> bool {
     blockers.is_empty()
+}
+
+fn no_probes(probes: &[ProbeState]) -> bool {
+    probes.is_empty()
 }
 
 fn no_pools(pools: &[PoolName]) -> bool {

@@ -7,9 +7,9 @@ use cronhold_core::args::Args;
 use cronhold_core::job::{Job, Program, RunEvent};
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
-    ActionId, ActionRecord, ActionStatus, ActivePause, ActiveRun, Actor, Backlog, ClaimedRanges, Cursor, Identity, JobRecord,
-    JobSource, JobState, LockName, NodeRecord, PauseState, Pool, PoolName, Record, ResolvedAction, Run, RunOwner, ScheduleId, SkipSpan,
-    Transition,
+    ActionId, ActionRecord, ActionStatus, ActivePause, ActiveRun, Actor, Backlog, ClaimedRanges, Cursor, Identity,
+    JobRecord, JobSource, JobState, LockName, NodeRecord, PauseState, Pool, PoolName, Record, ResolvedAction, Run,
+    RunOwner, ScheduleId, SkipSpan, Transition,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State};

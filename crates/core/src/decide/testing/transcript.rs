@@ -29,7 +29,9 @@ pub(super) fn line(done: &DecidedUnit, before: impl Fn(&RecordKey) -> Option<Rec
     for change in &done.changes {
         let old = before(&change.key());
         let part = match (change, &old) {
-            (RecordChange::Put(Record::Run(run)), _) => ((0, run.number.0), run_text(run, many)),
+            (RecordChange::Put(Record::Run(run)), old) => {
+                ((0, run.number.0), format!("{}{}", run_text(run, many), asked_text(run, old.as_ref())))
+            }
             (RecordChange::Put(Record::SkipSpan(span)), _) => ((0, span.number.0), span_text(span, many)),
             (RecordChange::Put(Record::Cursor(cursor)), Some(Record::Cursor(old))) => match cursor_changes(old, cursor)
             {
@@ -90,6 +92,17 @@ fn run_text(run: &Run, many: bool) -> String {
     let attempt = if run.attempt > 1 { format!(" attempt {}", run.attempt) } else { String::new() };
     let on = run.target.map(|node| format!("@{}", node.bits())).unwrap_or_default();
     format!("{job}#{}{on} {nominal}{attempt} {}{reason}{ending}", run.number.0, run.state)
+}
+
+/// The checks that a run asks for now: `, asks 1 the file …`.
+fn asked_text(run: &Run, old: Option<&Record>) -> String {
+    let before = match old {
+        // A new run is its own old one.
+        Some(Record::Run(old)) if **old != *run => old.probes.iter().map(|probe| probe.attempt).max().unwrap_or(0),
+        _ => 0,
+    };
+    let asked = run.probes.iter().filter(|probe| probe.attempt > before && probe.asked.is_some());
+    asked.map(|probe| format!(", asks {} {}", probe.attempt, probe.probe)).collect()
 }
 
 fn span_text(span: &SkipSpan, many: bool) -> String {
@@ -198,6 +211,7 @@ fn effect_text(effect: &Effect, before: impl Fn(&RecordKey) -> Option<Record>) -
         Effect::Signal { run, signal } => format!("(signal {} {signal})", number(run)),
         Effect::PlanDelivery { action, at } => format!("(plan action {} {})", action.number, then(at)),
         Effect::Deliver { action } => format!("(deliver action {})", action.id.number),
+        Effect::Probe { run, attempt } => format!("(probe {attempt} of #{})", run.number.0),
         Effect::Prune { job } => format!("(prune {job})"),
     }
 }

@@ -47,6 +47,7 @@ pub fn check(jobs: &BTreeMap<JobId, LoadedJob>, broken: &BTreeSet<JobId>, around
     let mut found = parallel::map(&entries, |(id, loaded)| {
         let mut checking = set.checking(id, loaded);
         checking.references();
+        checking.windows();
         checking.triggers();
         checking.samples();
         checking.findings
