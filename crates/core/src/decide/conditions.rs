@@ -365,7 +365,7 @@ impl<'a> ConditionCheck<'a> {
     /// The start of what a template resolves to.
     fn text_of(&self, template: &Template) -> String {
         let bound = template.bind(&bind::bindings(self.run, self.draft.view.world));
-        shortened(&bound.unwrap_or_else(|_| template.text().to_owned())).to_string()
+        shortened(&bound.unwrap_or_else(|_| template.text().to_owned()))
     }
 
     /// The name of a requirement in messages: its key in a job file, and its main value.

@@ -79,7 +79,8 @@ pub(super) fn report(
     let mut answered = (*run).clone();
     let known = &mut answered.probes[place];
     let mut message = result.message.clone();
-    message.truncate(message.floor_char_boundary(ProbeState::MESSAGE_MAX));
+    let end = (0..=ProbeState::MESSAGE_MAX).rev().find(|end| message.is_char_boundary(*end));
+    message.truncate(end.unwrap_or(0));
     known.asked = None;
     known.answer = Some(ProbeAnswer { at: view.stamp.at, node: me.node, holds: result.holds, message });
     wake::check_answered(view, answered)
