@@ -7,6 +7,7 @@ mod job;
 mod node;
 mod operation;
 mod peer;
+mod pool;
 mod problem;
 mod report;
 mod role;
@@ -18,6 +19,7 @@ pub use job::{FileMistake, JobDetail, JobList, JobSummary, PauseSummary, Schedul
 pub use node::{DrainReply, HealthProblem, HealthProblemCode, HealthReport, NodeSummary};
 pub use operation::{ControlEvent, CreatedRun, MarkBody, PauseBody, RerunBody, RunBody, SignalBody, SkipBody};
 pub use peer::{PeerRun, PeerState};
+pub use pool::PoolSummary;
 pub use problem::{Problem, ProblemCode};
 pub use report::{AnswerLine, BackfillItem, BackfillPlan, HolesReport, ReloadReport, UnreadableItem, WhyReport};
 pub use role::CallerRole;

@@ -162,6 +162,7 @@ pub enum RemoteVerb {
     Backfill(verbs::backfill::BackfillArgs),
     Reload(verbs::reload::ReloadArgs),
     Nodes(verbs::nodes::NodesArgs),
+    Pools(verbs::pools::PoolsArgs),
     Drain(verbs::drain::DrainArgs),
     Token(verbs::token::TokenArgs),
 }
@@ -275,6 +276,7 @@ impl RemoteVerb {
             Self::Backfill(backfill) => backfill.run(remote, out, err),
             Self::Reload(reload) => reload.run(remote, out, err),
             Self::Nodes(nodes) => nodes.run(remote, out, err),
+            Self::Pools(pools) => pools.run(remote, out, err),
             Self::Drain(drain) => drain.run(remote, out, err),
             Self::Token(token) => token.run(remote.session, out),
         }

@@ -9,8 +9,8 @@ use cronhold_schedule::{Instant, Span};
 use crate::ids::{JobId, JobUid, NodeId, RunId};
 use crate::job::Job;
 use crate::record::{
-    ActionId, Actor, JobSource, LockName, OutputSummary, ProgramExit, Record, RecordKey, RecordVersion, RunOwner,
-    ScheduleId, StoredRecord,
+    ActionId, Actor, JobSource, LockName, OutputSummary, PoolName, ProgramExit, Record, RecordKey, RecordVersion,
+    RunOwner, ScheduleId, StoredRecord,
 };
 use crate::run::{Reason, State};
 use crate::signal::Signal;
@@ -55,6 +55,8 @@ pub enum Command {
         /// The job.
         job: JobId,
     },
+    /// Repair a pool that names runs which are gone or have ended.
+    RepairPool { pool: PoolName },
     /// Create a run that an operator or a client requested.
     Run {
         job: JobId,
@@ -72,6 +74,13 @@ pub enum Command {
         run: RunId,
         /// What happened to the program.
         report: ProgramReport,
+    },
+    /// A check that a waiting run has asked for has an answer.
+    ReportProbe {
+        run: RunId,
+        /// The number of the attempt.
+        attempt: u32,
+        result: ProbeResult,
     },
     /// Start a scheduled or waiting run now.
     Start { run: RunId },
@@ -213,6 +222,15 @@ pub enum Command {
         attempt: u32,
         result: DeliveryResult,
     },
+}
+
+/// What a check of the outside found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProbeResult {
+    /// Whether the condition holds.
+    pub holds: bool,
+    /// What the check found, for users, if the condition does not hold.
+    pub message: String,
 }
 
 /// How an attempt to deliver an action ended.

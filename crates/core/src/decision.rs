@@ -4,7 +4,9 @@ use cronhold_schedule::{Instant, Span};
 
 use crate::args::ArgErrors;
 use crate::ids::{JobId, NodeId, RunId, RunNumber};
-use crate::record::{ActionId, ActionRecord, JobSource, JobState, LockName, Record, RecordKey, Run, ScheduleId};
+use crate::record::{
+    ActionId, ActionRecord, JobSource, JobState, LockName, Pool, PoolName, Record, RecordKey, Run, ScheduleId,
+};
 use crate::run;
 use crate::signal::Signal;
 use crate::when::When;
@@ -136,6 +138,13 @@ pub enum Effect {
     },
     /// Make the attempt to deliver an action that this node has begun.
     Deliver { action: Arc<ActionRecord> },
+    /// Carry out a check that a waiting run has asked this node for.
+    Probe {
+        /// The run.
+        run: Arc<Run>,
+        /// The number of the attempt, which is one of the run's.
+        attempt: u32,
+    },
     /// Plan a check whether a job has more finished runs than it retains.
     Prune {
         /// The job whose runs to check.
@@ -222,6 +231,9 @@ pub enum Rejection {
     /// The job has as many active runs as are possible.
     #[error("`{0}` already has {most} active runs, which is the maximum", most = JobState::ACTIVE_MAX)]
     TooManyActive(JobId),
+    /// The pool has as many active runs as are possible.
+    #[error("the pool `{0}` already has {most} active runs, which is the maximum", most = Pool::ACTIVE_MAX)]
+    PoolFull(PoolName),
     /// The job belongs to another source.
     #[error("the job `{job}` {}", source_of_job.words())]
     OtherSource {
@@ -302,7 +314,7 @@ impl Rejection {
             Self::RunsElsewhere(_) => {
                 Some("send the request to that node; `cronhold stop` and `cronhold kill` work from any node")
             }
-            Self::TooManyActive(_) => Some("wait until one of them ends"),
+            Self::TooManyActive(_) | Self::PoolFull(_) => Some("wait until one of them ends"),
             Self::OtherSource { source_of_job: JobSource::Directory(_), .. } => Some("change or remove its job file"),
             Self::OtherSource { .. } => Some("change it where it was created, or choose another name"),
             Self::Lock { .. } | Self::ReservedLock { .. } => Some("choose another name for the lock"),

@@ -36,6 +36,7 @@ pub fn owed(record: &Record, me: RunOwner) -> Vec<Effect> {
         | Record::Job(_)
         | Record::Identity(_)
         | Record::Lock(_)
+        | Record::Pool(_)
         | Record::Node(_)
         | Record::Foreign(_) => Vec::new(),
     }
@@ -61,6 +62,9 @@ pub fn owed_by(change: &RecordChange, me: RunOwner) -> Vec<Effect> {
 
 fn owed_by_run(run: &Arc<Run>, me: RunOwner) -> Vec<Effect> {
     let mut effects = vec![Effect::Wake { run: run.id, at: run.due.into() }];
+    if run.state == State::Waiting && !run.probes.is_empty() {
+        return owed_by_probes(run, me);
+    }
     let run = Arc::clone(run);
     match (run.state, run.owner) {
         (State::Starting, Some(owner)) if owner == me => effects.push(Effect::Launch { run }),
@@ -73,6 +77,17 @@ fn owed_by_run(run: &Arc<Run>, me: RunOwner) -> Vec<Effect> {
         _ => {}
     }
     effects
+}
+
+/// A waiting run owes the checks that this node has been asked for. Those of an earlier process of this node are lost,
+/// so the run is checked now.
+fn owed_by_probes(run: &Arc<Run>, me: RunOwner) -> Vec<Effect> {
+    let asked = || run.probes.iter().filter_map(|probe| Some((probe.attempt, probe.asked?.owner)));
+    let is_lost = asked().any(|(_, owner)| owner.node == me.node && owner != me);
+    let at = if is_lost { When::Now } else { run.due.into() };
+    let mine = asked().filter(|(_, owner)| *owner == me);
+    let probes = mine.map(|(attempt, _)| Effect::Probe { run: Arc::clone(run), attempt });
+    std::iter::once(Effect::Wake { run: run.id, at }).chain(probes).collect()
 }
 
 fn owed_by_action(action: &Arc<ActionRecord>, me: RunOwner) -> Vec<Effect> {
@@ -96,7 +111,7 @@ mod tests {
 
     use super::*;
     use crate::ids::{JobId, JobUid, RunId, RunNumber};
-    use crate::record::{JobState, QueuedRun};
+    use crate::record::{JobState, ProbeLease, ProbeState, QueuedRun, ResolvedProbe};
 
     const ME: RunOwner = RunOwner { node: NodeId::from_bits(1), incarnation: 2 };
 
@@ -117,6 +132,7 @@ mod tests {
             Effect::Launch { .. } => "launch".to_owned(),
             Effect::Adopt { .. } => "adopt".to_owned(),
             Effect::Stop { .. } => "stop".to_owned(),
+            Effect::Probe { attempt, .. } => format!("probe {attempt}"),
             other => format!("{other:?}"),
         };
         effects.iter().map(one).collect::<Vec<_>>().join(", ")
@@ -148,6 +164,30 @@ mod tests {
             assert_eq!(owed_by(&RecordChange::Put(record.clone()), ME), owed(&record, ME));
         }
         assert_eq!(text(&owed_by(&RecordChange::Delete(RecordKey::Run(id(1))), ME)), "wake never");
+    }
+
+    #[test]
+    fn waiting_run_owes_the_checks_of_this_process() {
+        let earlier = RunOwner { incarnation: 1, ..ME };
+        let other = RunOwner { node: NodeId::from_bits(2), incarnation: 2 };
+        let lease = |owner| ProbeLease { owner, until: Instant::from_secs(90) };
+        for (owners, expected) in [
+            (vec![Some(ME), Some(other), None], "wake 60, probe 1"),
+            (vec![Some(ME), Some(ME)], "wake 60, probe 1, probe 2"),
+            (vec![Some(other)], "wake 60"),
+            (vec![None, Some(earlier)], "wake now"),
+        ] {
+            let mut run = run(State::Waiting, None, Some(Instant::from_secs(60)));
+            run.probes = (1..)
+                .zip(&owners)
+                .map(|(attempt, owner)| ProbeState {
+                    attempt,
+                    asked: owner.map(lease),
+                    ..ProbeState::new(ResolvedProbe::File("/a".to_owned()))
+                })
+                .collect();
+            assert_eq!(text(&owed(&Record::Run(Arc::new(run)), ME)), expected, "{owners:?}");
+        }
     }
 
     #[test]

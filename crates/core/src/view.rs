@@ -15,7 +15,8 @@ use crate::decision::Rejection;
 use crate::ids::{JobId, NodeId, RunId};
 use crate::record::{
     ActionId, ActionRecord, Backlog, Cursor, ForeignRun, Identity, JobRecord, JobState, LockName, LockState,
-    NodeRecord, PauseState, Record, RecordKey, RecordKind, RecordVersion, Run, ScheduleId, SkipSpan, StoredRecord,
+    NodeRecord, PauseState, Pool, PoolName, Record, RecordKey, RecordKind, RecordVersion, Run, ScheduleId, SkipSpan,
+    StoredRecord,
 };
 use crate::world::DecisionContext;
 
@@ -240,6 +241,14 @@ impl<'a> DecisionView<'a> {
         match self.stored(&RecordKey::Identity(job.clone(), args.clone())) {
             Some(StoredRecord { record: Record::Identity(identity), .. }) => Arc::clone(identity),
             _ => Arc::new(Identity::new(job.clone(), args.clone())),
+        }
+    }
+
+    /// The active runs of a pool; none if there is no record.
+    pub fn pool(&self, name: &PoolName) -> Arc<Pool> {
+        match self.stored(&RecordKey::Pool(name.clone())) {
+            Some(StoredRecord { record: Record::Pool(pool), .. }) => Arc::clone(pool),
+            _ => Arc::new(Pool::new(name.clone())),
         }
     }
 

@@ -11,7 +11,7 @@ use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{ActionRecord, Record, Run};
 use cronhold_core::signal::Signal;
 use cronhold_core::{RunId, State};
-use cronhold_engine::{EngineEvent, EngineObserver, LaunchRequest, NodePorts, ProgramRunner};
+use cronhold_engine::{EngineEvent, EngineObserver, LaunchRequest, NodePorts, ProbeRequest, ProgramRunner};
 use cronhold_keeper::fail;
 use cronhold_schedule::Span;
 use cronhold_store::{Pending, Store, Unit, UnitReceipt, UnitRefusal, Wrapper};
@@ -139,6 +139,10 @@ impl ProgramRunner for FailingPort<Arc<dyn ProgramRunner>> {
 
     fn deliver(&self, action: Arc<ActionRecord>) {
         self.0.deliver(action);
+    }
+
+    fn probe(&self, request: ProbeRequest) {
+        self.0.probe(request);
     }
 }
 

@@ -74,6 +74,7 @@ impl ClaimOrder<'_> {
             | PlanItem::Reap
             | PlanItem::ReloadChanges
             | PlanItem::CheckJobs(_)
+            | PlanItem::CheckPools(_)
             | PlanItem::Prune(_)
             | PlanItem::Expire(_) => 0,
         }

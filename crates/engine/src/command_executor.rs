@@ -66,8 +66,11 @@ impl CommandExecutor {
                     NodeInput::Calendars(calendars) => self.world.calendars = calendars,
                     NodeInput::Stop => is_stopping = true,
                     // It has no programs, and its start is not the start of a node.
-                    NodeInput::Report { .. } | NodeInput::Delivery { .. } | NodeInput::Start | NodeInput::Keeper(_) => {
-                    }
+                    NodeInput::Report { .. }
+                    | NodeInput::Delivery { .. }
+                    | NodeInput::Probe { .. }
+                    | NodeInput::Start
+                    | NodeInput::Keeper(_) => {}
                 }
             }
             if !waiting.is_empty() {

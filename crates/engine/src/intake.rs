@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cronhold_core::RunId;
-use cronhold_core::command::{Command, DeliveryResult, ProgramReport};
+use cronhold_core::command::{Command, DeliveryResult, ProbeResult, ProgramReport};
 use cronhold_core::decision::{CommandReply, Rejection};
 use cronhold_core::record::{ActionId, Actor};
 use cronhold_schedule::Span;
@@ -29,6 +29,8 @@ pub(crate) enum NodeInput {
     Report { run: RunId, report: ProgramReport },
     /// The result of an attempt to deliver an action.
     Delivery { action: ActionId, attempt: u32, result: DeliveryResult },
+    /// The answer to a check of a waiting run.
+    Probe { run: RunId, attempt: u32, result: ProbeResult },
     /// Schedules that fire at the start of a node fire now.
     Start,
     /// Replaces the calendars.
@@ -125,6 +127,11 @@ impl NodeHandle {
     /// Sends the result of an attempt to deliver an action. Waits while the queue is full.
     pub async fn report_delivery(&self, action: ActionId, attempt: u32, result: DeliveryResult) {
         self.inputs.send(NodeInput::Delivery { action, attempt, result }).await;
+    }
+
+    /// Sends the answer to a check of a waiting run. Waits while the queue is full.
+    pub async fn report_probe(&self, run: RunId, attempt: u32, result: ProbeResult) {
+        self.inputs.send(NodeInput::Probe { run, attempt, result }).await;
     }
 
     /// Lets schedules fire that fire at the start of a node. The caller first applies all changes of jobs, because such a

@@ -3,7 +3,7 @@
 //!
 //! In reading order: [`ports`] is what a node needs; [`intake`] is its inputs; [`plan`] is what it will do and when;
 //! [`node`] is the loop and its duties. The loop connects parts that each have one file and private state: `agenda`,
-//! `local_programs`, `local_deliveries`, `membership`, `pending_commands`, `pending_hints`, `store_health` and `node_clock`. `heartbeater`
+//! `local_programs`, `local_deliveries`, `local_probes`, `membership`, `pending_commands`, `pending_hints`, `store_health` and `node_clock`. `heartbeater`
 //! runs beside the loop, and `leases` is what programs get from it; `claim_order` is which node acts first.
 //! [`command_executor`] carries out commands on a shared store without a node.
 
@@ -18,6 +18,7 @@ mod heartbeater;
 pub mod intake;
 mod leases;
 mod local_deliveries;
+mod local_probes;
 mod local_programs;
 mod members;
 mod membership;
@@ -43,5 +44,6 @@ pub use counters::{ActionCount, CounterSnapshot, Counters};
 pub use intake::{NodeHandle, RequestError};
 pub use node::{Engine, EngineError, Options};
 pub use ports::{
-    EngineEvent, EngineObserver, EntropySource, LaunchRequest, MachineClock, NoPrograms, NodePorts, ProgramRunner,
+    EngineEvent, EngineObserver, EntropySource, LaunchRequest, MachineClock, NoPrograms, NodePorts, ProbeRequest,
+    ProgramRunner,
 };

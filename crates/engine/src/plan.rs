@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::policy::catch_up::GRACE;
-use cronhold_core::record::{ActionId, ScheduleId};
+use cronhold_core::record::{ActionId, PoolName, ScheduleId};
 use cronhold_core::{JobId, RunId, When};
 use cronhold_schedule::Instant;
 
@@ -23,6 +23,8 @@ pub enum PlanItem {
     ReloadChanges,
     /// Check the jobs after one for records that contradict each other.
     CheckJobs(Option<JobId>),
+    /// Check the pools after one for runs that are gone.
+    CheckPools(Option<PoolName>),
     /// Check a run: whether it may start, or has reached a limit.
     Wake(RunId),
     /// Try an action that is not done.

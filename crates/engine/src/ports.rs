@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cronhold_core::RunId;
 use cronhold_core::command::{Command, CommandStamp};
 use cronhold_core::decision::DecidedUnit;
-use cronhold_core::record::{ActionRecord, RecordKey, Run};
+use cronhold_core::record::{ActionRecord, RecordKey, ResolvedProbe, Run};
 use cronhold_core::signal::Signal;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Pending, Store, UnreadableRecord};
@@ -66,6 +66,19 @@ pub trait ProgramRunner: Send + Sync + fmt::Debug {
     /// Makes an attempt to deliver an action, and reports its result ([`crate::NodeHandle::report_delivery`]). An attempt
     /// that cannot begin in time, or does not end in time, has failed.
     fn deliver(&self, action: Arc<ActionRecord>);
+
+    /// Carries out a check of a waiting run, and reports the answer ([`crate::NodeHandle::report_probe`]). A check that
+    /// cannot begin in time, or does not end in time, has not succeeded.
+    fn probe(&self, request: ProbeRequest);
+}
+
+/// A check of something outside, for a waiting run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProbeRequest {
+    pub run: Arc<Run>,
+    /// The number of the attempt, which no other attempt of the run has.
+    pub attempt: u32,
+    pub probe: ResolvedProbe,
 }
 
 /// A program to be started.
@@ -91,6 +104,7 @@ impl ProgramRunner for NoPrograms {
     fn stop(&self, _: &Run) {}
     fn signal(&self, _: RunId, _: Signal) {}
     fn deliver(&self, _: Arc<ActionRecord>) {}
+    fn probe(&self, _: ProbeRequest) {}
 }
 
 /// Receives the events of a node.

@@ -119,6 +119,7 @@ impl RecentChanges {
             record,
             RecordKey::Identity(..)
                 | RecordKey::Lock(_)
+                | RecordKey::Pool(_)
                 | RecordKey::JobState(_)
                 | RecordKey::Job(_)
                 | RecordKey::Run(_)
@@ -177,7 +178,7 @@ mod tests {
     fn after() -> (Blocker, RecordKey) {
         let (job, args, states) = (job("other"), Args::new(), vec![State::Success]);
         let key = RecordKey::JobState(job.clone());
-        (Blocker::After { job, args, states, runs: Vec::new(), is_negated: false }, key)
+        (Blocker::After { job, args, states, runs: Vec::new(), last: None, is_negated: false }, key)
     }
 
     #[test]

@@ -68,7 +68,7 @@ impl CommandActions {
 
 /// Lets the command see the id of the run that caused it. The keeper finds processes by the id in their first
 /// environment, which is the id of the command itself.
-fn naming_the_run(process: &ResolvedProcess, run: RunId) -> ResolvedProcess {
+pub(crate) fn naming_the_run(process: &ResolvedProcess, run: RunId) -> ResolvedProcess {
     let command = match &process.command {
         CommandLine::Shell { text, shell } => {
             CommandLine::Shell { text: format!("export CRONHOLD_RUN_ID={run}\n{text}"), shell: shell.clone() }

@@ -9,10 +9,12 @@ mod event;
 pub mod host_env;
 mod noop;
 pub mod output;
+mod probes;
 mod process;
 mod runner;
 #[cfg(test)]
 mod testing;
+mod worker_pool;
 
 pub use delivery::{MailSettings, MailSettingsError};
 pub use event::{EventObserver, ProgramEvent};

@@ -13,11 +13,13 @@ use cronhold_core::RunId;
 use cronhold_core::command::ProgramReport;
 use cronhold_core::decision::RecordChange;
 use cronhold_core::job::ActionKind;
-use cronhold_core::record::{ActionRecord, OutputSummary, Record, ResolvedProgram, Run};
+use cronhold_core::record::{ActionRecord, OutputSummary, Record, ResolvedProbe, ResolvedProgram, Run};
 use cronhold_core::signal::Signal;
-use cronhold_engine::{EngineEvent, EngineObserver, LaunchRequest, MachineClock, NodeHandle, ProgramRunner};
+use cronhold_engine::{
+    EngineEvent, EngineObserver, LaunchRequest, MachineClock, NodeHandle, ProbeRequest, ProgramRunner,
+};
 use cronhold_keeper::client::{KeeperDelegate, KeeperEvent, Wakeup, runs_in_journal};
-use cronhold_keeper::{FromKeeper, RunKey, ToKeeper, fail};
+use cronhold_keeper::{FromKeeper, ProgramLaunch, RunKey, ToKeeper, fail};
 use cronhold_schedule::Span;
 use cronhold_store::lock_mutex;
 use tokio::sync::Notify;
@@ -27,6 +29,7 @@ use crate::delivery::{DeliveryPool, DeliveryReport, MailSettings, ReportFn, Send
 use crate::event::{EventObserver, ProgramEvent};
 use crate::host_env::HostEnv;
 use crate::noop::Noops;
+use crate::probes::{self, CommandProbes, FileProbes, ProbeReport, ProbeReportFn};
 use crate::process::{KEEPER_PENDING, Processes, UnstoredOutput};
 
 /// How long the keeper's journal may take to be read. A launch that it cannot be asked about may have been carried out.
@@ -62,13 +65,17 @@ pub struct LocalRunner {
     /// Sends webhooks and mails.
     deliveries: DeliveryPool,
     commands: Mutex<CommandActions>,
-    delivery_reports: Arc<DeliveryReports>,
+    delivery_reports: Arc<ReportQueue<DeliveryReport>>,
+    /// Looks at files for waiting runs.
+    file_probes: FileProbes,
+    command_probes: Mutex<CommandProbes>,
+    probe_reports: Arc<ReportQueue<ProbeReport>>,
 }
 
-/// Results of deliveries that the node has not got yet.
-#[derive(Debug, Default)]
-struct DeliveryReports {
-    queue: Mutex<VecDeque<DeliveryReport>>,
+/// Results of deliveries or checks that the node has not got yet.
+#[derive(Debug)]
+struct ReportQueue<T> {
+    queue: Mutex<VecDeque<T>>,
     wakeup: Notify,
 }
 
@@ -86,10 +93,14 @@ impl LocalRunner {
         data: PathBuf,
         mail: MailSettings,
     ) -> io::Result<Self> {
-        let delivery_reports = Arc::new(DeliveryReports::default());
+        let delivery_reports = Arc::new(ReportQueue::default());
         let reports = Arc::clone(&delivery_reports);
         let report: ReportFn = Arc::new(move |report| reports.push(report));
         let deliveries = DeliveryPool::new(Sender::new(host_env.clone(), mail), Arc::clone(&clock), report);
+        let probe_reports = Arc::new(ReportQueue::default());
+        let reports = Arc::clone(&probe_reports);
+        let report: ProbeReportFn = Arc::new(move |report| reports.push(report));
+        let file_probes = FileProbes::new(Arc::clone(&clock), report);
         Ok(Self {
             version: version.to_owned(),
             clock,
@@ -108,6 +119,9 @@ impl LocalRunner {
             deliveries,
             commands: Mutex::default(),
             delivery_reports,
+            file_probes,
+            command_probes: Mutex::default(),
+            probe_reports,
         })
     }
 
@@ -117,6 +131,7 @@ impl LocalRunner {
             self.forward_requests(),
             self.forward_reports(node),
             self.forward_deliveries(node),
+            self.forward_probes(node),
             self.forward_keeper_problems(node),
             self.settle_unanswered()
         );
@@ -226,26 +241,37 @@ impl LocalRunner {
         }
     }
 
-    /// Whether a report is about the command of an action. If the command has ended, its result is queued.
+    /// Whether a report is about the command of an action or a check. If the command has ended, its result is queued.
     fn is_command_report(&self, run: RunId, report: &ProgramReport) -> bool {
-        let mut commands = lock_mutex(&self.commands);
-        let is_command = commands.contains(run);
-        if let Some(report) = commands.finish(run, report) {
-            self.delivery_reports.push(report);
+        let is_command = self.is_command(run);
+        let delivered = lock_mutex(&self.commands).finish(run, report);
+        let answered = lock_mutex(&self.command_probes).finish(run, report);
+        if delivered.is_some() || answered.is_some() {
             // The node has no run for it, so nothing else lets the keeper forget it.
             self.processes().settled(run);
             self.request_wakeup.notify_one();
         }
+        delivered.into_iter().for_each(|report| self.delivery_reports.push(report));
+        answered.into_iter().for_each(|report| self.probe_reports.push(report));
         is_command
+    }
+
+    /// Whether the keeper's program with this id is the command of an action or a check.
+    fn is_command(&self, id: RunId) -> bool {
+        lock_mutex(&self.commands).contains(id) || lock_mutex(&self.command_probes).contains(id)
     }
 
     async fn forward_deliveries(&self, node: &NodeHandle) {
         loop {
-            let next = lock_mutex(&self.delivery_reports.queue).pop_front();
-            match next {
-                Some(DeliveryReport { action, attempt, result }) => node.report_delivery(action, attempt, result).await,
-                None => self.delivery_reports.wakeup.notified().await,
-            }
+            let DeliveryReport { action, attempt, result } = self.delivery_reports.next().await;
+            node.report_delivery(action, attempt, result).await;
+        }
+    }
+
+    async fn forward_probes(&self, node: &NodeHandle) {
+        loop {
+            let ProbeReport { run, attempt, result } = self.probe_reports.next().await;
+            node.report_probe(run, attempt, result).await;
         }
     }
 
@@ -401,12 +427,43 @@ impl ProgramRunner for LocalRunner {
             ActionKind::Run | ActionKind::Publish => {}
         }
     }
+
+    fn probe(&self, request: ProbeRequest) {
+        match &request.probe {
+            ResolvedProbe::File(path) => {
+                self.file_probes.submit(request.run.id, request.attempt, path.clone(), request.probe.timeout());
+            }
+            ResolvedProbe::Command(process) => {
+                let launch = lock_mutex(&self.command_probes).launch(&request, process, self.clock.uptime());
+                if let Some(launch) = launch {
+                    self.processes().launch(launch);
+                    self.requested(true);
+                }
+            }
+        }
+    }
 }
 
-impl DeliveryReports {
-    fn push(&self, report: DeliveryReport) {
+impl<T> ReportQueue<T> {
+    fn push(&self, report: T) {
         lock_mutex(&self.queue).push_back(report);
         self.wakeup.notify_one();
+    }
+
+    async fn next(&self) -> T {
+        loop {
+            let next = lock_mutex(&self.queue).pop_front();
+            match next {
+                Some(report) => return report,
+                None => self.wakeup.notified().await,
+            }
+        }
+    }
+}
+
+impl<T> Default for ReportQueue<T> {
+    fn default() -> Self {
+        Self { queue: Mutex::default(), wakeup: Notify::new() }
     }
 }
 
@@ -452,10 +509,16 @@ impl KeeperDelegate for LocalRunner {
             };
             let Some(request) = request else { break };
             // Secrets are read from files here, while the table is not locked.
-            let is_command = lock_mutex(&self.commands).contains(request.run.id);
-            let launch =
-                if is_command { self.host_env.launch_command(&request) } else { self.host_env.launch(&request) };
+            let is_probe = lock_mutex(&self.command_probes).contains(request.run.id);
+            let launch = match self.is_command(request.run.id) {
+                true => self.host_env.launch_command(&request),
+                false => self.host_env.launch(&request),
+            };
             match launch {
+                Ok(launch) if is_probe => {
+                    let launch = ProgramLaunch { output: probes::OUTPUT_KEPT, ..launch };
+                    return Some(ToKeeper::Launch(Box::new(launch)));
+                }
                 Ok(launch) => return Some(ToKeeper::Launch(Box::new(launch))),
                 Err(error) => {
                     self.processes().refused(request.run.id, error.to_string());

@@ -9,7 +9,7 @@ use utoipa::{Modify, OpenApi};
 
 use crate::routes::{
     backfill, control, entry, feed, health, holes, job_put, job_remove, jobs, metrics, next, nodes, outputs, pauses,
-    peers, reload, run_operations, runs, why,
+    peers, pools, reload, run_operations, runs, why,
 };
 
 /// The OpenAPI document.
@@ -26,7 +26,7 @@ use crate::routes::{
         run_operations::start, run_operations::skip, run_operations::stop, run_operations::kill,
         run_operations::signal, run_operations::mark, run_operations::rerun,
         feed::feed,
-        nodes::list, nodes::drain, nodes::undrain, peers::runs, reload::reload, control::control,
+        nodes::list, nodes::drain, nodes::undrain, peers::runs, pools::list, reload::reload, control::control,
         entry::link, entry::session, entry::token,
         health::health, health::ready, metrics::metrics,
     )

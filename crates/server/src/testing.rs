@@ -14,7 +14,8 @@ use cronhold_core::record::{ActionRecord, Run};
 use cronhold_core::signal::Signal;
 use cronhold_core::{DecisionContext, JobId, NodeId, RunId};
 use cronhold_engine::{
-    Engine, EngineEvent, EngineObserver, EntropySource, LaunchRequest, MachineClock, NodePorts, Options, ProgramRunner,
+    Engine, EngineEvent, EngineObserver, EntropySource, LaunchRequest, MachineClock, NodePorts, Options, ProbeRequest,
+    ProgramRunner,
 };
 use cronhold_schedule::{Instant, Span, Zone, ZoneRegistry};
 use cronhold_store::lock_mutex;
@@ -122,6 +123,10 @@ impl ProgramRunner for RecordingRunner {
 
     fn deliver(&self, action: Arc<ActionRecord>) {
         self.record(&format!("deliver {}", action.work.kind().name()));
+    }
+
+    fn probe(&self, request: ProbeRequest) {
+        self.record(&format!("probe {}", request.attempt));
     }
 }
 

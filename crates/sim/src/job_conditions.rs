@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use cronhold_core::job::{Condition, Param, Requirement};
+use cronhold_core::job::{Condition, Param, Probe, Requirement, TimeoutOutcome};
+use cronhold_core::record::PoolName;
 use cronhold_core::template::Template;
 use cronhold_core::{Job, JobId, State};
 use cronhold_schedule::Span;
@@ -15,6 +16,10 @@ use crate::random::SimRandom;
 const PARAM: &str = "x";
 /// Its values; the first one is the default.
 const VALUES: [&str; 3] = ["a", "b", "c"];
+/// Files that conditions wait for.
+const FILES: [&str; 2] = ["/a", "/b"];
+/// Pools that jobs share.
+const POOLS: [&str; 2] = ["p", "q"];
 /// The poll interval of conditions. It is long, so that a run which depends on it is late.
 const POLL: Span = Span::from_secs(50);
 
@@ -52,18 +57,23 @@ impl JobRecipe {
         let rng = &self.rng;
         let few = || u32::try_from(rng.between(1, 3)).expect("small");
         let nested = || (0..rng.between(1, 3)).map(|_| self.condition(depth + 1)).collect();
-        let requires = match rng.between(0, if depth == 0 { 9 } else { 6 }) {
+        let requires = match rng.between(0, if depth == 0 { 10 } else { 7 }) {
             0..=3 => self.after(),
             4 => Requirement::MaxRunning { count: few(), same_args: true, pool: None },
-            5 => Requirement::MaxRunning { count: few(), same_args: false, pool: None },
+            5 => {
+                let pool = rng.one_in(2).then(|| PoolName::parse(rng.pick::<&str>(&POOLS)).expect("a name"));
+                Requirement::MaxRunning { count: few(), same_args: false, pool }
+            }
             6 => Requirement::SkipDuplicate { states: Requirement::DUPLICATE_STATES_DEFAULT.to_vec() },
-            7 => Requirement::Any(nested()),
-            8 => Requirement::All(nested()),
+            7 => Requirement::Probe(Probe::File(Template::literal(*rng.pick(&FILES)))),
+            8 => Requirement::Any(nested()),
+            9 => Requirement::All(nested()),
             // The oracle of the checkers is exact for outcomes, and for the others only if they must hold.
-            _ => Requirement::Not(Box::new(Condition { requires: self.after(), timeout: None, poll: POLL })),
+            _ => Requirement::Not(Box::new(Condition { poll: POLL, ..Condition::new(self.after()) })),
         };
         let timeout = (depth == 0).then(|| rng.secs(20, 400));
-        Condition { requires, timeout, poll: POLL }
+        let on_timeout = if rng.one_in(2) { TimeoutOutcome::Skip } else { TimeoutOutcome::Error };
+        Condition { requires, timeout, poll: POLL, on_timeout }
     }
 
     fn after(&self) -> Requirement {

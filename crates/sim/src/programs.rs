@@ -7,12 +7,12 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Poll, Waker};
 
-use cronhold_core::command::{DeliveryResult, ExitOutcome, ProgramReport};
+use cronhold_core::command::{DeliveryResult, ExitOutcome, ProbeResult, ProgramReport};
 use cronhold_core::record::{ActionRecord, ProgramExit, ResolvedProgram, Run};
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
 use cronhold_core::{RunId, State};
-use cronhold_engine::{LaunchRequest, NodeHandle, ProgramRunner};
+use cronhold_engine::{LaunchRequest, NodeHandle, ProbeRequest, ProgramRunner};
 use cronhold_schedule::Span;
 use cronhold_store::lock_mutex;
 
@@ -471,6 +471,20 @@ impl ProgramRunner for SimPrograms {
             let handle = programs.lock().handle.clone();
             if let Some(handle) = handle {
                 handle.report_delivery(action.id, action.attempts, result).await;
+            }
+        });
+    }
+
+    /// The check may be slow, and its answer may be lost.
+    fn probe(&self, request: ProbeRequest) {
+        let (programs, rng) = (self.clone(), &self.host.rng);
+        let (wait, holds, is_lost) = (rng.micros(10, 5_000_000), rng.one_in(3), rng.one_in(6));
+        self.host.context.executor.spawn(TaskOwner::Daemon { machine: self.host.machine }, async move {
+            programs.host.context.time.sleep(wait).await;
+            let handle = programs.lock().handle.clone().filter(|_| !is_lost);
+            if let Some(handle) = handle {
+                let result = ProbeResult { holds, message: String::new() };
+                handle.report_probe(request.run.id, request.attempt, result).await;
             }
         });
     }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::check::is_owed;
 use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{
-    ActionId, ActionRecord, Backlog, Cursor, Identity, JobRecord, JobState, LockName, NodeRecord, PauseState, Record,
-    RecordKey, Run, ScheduleId, SkipSpan,
+    ActionId, ActionRecord, Backlog, Cursor, Identity, JobRecord, JobState, LockName, NodeRecord, PauseState, Pool,
+    PoolName, Record, RecordKey, Run, ScheduleId, SkipSpan,
 };
 use cronhold_core::{Args, JobId, NodeId, RunId};
 use cronhold_schedule::{Instant, Span};
@@ -39,6 +39,7 @@ pub(crate) struct StoreModel {
     /// All nodes that ever sent a heartbeat.
     pub(crate) nodes: BTreeMap<NodeId, Arc<NodeRecord>>,
     /// The latest outcomes of jobs with certain args.
+    pub(crate) pools: BTreeMap<PoolName, Arc<Pool>>,
     pub(crate) identities: BTreeMap<(JobId, Args), Arc<Identity>>,
     /// The actions of runs.
     pub(crate) actions: BTreeMap<ActionId, Arc<ActionRecord>>,
@@ -164,6 +165,7 @@ impl StoreModel {
                 self.identities.insert((identity.job.clone(), identity.args.clone()), Arc::clone(identity));
             }
             Record::Action(action) => drop(self.actions.insert(action.id, Arc::clone(action))),
+            Record::Pool(pool) => drop(self.pools.insert(pool.name.clone(), Arc::clone(pool))),
             Record::Lock(_) | Record::Foreign(_) => {}
         }
     }
@@ -194,6 +196,7 @@ impl StoreModel {
             RecordKey::Node(node) => drop(self.nodes.remove(node)),
             RecordKey::Identity(job, args) => drop(self.identities.remove(&(job.clone(), args.clone()))),
             RecordKey::Action(action) => drop(self.actions.remove(action)),
+            RecordKey::Pool(pool) => drop(self.pools.remove(pool)),
             RecordKey::Lock(_) | RecordKey::Foreign(_) => {}
         }
     }

@@ -1,7 +1,7 @@
 //! Names of records in Redis: a hash for each kind, and a field for each record. The scripts have the same names; this
 //! file has only those that the client needs.
 
-use cronhold_core::record::{ActionId, LockName, RecordKey, RecordKind, ScheduleId};
+use cronhold_core::record::{ActionId, LockName, PoolName, RecordKey, RecordKind, ScheduleId};
 use cronhold_core::{Args, JobId, NodeId, RunId};
 
 /// Separates the parts of a field. Job ids do not contain it, so that fields sort by their parts.
@@ -38,6 +38,7 @@ pub(crate) fn table(kind: RecordKind) -> &'static str {
         RecordKind::Lock => "locks",
         RecordKind::Node => "nodes",
         RecordKind::Action => "actions",
+        RecordKind::Pool => "pools",
         // Not a hash of ours: it is read from Cronken's keys.
         RecordKind::Foreign => "foreign",
     }
@@ -56,6 +57,7 @@ pub(crate) fn field(key: &RecordKey) -> String {
         RecordKey::Node(node) => node.to_string(),
         RecordKey::Foreign(job) => job.as_str().to_owned(),
         RecordKey::Action(action) => action.to_string(),
+        RecordKey::Pool(pool) => pool.as_str().to_owned(),
     }
 }
 
@@ -82,11 +84,12 @@ pub(crate) fn key(kind: RecordKind, field: &str) -> Option<RecordKey> {
         RecordKind::Node => NodeId::parse(field).ok().map(RecordKey::Node),
         RecordKind::Foreign => JobId::parse(field).ok().map(RecordKey::Foreign),
         RecordKind::Action => ActionId::parse(field).ok().map(RecordKey::Action),
+        RecordKind::Pool => PoolName::parse(field).ok().map(RecordKey::Pool),
     }
 }
 
 /// Kinds with a hash of their own by number, as in `prelude.lua`.
-pub(crate) const KINDS: [RecordKind; 11] = [
+pub(crate) const KINDS: [RecordKind; 12] = [
     RecordKind::Pause,
     RecordKind::Job,
     RecordKind::JobState,
@@ -98,6 +101,7 @@ pub(crate) const KINDS: [RecordKind; 11] = [
     RecordKind::Node,
     RecordKind::Foreign,
     RecordKind::Action,
+    RecordKind::Pool,
 ];
 
 /// The number of a kind. Numbers are in the order of kinds, so that index members that begin with them sort like keys.
@@ -108,7 +112,7 @@ pub(crate) fn digit(kind: RecordKind) -> u8 {
     u8::try_from(place).expect("there are few")
 }
 
-/// The letter of a number: an ASCII digit, and `:` for 10, which follows the digits.
+/// The letter of a number: an ASCII digit, and `:` and `;` for 10 and 11, which follow the digits.
 pub(crate) fn letter(kind: RecordKind) -> char {
     char::from(b'0' + digit(kind))
 }
@@ -157,6 +161,7 @@ mod tests {
             RecordKey::Foreign(job("a")),
             RecordKey::Action(ActionId::new(RunId::from_key(cronhold_schedule::Instant::EPOCH, "x"), 9)),
             RecordKey::Action(ActionId::new(RunId::from_key(cronhold_schedule::Instant::EPOCH, "x"), 10)),
+            RecordKey::Pool(PoolName::parse("a pool").expect("a name")),
         ];
         for wanted in &keys {
             assert_eq!(key(wanted.kind(), &field(wanted)).as_ref(), Some(wanted));

@@ -90,6 +90,7 @@ impl PageReader {
                 let after = after.map(|(job, args)| RecordKey::Identity(job, args));
                 self.by_field(RecordKind::Identity, after, limit).await
             }
+            Query::Pools { after } => self.by_field(RecordKind::Pool, after.map(RecordKey::Pool), limit).await,
             Query::PendingActions { after } => {
                 self.by_field(RecordKind::Action, after.map(RecordKey::Action), limit).await
             }

@@ -138,6 +138,10 @@ impl Listing {
                 after.iter().for_each(|after| wanted.text("id > ?", &after.to_string()));
                 (RecordTable::Actions, "id")
             }
+            Query::Pools { after } => {
+                after.iter().for_each(|after| wanted.text("name > ?", after.as_str()));
+                (RecordTable::Pools, "name")
+            }
             // Queries with filters are in `run_listing`.
             Query::Runs(_) => (RecordTable::Runs, "id DESC"),
             Query::Oldest { job, state, after } => {

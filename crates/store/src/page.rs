@@ -1,7 +1,7 @@
 //! Lists of records in pages. A page begins after a key and not at an offset, so that writes between two pages neither
 //! repeat nor hide records that existed all the time.
 
-use cronhold_core::record::{ActionId, Record, RecordKey, ScheduleId, StoredRecord};
+use cronhold_core::record::{ActionId, PoolName, Record, RecordKey, ScheduleId, StoredRecord};
 use cronhold_core::{Args, JobId, NodeId, RunId, RunNumber, State};
 use cronhold_schedule::Instant;
 
@@ -34,6 +34,8 @@ pub enum Query {
     Nodes { after: Option<NodeId> },
     /// Actions that are neither done nor given up, by id.
     PendingActions { after: Option<ActionId> },
+    /// Pools that have active runs, by name.
+    Pools { after: Option<PoolName> },
 }
 
 /// Which runs are listed, the latest id first. Run ids begin with the nominal time.

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{CallError, DaemonClient, api};
-use crate::{DrainReply, HolesReport, NodeSummary, PeerRun, ReloadReport};
+use crate::{DrainReply, HolesReport, NodeSummary, PeerRun, PoolSummary, ReloadReport};
 
 /// Response with a one-time link to the web page.
 #[derive(Debug, Deserialize)]
@@ -59,6 +59,11 @@ impl DaemonClient {
     /// Lists all nodes.
     pub fn nodes(&self) -> Result<Vec<NodeSummary>, CallError> {
         self.get(api().segment("nodes"))
+    }
+
+    /// Lists all pools.
+    pub fn pools(&self) -> Result<Vec<PoolSummary>, CallError> {
+        self.get(api().segment("pools"))
     }
 
     /// Lists runs of Cronken nodes that share the store, of one job or of all, latest first.

@@ -15,6 +15,7 @@ mod local_clock;
 pub(crate) mod next;
 pub(crate) mod nodes;
 pub(crate) mod peers;
+pub(crate) mod pools;
 pub(crate) mod run;
 pub(crate) mod runs;
 mod table;

@@ -11,7 +11,7 @@ use crate::args::Args;
 use crate::decision::{CommandReply, DecidedUnit, Effect, LockRelease, LockTake, RecordChange};
 use crate::ids::{JobId, RunId};
 use crate::record::{
-    Cursor, Identity, JobState, LatestOutcomes, LockName, Record, RecordKey, Run, ScheduleId, SkipSpan,
+    Cursor, Identity, JobState, LatestOutcomes, LockName, Pool, PoolName, Record, RecordKey, Run, ScheduleId, SkipSpan,
 };
 use crate::view::{DecisionView, Halt};
 
@@ -100,6 +100,27 @@ impl<'a> UnitDraft<'a> {
             self.delete(earlier);
         }
         state.outcomes = Some(outcomes);
+    }
+
+    /// A pool as this unit leaves it so far.
+    pub(super) fn pool(&self, name: &PoolName) -> Pool {
+        match self.written.get(&RecordKey::Pool(name.clone())) {
+            Some(RecordChange::Put(Record::Pool(pool))) => (**pool).clone(),
+            Some(_) => Pool::new(name.clone()),
+            None => (*self.view.pool(name)).clone(),
+        }
+    }
+
+    /// Writes a pool. One without active runs is deleted.
+    pub(super) fn put_pool(&mut self, pool: Pool) {
+        let key = RecordKey::Pool(pool.name.clone());
+        if !pool.active.is_empty() {
+            return self.put(Record::Pool(Arc::new(pool)));
+        }
+        match self.view.stored(&key) {
+            Some(_) => self.delete(key),
+            None => drop(self.written.remove(&key)),
+        }
     }
 
     pub(super) fn put_run(&mut self, run: Run) {

@@ -3,7 +3,7 @@
 //! whether the run had args.
 
 use super::draft::UnitDraft;
-use super::{finish_run, mark, run_lifecycle, skip, stop};
+use super::{finish_run, mark, pools, run_lifecycle, skip, stop};
 use crate::args::Args;
 use crate::decision::{CommandReply, DecidedUnit, Effect, Rejection};
 use crate::ids::{JobId, JobUid, RunId};
@@ -44,6 +44,8 @@ pub(super) fn decide(
         if let Some(lock) = LockName::of(job, &record.job.lock) {
             draft.release_lock(lock, id);
         }
+        // Those that it has joined if the job has not changed since. The watchdog repairs others.
+        pools::leave(&mut draft, id, &record.job.pools());
         run.schedule = finish_run::following_schedule(&draft, id, record);
         finish_run::plan_after(&mut draft, &run, record);
     }

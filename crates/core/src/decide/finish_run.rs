@@ -5,6 +5,7 @@ use cronhold_schedule::{Span, Timing};
 
 use super::bind;
 use super::draft::UnitDraft;
+use super::pools;
 use super::run_lifecycle::enter_state;
 use crate::args::Args;
 use crate::decision::Effect;
@@ -23,7 +24,7 @@ use crate::view::{DecisionView, Halt};
 pub(super) fn prefetch_end(view: &DecisionView<'_>, run: &Run, job: &JobRecord, state: &JobState) {
     let follows = run.schedule.as_ref().filter(|id| job.schedule(id).is_some_and(counts_from_previous));
     let cursor = follows.map(|schedule| RecordKey::Cursor(run.job.clone(), schedule.clone()));
-    view.prefetch(identity_key(state, &run.args).into_iter().chain(cursor));
+    view.prefetch(identity_key(state, &run.args).into_iter().chain(cursor).chain(pools::keys(run)));
 }
 
 /// Ends a run, in the name of the command's actor.
@@ -57,6 +58,7 @@ pub(super) fn finish_as(
     if let Some(lock) = run.lock.clone().filter(|_| had_program) {
         draft.release_lock(lock, run.id);
     }
+    pools::leave(draft, run.id, &run.pools);
     let job = draft.view.job(&run.job).filter(|job| job.uid == run.uid);
     if let Some(job) = &job {
         if let Some(retry) = create_retry(draft, &run, state, job) {

@@ -6,6 +6,8 @@
 //! - [`run_lifecycle`] creates, starts, queues, skips and stops runs; [`finish_run`] ends them.
 //! - [`admission`] says whether a run may start beside others, [`conditions`] whether its conditions hold, and
 //!   [`placement`] on which node it may start.
+//! - [`probes`] asks the outside for conditions.
+//! - [`pools`] counts the active runs of several jobs together.
 //! - [`timetable`] answers which occurrences a schedule has; [`occurrence`] creates the runs of one occurrence;
 //!   [`skips`] records occurrences that do not run.
 //! - [`draft`] collects what a decision writes, and [`actions`] adds what the transitions in it cause.
@@ -30,11 +32,14 @@ mod node_lock;
 mod occurrence;
 mod pause;
 mod placement;
+mod pools;
+mod probes;
 mod prune;
 mod put_job;
 mod reap;
 mod remove_job;
 mod repair_job;
+mod repair_pool;
 mod replan;
 mod report;
 mod rerun;
@@ -83,12 +88,14 @@ fn dispatch(view: &DecisionView<'_>, command: &Command) -> Result<DecidedUnit, H
         Command::RemoveJob { id, source, provided } => remove_job::decide(view, id, source, *provided),
         Command::Replan { job } => replan::decide(view, job),
         Command::RepairJob { job } => repair_job::decide(view, job),
+        Command::RepairPool { pool } => repair_pool::decide(view, pool),
         Command::Pause { job, why } => pause::decide(view, job.as_ref(), why),
         Command::Resume { job } => resume::decide(view, job.as_ref()),
         Command::Fire { job, schedule, nominal, at_start } => fire::decide(view, job, schedule, *nominal, *at_start),
         Command::CatchUp { job, schedule } => catch_up::decide(view, job, schedule),
         Command::Run { job, args, id, at } => run::decide(view, job, args, *id, *at),
         Command::Wake { run } => wake::decide(view, *run),
+        Command::ReportProbe { run, attempt, result } => probes::report(view, *run, *attempt, result),
         Command::Report { run, report } => report::decide(view, *run, report),
         Command::Start { run } => start::decide(view, *run),
         Command::Skip { run, why } => skip::decide(view, *run, why),

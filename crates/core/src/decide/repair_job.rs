@@ -1,6 +1,6 @@
 //! Repairs a job whose records contradict each other: entries of its sets without such a run, cursors that are missing,
 //! belong to another revision, or follow a run that has ended or is gone. Units never leave such records, but a store
-//! that loses some of its last writes does. Without a repair, the job would not start any more. Cursors that a node
+//! that loses some of its last writes does. Runs that are missing in their pools are added. Without a repair, the job would not start any more. Cursors that a node
 //! with older zone data has moved to another time than this node's data gives are computed again, too.
 
 use super::draft::UnitDraft;
@@ -21,6 +21,7 @@ pub(super) fn decide(view: &DecisionView<'_>, id: &JobId) -> Result<DecidedUnit,
     if let Some(job) = &job {
         is_changed |= repair_cursors(&mut draft, job, &state);
     }
+    is_changed |= repair_pools(&mut draft, &repaired);
     if repaired != *state {
         draft.put_state(repaired);
     }
@@ -33,6 +34,23 @@ fn repaired_sets(view: &DecisionView<'_>, state: &JobState) -> JobState {
     repaired.active.retain(|active| view.run(active.run).is_some_and(|run| run.counts_as_active()));
     repaired.queue.retain(|queued| view.run(queued.run).is_some_and(|run| run.state == State::Waiting));
     repaired
+}
+
+/// Adds active runs to pools that they have joined and that do not have them. Returns whether there were any.
+fn repair_pools(draft: &mut UnitDraft<'_>, state: &JobState) -> bool {
+    let view = draft.view;
+    let mut is_changed = false;
+    for run in state.active.iter().filter_map(|active| view.run(active.run)).filter(|run| run.state.has_program()) {
+        for name in &run.pools {
+            let mut pool = draft.pool(name);
+            if !pool.contains(run.id) {
+                pool.join(&run);
+                draft.put_pool(pool);
+                is_changed = true;
+            }
+        }
+    }
+    is_changed
 }
 
 /// Writes the cursors that are missing or do not belong to the job as it is. Returns whether there were any. A schedule

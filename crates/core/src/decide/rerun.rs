@@ -52,7 +52,7 @@ fn make(view: &DecisionView<'_>, of: RunId, id: RunId, current: bool) -> Result<
                 return Err(Rejection::TooManyActive(run.job).into());
             }
             let actor = view.stamp.actor.clone();
-            let run = run_lifecycle::start_run(&mut draft, run, &mut state, Cause::Ready, actor)?;
+            let run = run_lifecycle::start_run(&mut draft, run, &mut state, None, Cause::Ready, actor)?;
             close(draft, run, state)
         }
     }

@@ -11,11 +11,15 @@ use super::conditions::{self, ConditionResult};
 use super::draft::UnitDraft;
 use super::finish_run::finish;
 use super::placement;
+use super::pools;
+use super::probes;
 use crate::args::Args;
 use crate::decision::{Effect, Rejection};
 use crate::ids::{NodeId, RunId};
 use crate::policy::overlap::Admission;
-use crate::record::{Actor, Blocker, JobRecord, JobState, LockName, QueuedRun, Run, ScheduleId, Transition};
+use crate::record::{
+    Actor, Blocker, JobRecord, JobState, LockName, QueuedRun, ResolvedProbe, Run, ScheduleId, Transition,
+};
 use crate::run::{self, Cause, Operation, Reason, State};
 use crate::view::{DecisionView, Halt};
 
@@ -36,6 +40,15 @@ pub(super) struct RunWait {
     pub(super) until: Instant,
     /// What the run waits for.
     pub(super) blockers: Vec<Blocker>,
+    /// Checks of the outside that this node has to carry out.
+    pub(super) asks: Vec<ResolvedProbe>,
+}
+
+impl RunWait {
+    /// A wait that asks the outside nothing.
+    pub(super) const fn new(until: Instant, blockers: Vec<Blocker>) -> Self {
+        Self { until, blockers, asks: Vec::new() }
+    }
 }
 
 /// What identifies a run that is about to be created.
@@ -85,22 +98,22 @@ pub(super) fn apply_admission(
     match admission {
         // The node that the run is for starts it when it is notified.
         Admission::Start | Admission::Wait if !placement::is_for_this_node(draft.view, &run) => {
-            enqueue_if_room(draft, run, state, RunWait { until: again, blockers: vec![Blocker::Node] })
+            enqueue_if_room(draft, run, state, RunWait::new(again, vec![Blocker::Node]))
         }
         Admission::Start => match conditions::evaluate(draft, &run, state, job) {
-            ConditionResult::Open => start_run(draft, run, state, Cause::Ready, Actor::Queue),
+            ConditionResult::Open => start_run(draft, run, state, Some(job), Cause::Ready, Actor::Queue),
             ConditionResult::Wait(wait) => enqueue_if_room(draft, run, state, wait),
             ConditionResult::Skip(reason) => skip_run(draft, run, state, reason),
             ConditionResult::Fail(reason) => finish(draft, run, state, Cause::Broke, Some(reason)),
         },
         Admission::Wait => {
             let blockers = admission::blockers_of(draft, &run, state, job);
-            enqueue_if_room(draft, run, state, RunWait { until: again, blockers })
+            enqueue_if_room(draft, run, state, RunWait::new(again, blockers))
         }
         Admission::Skip(reason) => skip_run(draft, run, state, reason),
         Admission::Replace => {
             make_room(draft, &run, state, job)?;
-            Ok(enqueue(run, state, RunWait { until: again, blockers: vec![Blocker::OtherRuns] }))
+            Ok(enqueue(run, state, RunWait::new(again, vec![Blocker::OtherRuns])))
         }
     }
 }
@@ -123,11 +136,13 @@ pub(super) fn find_run(view: &DecisionView<'_>, id: RunId) -> Result<Arc<Run>, H
     Ok(view.run(id).ok_or(Rejection::NoRun(id))?)
 }
 
-/// Starts a run on this node. The caller has checked that the lock is free; the commit checks it again.
+/// Starts a run on this node. The caller has checked that the lock is free; the commit checks it again. Without a job
+/// the run joins no pool.
 pub(super) fn start_run(
     draft: &mut UnitDraft<'_>,
     mut run: Run,
     state: &mut JobState,
+    job: Option<&JobRecord>,
     cause: Cause,
     actor: Actor,
 ) -> Result<Run, Halt> {
@@ -144,6 +159,9 @@ pub(super) fn start_run(
     run.terms.stop_at = run.terms.stop_at.map(late);
     state.dequeue(run.id);
     state.activate(&run);
+    if let Some(job) = job {
+        pools::join(draft, &mut run, &job.job);
+    }
     if let Some(lock) = &run.lock {
         draft.take_lock(lock.clone(), run.id, run.terms.lease);
     }
@@ -163,10 +181,12 @@ fn enqueue(mut run: Run, state: &mut JobState, wait: RunWait) -> Run {
 }
 
 /// Queues a run, or skips it if it is new and the queue is full.
-fn enqueue_if_room(draft: &mut UnitDraft<'_>, run: Run, state: &mut JobState, wait: RunWait) -> Result<Run, Halt> {
+fn enqueue_if_room(draft: &mut UnitDraft<'_>, run: Run, state: &mut JobState, mut wait: RunWait) -> Result<Run, Halt> {
     let is_counted = state.is_queued(run.id) || state.is_active(run.id);
     if is_counted || state.queue.len() < JobState::QUEUE_MAX {
-        let run = enqueue(run, state, wait);
+        let asks = std::mem::take(&mut wait.asks);
+        let mut run = enqueue(run, state, wait);
+        probes::ask(draft, &mut run, asks);
         wake_for_foreign_lock(draft, &run);
         Ok(run)
     } else {
@@ -221,6 +241,7 @@ pub(super) fn enter_state(run: &mut Run, cause: Cause, at: Instant, actor: Actor
     if let run::TransitionEffect::Enter(state) = run::next(run.state, cause)? {
         run.state = state;
         run.blockers.clear();
+        run.probes.clear();
         run.log.push(Transition::entered(at, state, actor).with_message(message));
     }
     Ok(())

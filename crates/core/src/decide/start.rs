@@ -4,6 +4,7 @@
 use super::admission;
 use super::draft::UnitDraft;
 use super::placement;
+use super::pools;
 use super::run_lifecycle::{self, BY_START};
 use crate::decision::{CommandReply, DecidedUnit, Rejection};
 use crate::ids::RunId;
@@ -42,7 +43,10 @@ fn past_everything(draft: &mut UnitDraft<'_>, run: Run, state: &mut JobState, jo
     if state.active.len() >= JobState::ACTIVE_MAX && !state.is_active(run.id) {
         return Err(Rejection::TooManyActive(job.id.clone()).into());
     }
-    run_lifecycle::start_run(draft, run, state, BY_START, draft.view.stamp.actor.clone())
+    if let Some(pool) = pools::full(draft, &job.job) {
+        return Err(Rejection::PoolFull(pool).into());
+    }
+    run_lifecycle::start_run(draft, run, state, Some(job), BY_START, draft.view.stamp.actor.clone())
 }
 
 #[cfg(test)]

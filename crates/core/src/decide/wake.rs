@@ -22,7 +22,7 @@ use crate::view::{DecisionView, Halt};
 pub(super) fn decide(view: &DecisionView<'_>, id: RunId) -> Result<DecidedUnit, Halt> {
     let Some(run) = view.run(id) else { return Ok(unchanged(None)) };
     match run.state {
-        State::Scheduled | State::Waiting => before_program(view, &run),
+        State::Scheduled | State::Waiting => before_program(view, &run, false),
         // Each node checks its own programs.
         State::Starting | State::Running | State::Stopping if !is_mine(view, &run) => Ok(unchanged(None)),
         State::Starting | State::Running | State::Stopping => with_program(view, &run),
@@ -30,8 +30,13 @@ pub(super) fn decide(view: &DecisionView<'_>, id: RunId) -> Result<DecidedUnit, 
     }
 }
 
-/// Checks a run that has not started.
-fn before_program(view: &DecisionView<'_>, run: &Arc<Run>) -> Result<DecidedUnit, Halt> {
+/// Checks a waiting run that has got an answer from the outside. The answer is stored in any case.
+pub(super) fn check_answered(view: &DecisionView<'_>, answered: Run) -> Result<DecidedUnit, Halt> {
+    before_program(view, &Arc::new(answered), true)
+}
+
+/// Checks a run that has not started. `is_changed` says that it is not the stored one, and has to be written.
+fn before_program(view: &DecisionView<'_>, run: &Arc<Run>, is_changed: bool) -> Result<DecidedUnit, Halt> {
     let mut draft = UnitDraft::new(view);
     let (job, before) = (view.job(&run.job), draft.job_state(&run.job));
     let is_paused = run_lifecycle::is_paused(&draft, run, &before);
@@ -48,6 +53,9 @@ fn before_program(view: &DecisionView<'_>, run: &Arc<Run>) -> Result<DecidedUnit
     }
     match placement::placement_of(view, run, &job) {
         Placement::Here => {}
+        Placement::Elsewhere(at) if is_changed => {
+            return written(draft, Run { due: Some(at), ..(**run).clone() }, state, &before);
+        }
         Placement::Elsewhere(at) => return Ok(look_again(run.id, Some(at))),
         Placement::Nowhere => {
             let over = run_lifecycle::skip_run(&mut draft, (**run).clone(), &mut state, Reason::NoEligibleNode)?;
@@ -63,8 +71,9 @@ fn before_program(view: &DecisionView<'_>, run: &Arc<Run>) -> Result<DecidedUnit
         admitted(&mut draft, run, &mut state, &job)?
     };
     // A run that goes on waiting is written only if it was due, or waits for something else now.
-    let goes_on = after.state == run.state && after.due >= run.due && after.blockers == run.blockers && state == before;
-    if goes_on && !is_due {
+    let waits_for_same = after.blockers == run.blockers && after.probes == run.probes;
+    let goes_on = after.state == run.state && after.due >= run.due && waits_for_same && state == before;
+    if goes_on && !is_due && !is_changed {
         let mut draft = UnitDraft::new(view);
         draft.emit(Effect::Wake { run: run.id, at: run.due.into() });
         run_lifecycle::wake_for_foreign_lock(&mut draft, run);

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use cronhold_schedule::{Span, TimeOfDay};
+use cronhold_schedule::{CalendarExpr, Span, TimeOfDay};
 
 use super::program::HttpProgram;
+use crate::record::PoolName;
 use crate::run::State;
 use crate::template::Template;
 
@@ -17,11 +18,40 @@ pub struct Condition {
     pub timeout: Option<Span>,
     /// Time between two checks; 30 s by default.
     pub poll: Span,
+    /// What happens to the run after the timeout.
+    pub on_timeout: TimeoutOutcome,
+}
+
+/// What happens to a run for which a condition did not hold in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TimeoutOutcome {
+    /// It ends in state `error`.
+    #[default]
+    Error,
+    /// It is skipped.
+    Skip,
 }
 
 impl Condition {
+    /// A condition without a timeout.
+    pub const fn new(requires: Requirement) -> Self {
+        Self { requires, timeout: None, poll: Self::POLL_DEFAULT, on_timeout: TimeoutOutcome::Error }
+    }
+
     /// Default of `poll`.
     pub const POLL_DEFAULT: Span = Span::from_secs(30);
+
+    /// Calls a function for the requirement of each condition, and for those inside it.
+    pub fn visit<'c>(conditions: &'c [Self], call: &mut impl FnMut(&'c Requirement)) {
+        for Self { requires, .. } in conditions {
+            call(requires);
+            match requires {
+                Requirement::All(inner) | Requirement::Any(inner) => Self::visit(inner, call),
+                Requirement::Not(inner) => Self::visit(std::slice::from_ref(&**inner), call),
+                _ => {}
+            }
+        }
+    }
 }
 
 /// What a condition requires.
@@ -47,14 +77,14 @@ pub enum Requirement {
         /// Whether only runs with the same args count.
         same_args: bool,
         /// A pool shared by jobs, instead of this job's own runs.
-        pool: Option<String>,
+        pool: Option<PoolName>,
     },
     /// No other run with the same args is in one of these states, else this one is skipped.
     SkipDuplicate {
         /// `waiting`, `starting`, `running`, `stopping` by default.
         states: Vec<State>,
     },
-    /// A check of something outside of Cronhold succeeds. This version does not carry out probes.
+    /// A check of something outside of Cronhold succeeds.
     Probe(Probe),
     /// The local time of day is inside a window, which may span midnight.
     Window {
@@ -64,6 +94,8 @@ pub enum Requirement {
         until: TimeOfDay,
         /// Zone of both; the node's when absent.
         zone: Option<String>,
+        /// Days on which the window begins; every day when absent.
+        calendar: Option<CalendarExpr>,
     },
     /// All of these hold.
     All(Vec<Condition>),

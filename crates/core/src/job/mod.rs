@@ -15,7 +15,7 @@ use cronhold_schedule::{ScheduleSpec, Span};
 use serde::Serialize;
 
 pub use action::{Action, ActionKind, HttpTarget, RunEvent, SecretSource};
-pub use condition::{Condition, Probe, Requirement};
+pub use condition::{Condition, Probe, Requirement, TimeoutOutcome};
 pub use policies::{
     Batching, CatchUpPolicy, CatchUpRule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, QUEUE_LIMIT_DEFAULT,
     ResourceLimits, Retain, Retry, RetryOn, StopPolicy, StopSchedule, Trigger,
@@ -28,6 +28,7 @@ pub(crate) use support::job_with;
 
 use crate::ids::JobId;
 use crate::name_map::NameMap;
+use crate::record::PoolName;
 use crate::template::Template;
 
 /// What all jobs of a directory have in common.
@@ -147,6 +148,21 @@ impl Job {
             on_lost: OnLost::default(),
             paused: false,
         }
+    }
+}
+
+impl Job {
+    /// The pools that its conditions name, at any depth, each once.
+    pub fn pools(&self) -> Vec<PoolName> {
+        let mut pools = Vec::new();
+        Condition::visit(&self.conditions, &mut |requirement| {
+            if let Requirement::MaxRunning { pool: Some(pool), .. } = requirement {
+                pools.push(pool.clone());
+            }
+        });
+        pools.sort();
+        pools.dedup();
+        pools
     }
 }
 

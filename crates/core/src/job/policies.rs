@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_schedule::{Span, TimeOfDay};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::run::State;
 use crate::signal::Signal;
@@ -177,6 +178,14 @@ impl NodeSelector {
     /// Whether every eligible node has a run of its own.
     pub fn is_each(&self) -> bool {
         matches!(self, Self::Each(_))
+    }
+
+    /// A digest of the required labels. Jobs with equal digests may run on the same nodes.
+    pub fn digest(&self) -> u64 {
+        let (Self::Labels(labels) | Self::Each(labels)) = self else { return 0 };
+        let hash = Sha256::new();
+        let hash = labels.iter().fold(hash, |hash, label| hash.chain_update(label).chain_update([0]));
+        hash.finalize().iter().take(8).fold(0, |bits, byte| bits << 8 | u64::from(*byte))
     }
 
     /// Whether a node with these labels may run the job.

@@ -63,7 +63,8 @@ impl Feature {
     pub const fn is_supported(self) -> bool {
         match self {
             Self::HttpProgram | Self::RemoteProgram | Self::TaskProgram | Self::PluginProgram => false,
-            Self::FileCondition | Self::HttpCondition | Self::CommandCondition | Self::Pool => false,
+            Self::HttpCondition => false,
+            Self::FileCondition | Self::CommandCondition | Self::Pool => true,
             Self::RunAction | Self::WebhookAction | Self::EmailAction | Self::CommandAction => true,
             Self::PublishAction | Self::Triggers => false,
         }
@@ -166,22 +167,11 @@ impl Job {
     /// job that another version has stored can have some.
     pub fn unsupported(&self) -> BTreeSet<Feature> {
         let mut features: BTreeSet<Feature> = Feature::of_program(&self.program).into_iter().collect();
-        collect_requirements(&self.conditions, &mut features);
+        Condition::visit(&self.conditions, &mut |requirement| features.extend(Feature::of_requirement(requirement)));
         features.extend(self.on.values().flatten().map(Feature::of_action));
         features.extend((!self.triggers.is_empty()).then_some(Feature::Triggers));
         features.retain(|feature| !feature.is_supported());
         features
-    }
-}
-
-fn collect_requirements(conditions: &[Condition], features: &mut BTreeSet<Feature>) {
-    for Condition { requires, .. } in conditions {
-        features.extend(Feature::of_requirement(requires));
-        match requires {
-            Requirement::All(inner) | Requirement::Any(inner) => collect_requirements(inner, features),
-            Requirement::Not(inner) => collect_requirements(std::slice::from_ref(&**inner), features),
-            _ => {}
-        }
     }
 }
 
@@ -191,6 +181,7 @@ pub(crate) fn job_with(feature: Feature) -> Job {
     use std::collections::BTreeMap;
 
     use super::{Batching, HttpProgram, HttpTarget, RemoteProgram, RunEvent, TaskProgram, Trigger};
+    use crate::record::PoolName;
     use crate::template::{Expression, Template};
 
     let template = |text| Template::parse(text).expect("a template");
@@ -198,7 +189,7 @@ pub(crate) fn job_with(feature: Feature) -> Job {
     let request = || HttpProgram::new(template("https://example.org"));
     let mut job = Job::new(Program::Shell(template("true")));
     let require = |job: &mut Job, requires| {
-        job.conditions = vec![Condition { requires, timeout: None, poll: Condition::POLL_DEFAULT }];
+        job.conditions = vec![Condition::new(requires)];
     };
     let act = |job: &mut Job, action| job.on = BTreeMap::from([(RunEvent::Finished, vec![action])]);
     match feature {
@@ -224,7 +215,7 @@ pub(crate) fn job_with(feature: Feature) -> Job {
         Feature::HttpCondition => require(&mut job, Requirement::Probe(Probe::Http(Box::new(request())))),
         Feature::CommandCondition => require(&mut job, Requirement::Probe(Probe::Command(template("true")))),
         Feature::Pool => {
-            let pool = Some("database".to_owned());
+            let pool = PoolName::parse("database").ok();
             require(&mut job, Requirement::MaxRunning { count: 1, same_args: false, pool });
         }
         Feature::RunAction => act(&mut job, Action::Run { job: template("other"), args: BTreeMap::new() }),
@@ -256,13 +247,12 @@ mod tests {
 
     #[test]
     fn features_of_nested_conditions_are_found() {
-        let condition = |requires| Condition { requires, timeout: None, poll: Condition::POLL_DEFAULT };
-        for feature in [Feature::FileCondition, Feature::Pool] {
-            let mut job = job_with(feature);
-            let inner = condition(Requirement::Not(Box::new(condition(Requirement::All(job.conditions)))));
-            job.conditions = vec![condition(Requirement::Any(vec![inner]))];
-            assert_eq!(job.unsupported(), [feature].into_iter().collect(), "{feature:?}");
-        }
+        let condition = Condition::new;
+        let feature = Feature::HttpCondition;
+        let mut job = job_with(feature);
+        let inner = condition(Requirement::Not(Box::new(condition(Requirement::All(job.conditions)))));
+        job.conditions = vec![condition(Requirement::Any(vec![inner]))];
+        assert_eq!(job.unsupported(), [feature].into_iter().collect(), "{feature:?}");
     }
 
     /// The messages that users see. Remove a feature from this list when it is implemented.
@@ -276,10 +266,7 @@ mod tests {
                 "`remote` programs",
                 "`task` programs",
                 "`plugin` programs",
-                "`file` conditions",
                 "`http` conditions",
-                "`command` conditions",
-                "pools (`pool`)",
                 "`publish` actions",
                 "`triggers`",
             ]

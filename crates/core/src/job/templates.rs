@@ -180,7 +180,7 @@ mod tests {
     }
 
     fn condition(requires: Requirement) -> Condition {
-        Condition { requires, timeout: None, poll: Span::from_secs(30) }
+        Condition::new(requires)
     }
 
     fn paths(job: &Job) -> Vec<String> {

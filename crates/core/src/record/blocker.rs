@@ -6,7 +6,7 @@ use std::fmt;
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
 
-use super::{LockName, RecordKey, Run};
+use super::{LockName, PoolName, RecordKey, Run};
 use crate::args::Args;
 use crate::ids::{JobId, NodeId, RunId};
 use crate::run::State;
@@ -32,6 +32,22 @@ pub enum Blocker {
         /// Whether only runs with the same args count.
         same_args: bool,
     },
+    /// Too many runs in a pool are active.
+    Pool {
+        /// The name of the pool.
+        pool: PoolName,
+        /// The limit.
+        count: u32,
+        /// Whether only runs with the same args count.
+        #[serde(default, skip_serializing_if = "is_false")]
+        same_args: bool,
+        /// A digest of the node labels that the job requires.
+        #[serde(default)]
+        labels: u64,
+        /// Whether the run waits until the limit is reached.
+        #[serde(default, skip_serializing_if = "is_false")]
+        is_negated: bool,
+    },
     /// A run of a job with certain args is not, or has not ended, in one of these states.
     After {
         /// The job.
@@ -43,12 +59,26 @@ pub enum Blocker {
         /// Unfinished runs whose next state may count.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         runs: Vec<RunId>,
+        /// How and when the last of these runs ended, if that does not count.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last: Option<(State, Instant)>,
         /// Whether the run waits until there is no such run.
         #[serde(default, skip_serializing_if = "is_false")]
         is_negated: bool,
     },
     /// The job that a condition names does not exist.
     MissingJob(JobId),
+    /// A check of something outside has not succeeded.
+    Probe {
+        /// What is checked, in words.
+        check: String,
+        /// The last answer: when it came, and what was found.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answer: Option<(Instant, String)>,
+        /// Whether the run waits until it does not succeed.
+        #[serde(default, skip_serializing_if = "is_false")]
+        is_negated: bool,
+    },
     /// A time has not come.
     Time(Instant),
 }
@@ -61,6 +91,18 @@ pub enum WakeGroup {
     /// The first run of each job, for each node if its runs have targets, and for each args if only runs with the same
     /// args count. If it starts, it takes what the others wait for as well. It may start on the same nodes as the others.
     First(JobId, Option<NodeId>, Option<u64>),
+    /// The first run in a pool, of those that have the same limit and may start on the same nodes, and for each args if
+    /// only runs with the same args count.
+    FirstInPool {
+        /// The limit.
+        count: u32,
+        /// The only node that may start the run.
+        target: Option<NodeId>,
+        /// A digest of the node labels that the job requires.
+        labels: u64,
+        /// A digest of the args of the run, if only runs with the same args count.
+        args: Option<u64>,
+    },
     /// The first run of each job, for each node if its runs have targets, of those that only the pause of the job holds
     /// back. A run that an operator has started does not wait behind them.
     FirstPaused(JobId, Option<NodeId>),
@@ -85,12 +127,18 @@ impl Blocker {
         let first = |args| WakeGroup::First(run.job.clone(), run.target, args);
         match self {
             // The end of a pause of all jobs wakes all runs.
-            Self::GlobalPause | Self::Node | Self::Time(_) => Vec::new(),
+            Self::GlobalPause | Self::Node | Self::Time(_) | Self::Probe { .. } => Vec::new(),
             Self::JobPause => vec![(own_state(), WakeGroup::FirstPaused(run.job.clone(), run.target))],
             Self::OtherRuns | Self::MaxRunning { same_args: false, .. } => vec![(own_state(), first(None))],
             Self::MaxRunning { same_args: true, .. } => vec![(own_state(), first(Some(run.args.digest())))],
+            Self::Pool { pool, count, same_args, labels, is_negated } => {
+                let (count, labels) = (*count, *labels);
+                let args = same_args.then(|| run.args.digest());
+                let first = WakeGroup::FirstInPool { count, target: run.target, labels, args };
+                vec![(RecordKey::Pool(pool.clone()), if *is_negated { WakeGroup::All } else { first })]
+            }
             Self::Lock(lock) => vec![(RecordKey::Lock(lock.clone()), first(None))],
-            Self::After { job, args, states, runs, is_negated: _ } => {
+            Self::After { job, args, states, runs, .. } => {
                 let is_for_peers = states.iter().any(|state| !state.is_finished());
                 let identity = (!args.is_empty()).then(|| RecordKey::Identity(job.clone(), args.clone()));
                 let mut keys: Vec<RecordKey> = identity.into_iter().chain([RecordKey::Job(job.clone())]).collect();
@@ -110,9 +158,13 @@ impl Blocker {
     /// The blocker of a condition that must not hold.
     pub(crate) fn negated(self) -> Self {
         match self {
-            Self::After { job, args, states, runs, is_negated } => {
-                Self::After { job, args, states, runs, is_negated: !is_negated }
+            Self::After { job, args, states, runs, last, is_negated } => {
+                Self::After { job, args, states, runs, last, is_negated: !is_negated }
             }
+            Self::Pool { pool, count, same_args, labels, is_negated } => {
+                Self::Pool { pool, count, same_args, labels, is_negated: !is_negated }
+            }
+            Self::Probe { check, answer, is_negated } => Self::Probe { check, answer, is_negated: !is_negated },
             other => other,
         }
     }
@@ -135,16 +187,35 @@ impl fmt::Display for Blocker {
                 let args = if *same_args { " with the same args" } else { "" };
                 write!(f, "fewer than {count} active runs{args}")
             }
-            Self::After { job, args, states, is_negated, .. } => {
+            Self::Pool { pool, count, same_args, is_negated, .. } => {
+                let (amount, args) = (
+                    if *is_negated { "at least" } else { "fewer than" },
+                    if *same_args { " with the same args" } else { "" },
+                );
+                write!(f, "{amount} {count} active runs{args} in the pool `{pool}`")
+            }
+            Self::After { job, args, states, last, is_negated, .. } => {
                 let article = if *is_negated { "no" } else { "a" };
                 let states: Vec<&str> = states.iter().map(|state| state.name()).collect();
                 write!(f, "{article} run of `{job}`")?;
                 if !args.is_empty() {
                     write!(f, " with {args}")?;
                 }
-                write!(f, " in {}", states.join(" or "))
+                write!(f, " in {}", states.join(" or "))?;
+                match last.filter(|_| !is_negated) {
+                    Some((ended, at)) => write!(f, " (the last one ended in {ended} at {at})"),
+                    None => Ok(()),
+                }
             }
             Self::MissingJob(job) => write!(f, "the job `{job}`, which does not exist"),
+            Self::Probe { check, answer, is_negated } => {
+                write!(f, "{}{check}", if *is_negated { "the end of " } else { "" })?;
+                match answer {
+                    Some((at, found)) if found.is_empty() => write!(f, " (checked {at})"),
+                    Some((at, found)) => write!(f, " ({found}, checked {at})"),
+                    None => Ok(()),
+                }
+            }
             Self::Time(at) => write!(f, "{at}"),
         }
     }
@@ -171,6 +242,19 @@ mod tests {
             args: args.clone(),
             states: states.to_vec(),
             runs: vec![id],
+            last: Some((State::Failure, Instant::EPOCH)).filter(|_| states.len() == 1),
+            is_negated,
+        };
+        let pool = |count, same_args, is_negated| Blocker::Pool {
+            pool: PoolName::parse("db").expect("a name"),
+            count,
+            same_args,
+            labels: 7,
+            is_negated,
+        };
+        let probe = |found: Option<&str>, is_negated| Blocker::Probe {
+            check: "the file `/a`".to_owned(),
+            answer: found.map(|found| (Instant::EPOCH, found.to_owned())),
             is_negated,
         };
         let finished = format!("identity other {args}, job other");
@@ -187,13 +271,27 @@ mod tests {
                 "fewer than 1 active runs with the same args",
                 "state of own first with these args",
             ),
-            (after(&[State::Success], false), "a run of `other` with date=2026-01-05 in success", &finished),
+            (pool(3, false, false), "fewer than 3 active runs in the pool `db`", "pool db first in pool"),
+            (
+                pool(1, true, false),
+                "fewer than 1 active runs with the same args in the pool `db`",
+                "pool db first in pool with these args",
+            ),
+            (pool(2, false, true), "at least 2 active runs in the pool `db`", "pool db"),
+            (
+                after(&[State::Success], false),
+                "a run of `other` with date=2026-01-05 in success (the last one ended in failure at 1970-01-01T00:00:00Z)",
+                &finished,
+            ),
             (
                 after(&[State::Running, State::Success], true),
                 "no run of `other` with date=2026-01-05 in running or success",
                 &unfinished,
             ),
             (Blocker::MissingJob(job("other")), "the job `other`, which does not exist", "job other"),
+            (probe(None, false), "the file `/a`", ""),
+            (probe(Some("does not exist"), false), "the file `/a` (does not exist, checked 1970-01-01T00:00:00Z)", ""),
+            (probe(Some(""), true), "the end of the file `/a` (checked 1970-01-01T00:00:00Z)", ""),
             (Blocker::Time(Instant::EPOCH), "1970-01-01T00:00:00Z", ""),
         ] {
             assert_eq!(blocker.to_string(), words);
@@ -201,6 +299,8 @@ mod tests {
                 WakeGroup::All => "",
                 WakeGroup::First(_, _, None) => " first",
                 WakeGroup::First(_, _, Some(_)) => " first with these args",
+                WakeGroup::FirstInPool { args: None, .. } => " first in pool",
+                WakeGroup::FirstInPool { args: Some(_), .. } => " first in pool with these args",
                 WakeGroup::FirstPaused(..) => " first paused",
             };
             let run = Run { blockers: vec![blocker.clone()], ..run.clone() };

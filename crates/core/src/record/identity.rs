@@ -75,6 +75,15 @@ impl LatestOutcomes {
         }
     }
 
+    /// The latest of all outcomes: the state, and when it happened; `None` if there is none.
+    pub fn last(&self) -> Option<(State, Instant)> {
+        let of = |state| self.of(state).map(|outcome| (state, outcome.at));
+        [State::Success, State::Failure, State::Error, State::Skipped]
+            .into_iter()
+            .filter_map(of)
+            .max_by_key(|(_, at)| *at)
+    }
+
     /// When the latest of all outcomes happened; `None` if there is none.
     pub fn touched(&self) -> Option<Instant> {
         [self.success, self.failure, self.error, self.skipped].into_iter().flatten().map(|outcome| outcome.at).max()

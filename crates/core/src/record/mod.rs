@@ -14,6 +14,8 @@ mod job_state;
 mod lock;
 mod node;
 mod pause;
+mod pool;
+mod probe;
 mod queued;
 mod run;
 mod skip_span;
@@ -37,6 +39,8 @@ pub use job_state::{ActiveRun, JobState, KeptCounts, LatestRun};
 pub use lock::{LockName, LockState};
 pub use node::{NodeRecord, RunOwner};
 pub use pause::{ActivePause, PauseState};
+pub use pool::{Pool, PoolName};
+pub use probe::{ProbeAnswer, ProbeLease, ProbeState, ResolvedProbe};
 pub use queued::QueuedRun;
 pub use run::{
     CommandLine, EnvText, ExecutionPolicy, OutputSummary, ProgramExit, ResolvedProcess, ResolvedProgram, Run,
@@ -122,6 +126,8 @@ pub enum RecordKey {
     Foreign(JobId),
     /// What a transition of a run owes to the outside.
     Action(ActionId),
+    /// The active runs of a pool.
+    Pool(PoolName),
 }
 
 /// A record. Cheap to clone.
@@ -149,6 +155,8 @@ pub enum Record {
     Foreign(Arc<ForeignRun>),
     /// What a transition of a run owes to the outside.
     Action(Arc<ActionRecord>),
+    /// The active runs of a pool.
+    Pool(Arc<Pool>),
 }
 
 impl Record {
@@ -167,6 +175,7 @@ impl Record {
             Self::Node(node) => RecordKey::Node(node.id),
             Self::Foreign(run) => RecordKey::Foreign(run.job.clone()),
             Self::Action(action) => RecordKey::Action(action.id),
+            Self::Pool(pool) => RecordKey::Pool(pool.name.clone()),
         }
     }
 
@@ -197,6 +206,7 @@ pub enum RecordKind {
     Node,
     Foreign,
     Action,
+    Pool,
 }
 
 impl RecordKey {
@@ -215,6 +225,7 @@ impl RecordKey {
             Self::Node(_) => RecordKind::Node,
             Self::Foreign(_) => RecordKind::Foreign,
             Self::Action(_) => RecordKind::Action,
+            Self::Pool(_) => RecordKind::Pool,
         }
     }
 
@@ -227,7 +238,8 @@ impl RecordKey {
             | Self::Backlog(job, _)
             | Self::Identity(job, _)
             | Self::Foreign(job) => Some(job),
-            Self::Pause | Self::Run(_) | Self::SkipSpan(_) | Self::Lock(_) | Self::Node(_) | Self::Action(_) => None,
+            Self::Pause | Self::Run(_) | Self::SkipSpan(_) | Self::Lock(_) => None,
+            Self::Node(_) | Self::Action(_) | Self::Pool(_) => None,
         }
     }
 
@@ -255,6 +267,7 @@ impl fmt::Display for RecordKey {
             Self::Node(node) => write!(f, "node {node}"),
             Self::Foreign(job) => write!(f, "foreign run of {job}"),
             Self::Action(action) => write!(f, "action {action}"),
+            Self::Pool(pool) => write!(f, "pool {pool}"),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cronhold_schedule::{Instant, Span};
 use serde::{Deserialize, Serialize};
 
-use super::{Actor, Blocker, LockName, RunOwner, ScheduleId};
+use super::{Actor, Blocker, LockName, PoolName, ProbeState, RunOwner, ScheduleId};
 use crate::args::Args;
 use crate::ids::{JobId, JobUid, NodeId, RunId, RunNumber};
 use crate::job::{ResourceLimits, StopPolicy};
@@ -49,6 +49,8 @@ pub struct Run {
     pub work: Option<ResolvedProgram>,
     /// The lock that it holds while it has a program.
     pub lock: Option<LockName>,
+    /// The pools that it has joined; empty before it starts. It leaves them when it ends.
+    pub pools: Vec<PoolName>,
     /// How long it may take and how it is stopped.
     pub terms: ExecutionPolicy,
     /// Why a stop was requested; `None` if none was.
@@ -57,6 +59,8 @@ pub struct Run {
     pub due: Option<Instant>,
     /// What a waiting run waits for; empty in other states. At most [`Blocker::MAX`].
     pub blockers: Vec<Blocker>,
+    /// What a waiting run asks the outside; empty in other states. At most [`ProbeState::MAX`].
+    pub probes: Vec<ProbeState>,
     /// The exit code or signal of its program, once it has ended.
     pub exit: Option<ProgramExit>,
     /// The size and the last lines of its program's output, once it has ended.
@@ -262,10 +266,12 @@ impl Run {
             target: None,
             work: None,
             lock: None,
+            pools: Vec::new(),
             terms: ExecutionPolicy::default(),
             ending: None,
             due: None,
             blockers: Vec::new(),
+            probes: Vec::new(),
             exit: None,
             written: None,
             actions: 0,

@@ -122,12 +122,10 @@ impl Reason {
             }
             Self::ExitCode(_) | Self::Status(_) | Self::Said(_) => matches!(state, State::Success | State::Failure),
             Self::Signal(_) => state == State::Failure,
-            Self::Condition(_)
-            | Self::Unbound(_)
-            | Self::NotLaunched(_)
-            | Self::StartUnknown
-            | Self::NodeLost
-            | Self::KeeperLost => state == State::Error,
+            Self::Condition(_) => matches!(state, State::Error | State::Skipped),
+            Self::Unbound(_) | Self::NotLaunched(_) | Self::StartUnknown | Self::NodeLost | Self::KeeperLost => {
+                state == State::Error
+            }
         }
     }
 
@@ -217,7 +215,7 @@ mod tests {
         ("stopped", "+-"),
         ("killed", "+-"),
         ("timeout", "+-"),
-        ("condition: no answer in 5m", "!"),
+        ("condition: no answer in 5m", "!/"),
         ("not bound: `x` is not defined", "!"),
         ("not launched: no such file", "!"),
         ("start unknown", "!"),

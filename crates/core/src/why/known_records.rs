@@ -55,7 +55,7 @@ impl FromIterator<Record> for KnownRecords {
                 Record::Lock(lock) => known.locks.push(lock),
                 Record::Node(node) => known.nodes.push(node),
                 Record::Foreign(run) => known.foreign = Some(run),
-                Record::Identity(_) | Record::Action(_) => {}
+                Record::Identity(_) | Record::Action(_) | Record::Pool(_) => {}
             }
         }
         known

@@ -124,7 +124,10 @@ fn required(requirement: &Requirement, run: &Run, world: &DecisionContext, depth
             format!("a successful response from `{}`", shortened(request.url.text()))
         }
         Requirement::Probe(Probe::Command(command)) => format!("success of `{}`", shortened(command.text())),
-        Requirement::Window { from, until, .. } => format!("a time between {from} and {until}"),
+        Requirement::Window { from, until, calendar: None, .. } => format!("a time between {from} and {until}"),
+        Requirement::Window { from, until, calendar: Some(days), .. } => {
+            format!("a time between {from} and {until} on a day of `{days}`")
+        }
         Requirement::All(conditions) => nested(conditions, " and "),
         Requirement::Any(conditions) => nested(conditions, " or "),
         Requirement::Not(one) => format!("not {}", nested(std::slice::from_ref(one), "")),
@@ -133,16 +136,17 @@ fn required(requirement: &Requirement, run: &Run, world: &DecisionContext, depth
 
 #[cfg(test)]
 mod tests {
-    use cronhold_schedule::{Instant, Span, TimeOfDay};
+    use cronhold_schedule::{Instant, TimeOfDay};
 
     use super::*;
     use crate::ids::{JobId, JobUid, RunId, RunNumber};
     use crate::job::HttpProgram;
+    use crate::record::PoolName;
     use crate::run::State;
     use crate::why::tests::scene::world;
 
     fn wanted(requires: Requirement) -> Condition {
-        Condition { requires, timeout: None, poll: Span::from_secs(30) }
+        Condition::new(requires)
     }
 
     #[test]
@@ -158,14 +162,15 @@ mod tests {
         let running = |same_args, pool| Requirement::MaxRunning { count: 2, same_args, pool };
         let file = || wanted(Requirement::Probe(Probe::File(text("/ready"))));
         let http = Probe::Http(Box::new(HttpProgram::new(text("http://a.example/"))));
-        let window = Requirement::Window { from: TimeOfDay(8 * 3600), until: TimeOfDay(18 * 3600), zone: None };
+        let window =
+            Requirement::Window { from: TimeOfDay(8 * 3600), until: TimeOfDay(18 * 3600), zone: None, calendar: None };
         let deep = (0..9).fold(file(), |inner, _| wanted(Requirement::Not(Box::new(inner))));
         for (requires, expected) in [
             (after(vec![State::Success]), "a run of `feeds/us` that ended in success"),
             (after(vec![State::Success, State::Failure]), "a run of `feeds/us` that ended in success or failure"),
             (running(false, None), "fewer than 2 runs of the job"),
             (running(true, None), "fewer than 2 runs with the same args"),
-            (running(false, Some("db".to_owned())), "fewer than 2 runs in the pool `db`"),
+            (running(false, PoolName::parse("db").ok()), "fewer than 2 runs in the pool `db`"),
             (Requirement::SkipDuplicate { states: Vec::new() }, "no other run with the same args"),
             (Requirement::Probe(http), "a successful response from `http://a.example/`"),
             (Requirement::Probe(Probe::Command(text("test -e x"))), "success of `test -e x`"),

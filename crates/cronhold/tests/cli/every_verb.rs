@@ -28,12 +28,13 @@ const VERBS: &[&[&str]] = &[
     &["backfill", "helo", "--from", "1d"],
     &["reload"],
     &["nodes"],
+    &["pools"],
     &["drain"],
     &["token", "link"],
 ];
 
 /// Verbs that do not refer to an existing job or run.
-const GENERAL: [&str; 6] = ["add", "list", "reload", "nodes", "drain", "token"];
+const GENERAL: [&str; 7] = ["add", "list", "reload", "nodes", "pools", "drain", "token"];
 
 #[test]
 fn every_verb_exits_3_without_a_daemon() {

@@ -4,6 +4,7 @@
 
 mod actions;
 mod backup;
+mod conditions;
 mod crash;
 mod daemon;
 #[cfg(debug_assertions)]

@@ -105,6 +105,10 @@ impl NodeLoop {
                     let report = Command::ReportDelivery { action, attempt, result };
                     batch.push(PendingCommand::new(Actor::Action, report, CommandOrigin::Own));
                 }
+                NodeInput::Probe { run, attempt, result } => {
+                    let report = Command::ReportProbe { run, attempt, result };
+                    batch.push(PendingCommand::new(Actor::Queue, report, CommandOrigin::Own));
+                }
                 NodeInput::Start => self.agenda.request_start(),
                 NodeInput::Calendars(calendars) => self.world.calendars = calendars,
                 NodeInput::Keeper(problem) => self.record_keeper(problem, now),
@@ -162,6 +166,7 @@ impl NodeLoop {
                 | PlanItem::Reap
                 | PlanItem::ReloadChanges
                 | PlanItem::CheckJobs(_)
+                | PlanItem::CheckPools(_)
                 | PlanItem::Prune(_)
                 | PlanItem::Expire(_) => {
                     chores.push(due.item);

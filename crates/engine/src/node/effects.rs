@@ -15,7 +15,7 @@ use super::NodeLoop;
 use crate::counters::Counters;
 use crate::local_deliveries::LocalDeliveries;
 use crate::plan::PlanItem;
-use crate::ports::{EngineEvent, LaunchRequest};
+use crate::ports::{EngineEvent, LaunchRequest, ProbeRequest};
 use crate::store_clock::ERROR_MAX;
 
 /// The old runs of a job are checked this long after they have exceeded what the job retains.
@@ -105,6 +105,7 @@ impl NodeLoop {
     fn record_change(&mut self, change: &RecordChange, now: Instant) {
         self.agenda.record_change(change, now);
         self.deliveries.record_change(change, self.context.me, self.context.counters());
+        self.probes.record_change(change, self.context.me);
         match change {
             RecordChange::Put(Record::Run(run)) if run.state.is_finished() && self.programs.remove(run.id) => {
                 Counters::add(&self.context.counters().finished, 1);
@@ -176,6 +177,12 @@ impl NodeLoop {
             Effect::Deliver { action } => {
                 if self.deliveries.begin(&action) {
                     self.context.ports.programs.deliver(action);
+                }
+            }
+            Effect::Probe { run, attempt } => {
+                let probe = run.probes.iter().find(|probe| probe.attempt == attempt).map(|probe| probe.probe.clone());
+                if let Some(probe) = probe.filter(|_| self.probes.begin(run.id, attempt)) {
+                    self.context.ports.programs.probe(ProbeRequest { run, attempt, probe });
                 }
             }
             Effect::Launch { run } => self.launch(run, commit, now).await,

@@ -9,6 +9,7 @@ mod effects;
 mod heartbeats;
 mod job_checks;
 mod outcomes;
+mod pool_checks;
 mod prepared_claims;
 mod recovery;
 mod reload;
@@ -34,6 +35,7 @@ use crate::expiry::{self, ExpiryResult, ExpiryStep};
 use crate::heartbeater::Heartbeater;
 use crate::intake::{NodeHandle, NodeInput, RequestError};
 use crate::local_deliveries::LocalDeliveries;
+use crate::local_probes::LocalProbes;
 use crate::local_programs::LocalPrograms;
 use crate::membership::{Membership, wait_for_name};
 use crate::node_clock::NodeClock;
@@ -143,6 +145,7 @@ struct NodeLoop {
     agenda: Agenda,
     programs: LocalPrograms,
     deliveries: LocalDeliveries,
+    probes: LocalProbes,
     membership: Membership,
     commands: PendingCommands,
     hints: PendingHints,
@@ -261,6 +264,7 @@ impl NodeLoop {
             agenda: Agenda::default(),
             programs: LocalPrograms::new(heartbeater.clone()),
             deliveries: LocalDeliveries::default(),
+            probes: LocalProbes::default(),
             membership: Membership::new(me, heartbeater.clone()),
             commands: PendingCommands::default(),
             hints: PendingHints::default(),
@@ -280,6 +284,7 @@ impl NodeLoop {
         let now = node.read_clock();
         node.agenda.put(PlanItem::Watchdog, now.plus(Self::WATCHDOG_EVERY));
         node.agenda.put(PlanItem::CheckJobs(None), now.plus(Self::CHECK_JOBS_AFTER));
+        node.agenda.put(PlanItem::CheckPools(None), now.plus(Self::CHECK_JOBS_AFTER));
         node.agenda.put(PlanItem::Expire(ExpiryStep::FIRST), now.plus(expiry::FIRST_AFTER));
         Ok(node)
     }
@@ -423,6 +428,7 @@ impl NodeLoop {
             PlanItem::Reap => self.reap().await,
             PlanItem::ReloadChanges => self.reload_changes(now).await,
             PlanItem::CheckJobs(after) => self.check_jobs(after.clone(), now).await,
+            PlanItem::CheckPools(after) => self.check_pools(after.clone(), now).await,
             PlanItem::Expire(step) => self.expire(step, now).await,
             PlanItem::Prune(_)
             | PlanItem::Wake(_)

@@ -7,12 +7,13 @@ use cronhold_core::NameMap;
 use cronhold_core::job::{
     Action, Batching, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HttpProgram, HttpTarget, JobSchedule,
     LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Program, Requirement, ResourceLimits, Retain, Retry,
-    RetryOn, RunEvent, SecretSource, StopPolicy, TaskProgram, TemplateScope, Trigger,
+    RetryOn, RunEvent, SecretSource, StopPolicy, TaskProgram, TemplateScope, TimeoutOutcome, Trigger,
 };
+use cronhold_core::record::PoolName;
 use cronhold_core::run::State;
 use cronhold_core::signal::Signal;
 use cronhold_core::template::{Expression, Template};
-use cronhold_schedule::{Span, TimeOfDay};
+use cronhold_schedule::{CalendarExpr, Span, TimeOfDay};
 use serde_json::{Value as Json, json};
 
 use super::record::Codec;
@@ -466,6 +467,24 @@ pub(super) const MAX_RUNNING: Codec<Requirement> = Codec {
     write: |requirement| write::first_if_alone(&work::MAX_RUNNING, (work::MAX_RUNNING_MAP.write)(requirement)),
     ..work::MAX_RUNNING_MAP
 };
+
+pub(super) const ON_TIMEOUT: Codec<TimeoutOutcome> = Codec {
+    shape: ValueShape::Word(&["error", "skip"]),
+    read: |reader, item| {
+        let word = reader.word(item, &["error", "skip"])?;
+        Some(if word == "skip" { TimeoutOutcome::Skip } else { TimeoutOutcome::Error })
+    },
+    write: |outcome| json!(if *outcome == TimeoutOutcome::Skip { "skip" } else { "error" }),
+};
+
+pub(super) const CALENDAR: Codec<CalendarExpr> = Codec {
+    shape: ValueShape::Text,
+    read: |reader, item| reader.calendar(item),
+    write: |days| json!(days.to_string()),
+};
+
+pub(super) const POOL: Codec<PoolName> =
+    Codec { shape: ValueShape::Text, read: |reader, item| reader.pool(item), write: |pool| json!(pool.as_str()) };
 
 /// `true` or a map.
 pub(super) const SKIP_DUPLICATE: Codec<Requirement> = Codec {

@@ -2,6 +2,7 @@
 
 use cronhold_core::job::{
     Action, Condition, Feature, HttpProgram, HttpTarget, Probe, Program, RemoteProgram, Requirement, TaskProgram,
+    TimeoutOutcome,
 };
 use cronhold_core::run::State;
 
@@ -113,7 +114,7 @@ variants! {
     {
         option timeout = codec::SOME_SPAN => key(
             "timeout",
-            "Time that a run waits for the condition before it ends with an error.",
+            "Time that a run waits, for whatever reason, before the condition must hold.",
         )
         .default("no limit");
         value poll = codec::SOME_SPAN, Condition::POLL_DEFAULT => key(
@@ -121,6 +122,11 @@ variants! {
             "Time between two checks of the condition.",
         )
         .default("30s");
+        value on_timeout = codec::ON_TIMEOUT, TimeoutOutcome::Error => key(
+            "on_timeout",
+            "What happens to the run after the timeout: it ends with an error, or it is skipped.",
+        )
+        .default("error");
     }
 }
 
@@ -148,8 +154,11 @@ variant! {
     const MAX_RUNNING_MAP: Requirement, or codec::FROM_ONE;
     required count = codec::POSITIVE => key("count", "The limit.");
     value same_args = codec::BOOL => key("same_args", "Whether only runs with the same args count.").default("false");
-    option pool = codec::TEXT => key("pool", "A pool shared by jobs, instead of this job's own runs.")
-        .needs(Feature::Pool);
+    option pool = codec::POOL => key(
+        "pool",
+        "Name of a pool: the active runs of all jobs that name it count, instead of this job's own.",
+    )
+    .needs(Feature::Pool);
 }
 
 variant! {
@@ -168,6 +177,8 @@ variant! {
     required from = codec::TIME => key("from", "Start of the window.");
     required until = codec::TIME => key("until", "End of the window, exclusive.");
     option zone = codec::ZONE => key("timezone", "IANA zone of both.").also(&["tz"]).default("the node's");
+    option calendar = codec::CALENDAR => key("calendar", "Days on which the window begins, as in a schedule.")
+        .default("every day");
 }
 
 variants! {

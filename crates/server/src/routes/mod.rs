@@ -16,6 +16,7 @@ pub(crate) mod nodes;
 pub(crate) mod outputs;
 pub(crate) mod pauses;
 pub(crate) mod peers;
+pub(crate) mod pools;
 pub(crate) mod reload;
 pub(crate) mod run_operations;
 pub(crate) mod runs;
@@ -48,6 +49,7 @@ pub(crate) fn router() -> Router<Arc<AppState>> {
         .merge(feed::router())
         .merge(nodes::router())
         .merge(peers::router())
+        .merge(pools::router())
         .merge(reload::router())
         .merge(control::router())
         .merge(entry::router())

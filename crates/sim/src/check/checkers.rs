@@ -10,7 +10,7 @@ use cronhold_store::{Unit, UnitReceipt};
 use super::{
     CheckResult, CheckerContext, InvariantChecker, actions, catch_up, conditions, drain, duplicated_work, each, early,
     fence, first_start, growth, keeper, late_wake, launch, lease, lock, numbers, obligation, outcome, overlap, pause,
-    place, reason, sets, table,
+    place, pools, reason, sets, table,
 };
 
 /// A violated invariant.
@@ -78,6 +78,7 @@ impl Default for CheckerSet {
             Box::<reason::ReasonChecker>::default(),
             Box::<pause::PauseChecker>::default(),
             Box::<place::PlacementChecker>::default(),
+            Box::<pools::PoolChecker>::default(),
             Box::<each::EachNodeChecker>::default(),
             Box::<drain::DrainChecker>::default(),
             Box::<keeper::KeeperChecker>::default(),

@@ -30,8 +30,11 @@ impl ConditionOracle<'_> {
     fn condition(&self, condition: &Condition) -> bool {
         match &condition.requires {
             Requirement::After { job, args, states, within, .. } => self.after(job, args, states, *within),
-            Requirement::MaxRunning { count, same_args, .. } => {
-                let active = self.model.states.get(&self.run.job).map_or(&[][..], |state| &state.active);
+            Requirement::MaxRunning { count, same_args, pool } => {
+                let active = match pool {
+                    Some(pool) => self.model.pools.get(pool).map_or(&[][..], |pool| &pool.active),
+                    None => self.model.states.get(&self.run.job).map_or(&[][..], |state| &state.active),
+                };
                 let counts = |run: RunId| {
                     let other = self.model.runs.get(&run).filter(|other| other.state.has_program());
                     other.is_some_and(|other| !same_args || other.args == self.run.args)

@@ -26,6 +26,7 @@ mod outcome;
 mod overlap;
 mod pause;
 mod place;
+mod pools;
 mod reason;
 mod sets;
 mod table;

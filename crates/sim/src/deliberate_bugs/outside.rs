@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cronhold_core::RunId;
 use cronhold_core::record::{ActionRecord, Run};
 use cronhold_core::signal::Signal;
-use cronhold_engine::{LaunchRequest, ProgramRunner};
+use cronhold_engine::{LaunchRequest, ProbeRequest, ProgramRunner};
 use cronhold_schedule::Span;
 
 use super::DeliberateBug;
@@ -72,5 +72,9 @@ impl ProgramRunner for WrongOutside {
 
     fn deliver(&self, action: Arc<ActionRecord>) {
         self.runner.deliver(action);
+    }
+
+    fn probe(&self, request: ProbeRequest) {
+        self.runner.probe(request);
     }
 }

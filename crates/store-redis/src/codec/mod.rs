@@ -16,7 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use cronhold_core::record::{
-    ActionRecord, Backlog, PauseState, Record, RecordKey, RecordKind, RecordVersion, StoredRecord,
+    ActionRecord, Backlog, PauseState, Pool, Record, RecordKey, RecordKind, RecordVersion, StoredRecord,
 };
 use cronhold_schedule::ZoneRegistry;
 use serde::Serialize;
@@ -56,6 +56,7 @@ pub(crate) fn body(record: &Record) -> Vec<u8> {
         Record::SkipSpan(span) => run::write_span(&mut body, span),
         Record::Node(node) => node::write(&mut body, node),
         Record::Action(action) => body.json(&**action),
+        Record::Pool(pool) => body.json(&**pool),
         // Locks have keys of their own. Foreign runs are read-only.
         Record::Lock(_) | Record::Foreign(_) => {}
     }
@@ -101,6 +102,7 @@ fn record(key: RecordKey, reading: &TextReader<'_>, zones: &ZoneRegistry) -> Res
         RecordKey::Run(id) | RecordKey::SkipSpan(id) => run::read(id, reading)?,
         RecordKey::Node(_) => node::read(reading)?,
         RecordKey::Action(_) => Record::Action(Arc::new(reading.json::<ActionRecord>()?)),
+        RecordKey::Pool(_) => Record::Pool(Arc::new(reading.json::<Pool>()?)),
         RecordKey::Lock(_) | RecordKey::Foreign(_) => return Err(UnreadableText::new("not a record of ours")),
     })
 }

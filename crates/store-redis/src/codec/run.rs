@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
-    Actor, Blocker, ExecutionPolicy, LockName, OutputSummary, ProgramExit, Record, ResolvedProgram, Run, RunOwner,
-    ScheduleId, SkipSpan, Transition, TransitionKind,
+    Actor, Blocker, ExecutionPolicy, LockName, OutputSummary, PoolName, ProbeState, ProgramExit, Record,
+    ResolvedProgram, Run, RunOwner, ScheduleId, SkipSpan, Transition, TransitionKind,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -52,6 +52,8 @@ struct RunJson<'a> {
     work: Option<Cow<'a, ResolvedProgram>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lock: Option<Cow<'a, LockName>>,
+    #[serde(default, skip_serializing_if = "no_pools")]
+    pools: Cow<'a, [PoolName]>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,6 +76,8 @@ struct RunJson<'a> {
     actions: u32,
     #[serde(default, skip_serializing_if = "no_blockers")]
     blockers: Cow<'a, [Blocker]>,
+    #[serde(default, skip_serializing_if = "no_probes")]
+    probes: Cow<'a, [ProbeState]>,
     log: Vec<LogEntryJson<'a>>,
     /// Kinds of log entries by their index; entries that are not listed are of the default kind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -110,6 +114,7 @@ fn write_run(body: &mut RecordBody, run: &Run, end: Option<Instant>, range: Opti
         target: run.target,
         work: run.work.as_ref().map(Cow::Borrowed),
         lock: run.lock.as_ref().map(Cow::Borrowed),
+        pools: Cow::Borrowed(&run.pools),
         timeout: timeout.map(Span::micros),
         stop_at: stop_at.map(Instant::micros),
         signal: *signal,
@@ -122,6 +127,7 @@ fn write_run(body: &mut RecordBody, run: &Run, end: Option<Instant>, range: Opti
         span: range.map(|range| (range.from.micros(), range.to.micros(), range.count)),
         actions: run.actions,
         blockers: Cow::Borrowed(&run.blockers),
+        probes: Cow::Borrowed(&run.probes),
         log: run.log.iter().map(entry).collect(),
         kinds: kinds(&run.log),
     });
@@ -155,6 +161,7 @@ pub(super) fn read(id: RunId, reading: &TextReader<'_>) -> Result<Record, Unread
         target: form.target,
         work: form.work.map(Cow::into_owned),
         lock: form.lock.map(Cow::into_owned),
+        pools: form.pools.into_owned(),
         terms: ExecutionPolicy {
             timeout: form.timeout.map(Span::from_micros),
             stop_at: form.stop_at.map(Instant::from_micros),
@@ -165,6 +172,7 @@ pub(super) fn read(id: RunId, reading: &TextReader<'_>) -> Result<Record, Unread
         ending: form.ending.map(Cow::into_owned),
         due: reading.due()?,
         blockers: form.blockers.into_owned(),
+        probes: form.probes.into_owned(),
         exit: form.exit,
         written: form.bytes.map(|bytes| OutputSummary { bytes, tail }),
         actions: form.actions,
@@ -210,6 +218,14 @@ fn is_zero(count: &u32) -> bool {
 
 fn no_blockers(blockers: &[Blocker]) -> bool {
     blockers.is_empty()
+}
+
+fn no_probes(probes: &[ProbeState]) -> bool {
+    probes.is_empty()
+}
+
+fn no_pools(pools: &[PoolName]) -> bool {
+    pools.is_empty()
 }
 
 fn no_lines(lines: &[String]) -> bool {

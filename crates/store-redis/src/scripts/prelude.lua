@@ -23,7 +23,7 @@ local RUNS_BY_END = own .. 'index:runs_by_end'
 
 -- Kinds of records by number, as in keys.rs.
 local PAUSE, JOB, JOB_STATE, CURSOR, BACKLOG = 0, 1, 2, 3, 4
-local IDENTITY, RUN, LOCK, NODE, FOREIGN, ACTION = 5, 6, 7, 8, 9, 10
+local IDENTITY, RUN, LOCK, NODE, FOREIGN, ACTION, POOL = 5, 6, 7, 8, 9, 10, 11
 local TABLES = {
   [PAUSE] = own .. 'pause',
   [JOB] = own .. 'jobs',
@@ -34,6 +34,7 @@ local TABLES = {
   [RUN] = own .. 'runs',
   [NODE] = own .. 'nodes',
   [ACTION] = own .. 'actions',
+  [POOL] = own .. 'pools',
 }
 -- Kinds with an index of their fields. That of actions has those with a due time, which are not done.
 local INDEXES = {
@@ -43,6 +44,7 @@ local INDEXES = {
   [BACKLOG] = own .. 'index:backlogs',
   [IDENTITY] = own .. 'index:identities',
   [ACTION] = own .. 'index:actions',
+  [POOL] = own .. 'index:pools',
 }
 
 -- Kinds that can be due, with their letter in the index `due`.

@@ -38,7 +38,7 @@ end
 
 local function records()
   local found, now = {}, {}
-  for kind = PAUSE, ACTION do
+  for kind = PAUSE, POOL do
     found[kind], now[kind] = {}, {}
   end
   local due, by_id, by_job = sorted_set(DUE), sorted_set(RUNS_BY_ID), sorted_set(RUNS_BY_JOB)

@@ -9,10 +9,11 @@ mod job;
 mod job_state;
 mod node;
 mod pause;
+mod pool;
 mod run;
 mod table;
 
-use cronhold_core::record::{ActionId, Record, RecordKey, RecordVersion, ScheduleId, StoredRecord};
+use cronhold_core::record::{ActionId, PoolName, Record, RecordKey, RecordVersion, ScheduleId, StoredRecord};
 use cronhold_core::{JobId, NodeId, RunId};
 use cronhold_schedule::ZoneRegistry;
 use rusqlite::Row;
@@ -40,6 +41,7 @@ pub(crate) fn write(record: &Record, version: RecordVersion) -> Vec<Value> {
         Record::SkipSpan(span) => run::write_span(&mut cells, span),
         Record::Node(node) => node::write(&mut cells, node),
         Record::Action(action) => action::write(&mut cells, action),
+        Record::Pool(pool) => pool::write(&mut cells, pool),
         // Locks are taken and released, and foreign runs are read-only; neither is ever put.
         Record::Lock(_) | Record::Foreign(_) => {}
     }
@@ -73,6 +75,7 @@ fn decode_key(table: RecordTable, reading: &CellReader<'_>) -> Result<RecordKey,
         RecordTable::Runs => RecordKey::Run(reading.parsed(RunId::parse)?),
         RecordTable::Nodes => RecordKey::Node(reading.parsed(NodeId::parse)?),
         RecordTable::Actions => RecordKey::Action(reading.parsed(ActionId::parse)?),
+        RecordTable::Pools => RecordKey::Pool(reading.parsed(PoolName::parse)?),
     })
 }
 
@@ -116,6 +119,10 @@ pub(crate) fn read(table: RecordTable, row: &Row<'_>, zones: &ZoneRegistry) -> R
             let (id, version) = (reading.parsed(ActionId::parse)?, reading.version()?);
             (version, action::read(id, reading)?)
         }
+        RecordTable::Pools => {
+            let (name, version) = (reading.parsed(PoolName::parse)?, reading.version()?);
+            (version, pool::read(name, reading)?)
+        }
     };
     Ok(StoredRecord { version, record })
 }
@@ -136,5 +143,6 @@ fn write_key(cells: &mut RowCells, key: &RecordKey) {
         RecordKey::Lock(name) => cells.text(name.as_str()),
         RecordKey::Node(node) => cells.display(node),
         RecordKey::Action(action) => cells.display(action),
+        RecordKey::Pool(pool) => cells.text(pool.as_str()),
     }
 }

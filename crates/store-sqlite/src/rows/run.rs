@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
-    Blocker, ExecutionPolicy, LockName, OutputSummary, ProgramExit, Record, Run, RunOwner, ScheduleId, SkipSpan,
+    Blocker, ExecutionPolicy, LockName, OutputSummary, PoolName, ProbeState, ProgramExit, Record, Run, RunOwner,
+    ScheduleId, SkipSpan,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -53,6 +54,8 @@ pub(super) const LAYOUT: TableLayout = TableLayout {
         "span_to",
         "span_count",
         "actions",
+        "pools",
+        "probes",
         "log",
     ],
     fixed: &["job", "number"],
@@ -98,6 +101,8 @@ fn write_row(cells: &mut RowCells, run: &Run, ended: Option<Instant>, range: Opt
     cells.option(range, |cells, range| cells.instant(range.to));
     cells.option(range, |cells, range| cells.integer(range.count));
     cells.integer(run.actions);
+    cells.option(Some(&run.pools).filter(|pools| !pools.is_empty()), RowCells::json);
+    cells.option(Some(&run.probes).filter(|probes| !probes.is_empty()), RowCells::json);
     cells.json(&run.log);
 }
 
@@ -128,6 +133,8 @@ pub(super) fn read(id: RunId, reading: &CellReader<'_>) -> Result<Record, Unread
         target: reading.option_parsed(NodeId::parse)?,
         work: reading.option_json()?,
         lock: reading.option_parsed(LockName::parse)?,
+        pools: Vec::new(),
+        probes: Vec::new(),
         terms: read_terms(reading)?,
         ending: reading.option_parsed(Reason::parse)?,
         exit: read_exit(reading)?,
@@ -137,6 +144,8 @@ pub(super) fn read(id: RunId, reading: &CellReader<'_>) -> Result<Record, Unread
     };
     let range = read_range(reading)?;
     run.actions = reading.integer()?;
+    run.pools = reading.option_json::<Vec<PoolName>>()?.unwrap_or_default();
+    run.probes = reading.option_json::<Vec<ProbeState>>()?.unwrap_or_default();
     run.log = reading.json()?;
     let Some(range) = range else { return Ok(Record::Run(Arc::new(run))) };
     let span = SkipSpan::from_listed_run(run, range).ok_or_else(|| UnreadableRow {

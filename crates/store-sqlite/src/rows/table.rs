@@ -18,6 +18,7 @@ pub(crate) enum RecordTable {
     Runs,
     Nodes,
     Actions,
+    Pools,
 }
 
 /// The columns of a table.
@@ -34,7 +35,7 @@ pub(crate) struct TableLayout {
 
 impl RecordTable {
     /// All tables, in the order of their numbers.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Pause,
         Self::Jobs,
         Self::JobStates,
@@ -44,6 +45,7 @@ impl RecordTable {
         Self::Runs,
         Self::Nodes,
         Self::Actions,
+        Self::Pools,
     ];
 
     /// The table for a kind of record.
@@ -58,6 +60,7 @@ impl RecordTable {
             RecordKind::Run | RecordKind::SkipSpan => Some(Self::Runs),
             RecordKind::Node => Some(Self::Nodes),
             RecordKind::Action => Some(Self::Actions),
+            RecordKind::Pool => Some(Self::Pools),
             RecordKind::Lock | RecordKind::Foreign => None,
         }
     }
@@ -80,6 +83,7 @@ impl RecordTable {
             Self::Runs => &super::run::LAYOUT,
             Self::Nodes => &super::node::LAYOUT,
             Self::Actions => &super::action::LAYOUT,
+            Self::Pools => &super::pool::LAYOUT,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cronhold_core::record::{Record, RecordKey, StoredRecord};
 
 use super::Subject;
-use super::samples::{action, at, backlog, cursor, each_kind, identity, job, job_state, node, run_id};
+use super::samples::{action, at, backlog, cursor, each_kind, identity, job, job_state, node, pool, run_id};
 use super::test_writer::TestWriter;
 use crate::Query;
 
@@ -19,11 +19,12 @@ type NamedRecord = fn(&str) -> Record;
 type ScheduleRecord = fn(&str, &str) -> Record;
 
 /// Queries for the kinds that units write, with a function that creates a record of each.
-const LISTS: [(PageStart, NamedRecord); 4] = [
+const LISTS: [(PageStart, NamedRecord); 5] = [
     (jobs, |name| job(name, name)),
     (job_states, |name| job_state(name, 3)),
     (cursors, |name| cursor(name, "s", Some(at(1)))),
     (backlogs, |name| backlog(name, "s", at(1))),
+    (pools, |name| pool(name, 2)),
 ];
 
 /// Names in byte order.
@@ -93,7 +94,7 @@ pub fn lists_hold_one_kind(subject: &dyn Subject) {
     let all: Vec<Record> = each_kind().into_iter().map(|(record, _)| record).collect();
     writer.put_all(&all);
     writer.beat(&node(1, "n"), &[]);
-    let queries = [jobs, job_states, cursors, backlogs, pending_actions, nodes];
+    let queries = [jobs, job_states, cursors, backlogs, pending_actions, pools, nodes];
     for query in queries {
         let found = writer.page(&query(None), 100).records;
         assert_eq!(found.len(), 1, "{:?}", query(None));
@@ -102,7 +103,7 @@ pub fn lists_hold_one_kind(subject: &dyn Subject) {
         writer.delete(&record.key());
     }
     let lengths = queries.map(|query| writer.page(&query(None), 100).records.len());
-    assert_eq!(lengths, [0, 0, 0, 0, 0, 1], "only the node is left");
+    assert_eq!(lengths, [0, 0, 0, 0, 0, 0, 1], "only the node is left");
 }
 
 /// Identities are listed once each, for any page size. Those of one job are in an order of the store's own.
@@ -242,6 +243,14 @@ fn pending_actions(after: Option<RecordKey>) -> Query {
         other => panic!("a page of actions ends with an action, and not with {other}"),
     });
     Query::PendingActions { after }
+}
+
+fn pools(after: Option<RecordKey>) -> Query {
+    let after = after.map(|key| match key {
+        RecordKey::Pool(pool) => pool,
+        other => panic!("a page of pools ends with a pool, and not with {other}"),
+    });
+    Query::Pools { after }
 }
 
 /// Collects all pages of a list, and runs `between` after each.

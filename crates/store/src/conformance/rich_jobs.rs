@@ -8,9 +8,9 @@ use cronhold_core::NameMap;
 use cronhold_core::job::{
     Action, Batching, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HttpProgram, HttpTarget, Job, JobSchedule,
     LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Probe, Program, RemoteProgram, Requirement, ResourceLimits,
-    Retain, Retry, RetryOn, RunEvent, SecretSource, StopPolicy, StopSchedule, TaskProgram, Trigger,
+    Retain, Retry, RetryOn, RunEvent, SecretSource, StopPolicy, StopSchedule, TaskProgram, TimeoutOutcome, Trigger,
 };
-use cronhold_core::record::{JobRecord, JobSource};
+use cronhold_core::record::{JobRecord, JobSource, PoolName};
 use cronhold_core::signal::Signal;
 use cronhold_core::template::Expression;
 use cronhold_core::{JobUid, State, Template};
@@ -184,7 +184,7 @@ fn schedules() -> Vec<JobSchedule> {
 }
 
 fn conditions() -> Vec<Condition> {
-    let plain = |requires| Condition { requires, timeout: None, poll: Condition::POLL_DEFAULT };
+    let plain = Condition::new;
     let after = Requirement::After {
         job: template("feeds/{{ region }}"),
         args: map("date", "{{ date }}"),
@@ -194,14 +194,20 @@ fn conditions() -> Vec<Condition> {
     };
     let time = |text: &str| TimeOfDay::parse(text).expect("a time of day");
     let zone = Some("Europe/Berlin".to_owned());
-    let window = Requirement::Window { from: time("22:00"), until: time("06:00"), zone };
+    let calendar = CalendarExpr::parse("Mon-Fri").ok();
+    let window = Requirement::Window { from: time("22:00"), until: time("06:00"), zone, calendar };
     let file = || plain(Requirement::Probe(Probe::File(template("/data/{{ date }}"))));
     let http = Requirement::Probe(Probe::Http(Box::new(HttpProgram::new(template("https://example.org/up")))));
     let command = Requirement::Probe(Probe::Command(template("test -w /data")));
     vec![
-        Condition { requires: after, timeout: Some(Span::from_secs(3_600)), poll: Span::from_secs(7) },
+        Condition {
+            requires: after,
+            timeout: Some(Span::from_secs(3_600)),
+            poll: Span::from_secs(7),
+            on_timeout: TimeoutOutcome::Skip,
+        },
         plain(Requirement::MaxRunning { count: 2, same_args: true, pool: None }),
-        plain(Requirement::MaxRunning { count: u32::MAX, same_args: false, pool: Some("database".to_owned()) }),
+        plain(Requirement::MaxRunning { count: u32::MAX, same_args: false, pool: PoolName::parse("database").ok() }),
         plain(Requirement::SkipDuplicate { states: vec![State::Running] }),
         plain(window),
         plain(Requirement::All(vec![

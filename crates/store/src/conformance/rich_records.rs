@@ -9,8 +9,9 @@ use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
     ActionId, ActionRecord, ActionStatus, ActivePause, ActiveRun, Actor, Backlog, Blocker, ClaimedRanges, CommandLine,
     Cursor, EnvText, ExecutionPolicy, Identity, JobState, KeptCounts, LatestOutcome, LatestOutcomes, LatestRun,
-    NodeRecord, OutputSummary, PauseState, ProgramExit, QueuedRun, Record, ResolvedAction, ResolvedProcess,
-    ResolvedProgram, ResolvedWebhook, Run, RunOwner, SkipSpan, SkipStreak, Transition, TransitionKind,
+    NodeRecord, OutputSummary, PauseState, Pool, PoolName, ProbeAnswer, ProbeLease, ProbeState, ProgramExit, QueuedRun,
+    Record, ResolvedAction, ResolvedProbe, ResolvedProcess, ResolvedProgram, ResolvedWebhook, Run, RunOwner, SkipSpan,
+    SkipStreak, Transition, TransitionKind,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -57,7 +58,19 @@ pub(super) fn records() -> Vec<Record> {
     records.extend(runs().into_iter().map(|run| Record::Run(Arc::new(run))));
     records.extend(skip_spans().into_iter().map(|span| Record::SkipSpan(Arc::new(span))));
     records.extend(actions().into_iter().map(|action| Record::Action(Arc::new(action))));
+    records.extend(pools().into_iter().map(|pool| Record::Pool(Arc::new(pool))));
     records
+}
+
+/// A pool without a run, which no unit writes, and one with all fields set.
+fn pools() -> Vec<Pool> {
+    let target = Some(NodeId::from_bits(u128::MAX));
+    let active = ActiveRun { run: run_id(8, 8), args: u64::MAX, target };
+    let name = |text| PoolName::parse(text).expect("a name");
+    vec![
+        Pool::new(name("a/b")),
+        Pool { name: name("größe/日本 🦀"), active: vec![active, ActiveRun { target: None, ..active }] },
+    ]
 }
 
 /// Actions of every kind and in every status, with all fields set.
@@ -256,10 +269,15 @@ fn runs() -> Vec<Run> {
             target: Some(NodeId::from_bits(7)),
             work: Some(works[index % works.len()].clone()),
             lock: Some(lock_name(TEXTS[1 + index % (TEXTS.len() - 1)])),
+            pools: ["db", "größe/日本 🦀"][..index % 3]
+                .iter()
+                .map(|name| PoolName::parse(name).expect("a name"))
+                .collect(),
             terms: terms(index),
             ending: Some(reasons[(index + 1) % reasons.len()].clone()),
             due: Some(times()[(index + 3) % 5]),
             blockers: blockers(index),
+            probes: probes(index),
             exit: Some(exit),
             written: Some(written(index)),
             actions: [0, 1, u32::MAX][index % 3],
@@ -291,6 +309,26 @@ fn skip_spans() -> Vec<SkipSpan> {
     reasons.iter().enumerate().map(span).collect()
 }
 
+/// Checks of every kind, with and without an answer.
+fn probes(index: usize) -> Vec<ProbeState> {
+    let text = TEXTS[index % TEXTS.len()].to_owned();
+    let shell = CommandLine::Shell { text: text.clone(), shell: None };
+    let owner = RunOwner { node: NodeId::from_bits(u128::MAX), incarnation: u32::MAX };
+    let file = ProbeState {
+        attempt: u32::MAX,
+        asked: Some(ProbeLease { owner, until: times()[index % 5] }),
+        answer: Some(ProbeAnswer {
+            at: last(),
+            node: owner.node,
+            holds: index.is_multiple_of(2),
+            message: text.clone(),
+        }),
+        ..ProbeState::new(ResolvedProbe::File(text))
+    };
+    let command = ProbeState::new(ResolvedProbe::Command(Box::new(ResolvedProcess::plain(shell))));
+    [file, command].into_iter().take(index % 3).collect()
+}
+
 /// Two kinds of blockers, and none.
 fn blockers(index: usize) -> Vec<Blocker> {
     let text = TEXTS[1 + index % (TEXTS.len() - 1)];
@@ -301,14 +339,27 @@ fn blockers(index: usize) -> Vec<Blocker> {
         Blocker::Lock(lock_name(text)),
         Blocker::OtherRuns,
         Blocker::MaxRunning { count: u32::MAX, same_args: index.is_multiple_of(2) },
+        Blocker::Pool {
+            pool: PoolName::parse("größe/日本 🦀").expect("a name"),
+            count: u32::MAX,
+            same_args: index.is_multiple_of(2),
+            labels: u64::MAX,
+            is_negated: index.is_multiple_of(2),
+        },
         Blocker::After {
             job: job_id("größe/日本 🦀"),
             args: args(&[("x", text)]),
             states: State::ALL.to_vec(),
             runs: vec![run_id(6, 1)],
+            last: Some((State::Failure, times()[index % 5])),
             is_negated: index.is_multiple_of(2),
         },
         Blocker::MissingJob(job_id("a/b")),
+        Blocker::Probe {
+            check: text.to_owned(),
+            answer: Some((times()[index % 5], text.to_owned())),
+            is_negated: index.is_multiple_of(2),
+        },
         Blocker::Time(times()[index % 5]),
     ];
     all.into_iter().cycle().skip(2 * index).take(index % 4).collect()

@@ -7,9 +7,9 @@ use cronhold_core::args::Args;
 use cronhold_core::job::{Job, Program, RunEvent};
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
-    ActionId, ActionRecord, ActionStatus, ActivePause, Actor, Backlog, ClaimedRanges, Cursor, Identity, JobRecord,
-    JobSource, JobState, LockName, NodeRecord, PauseState, Record, ResolvedAction, Run, RunOwner, ScheduleId, SkipSpan,
-    Transition,
+    ActionId, ActionRecord, ActionStatus, ActivePause, ActiveRun, Actor, Backlog, ClaimedRanges, Cursor, Identity,
+    JobRecord, JobSource, JobState, LockName, NodeRecord, PauseState, Pool, PoolName, Record, ResolvedAction, Run,
+    RunOwner, ScheduleId, SkipSpan, Transition,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State};
@@ -152,6 +152,12 @@ pub(super) fn action(run: RunId, number: u32, due: Option<Instant>) -> Record {
     }))
 }
 
+/// A pool with this many active runs.
+pub(super) fn pool(name: &str, count: u16) -> Record {
+    let active = (0..count).map(|number| ActiveRun { run: run_id(1, number), args: u64::MAX, target: None });
+    Record::Pool(Arc::new(Pool { name: PoolName::parse(name).expect("a name"), active: active.collect() }))
+}
+
 pub(super) fn node(bits: u128, name: &str) -> NodeRecord {
     NodeRecord { beat: at(1), gone: at(7), ..NodeRecord::new(NodeId::from_bits(bits), name, 1, at(0)) }
 }
@@ -176,5 +182,6 @@ pub(super) fn each_kind() -> Vec<(Record, Record)> {
         (run_in(id, "a", State::Waiting, None), run_in(id, "a", State::Running, Some(1))),
         (span_of(3), span_of(4)),
         (action(id, 1, Some(at(1))), action(id, 1, None)),
+        (pool("db", 1), pool("db", 2)),
     ]
 }

@@ -38,6 +38,7 @@ impl MemoryState {
                 self.after(RecordKind::Identity, after.as_ref(), limit)
             }
             Query::Nodes { after } => self.after(RecordKind::Node, after.map(RecordKey::Node).as_ref(), limit),
+            Query::Pools { after } => self.after(RecordKind::Pool, after.clone().map(RecordKey::Pool).as_ref(), limit),
             Query::PendingActions { after } => {
                 let pending = self.indexes.pending_actions.range((above(after.as_ref()), Bound::Unbounded));
                 let stored = pending.filter_map(|id| self.table(RecordKind::Action).get(&RecordKey::Action(*id)));

@@ -43,12 +43,13 @@ impl ConditionCheck<'_> {
             Ok(None) => return Evaluation::new(ConditionVerdict::Wait(again), vec![Blocker::MissingJob(job.clone())]),
             Err(reason) => return reason.into(),
         };
+        let latest = self.draft.outcomes(&state, args);
         let found = |result, runs| {
             let states = asked.states.to_vec();
-            let after = Blocker::After { job: job.clone(), args: args.clone(), states, runs, is_negated: false };
+            let last = latest.last();
+            let after = Blocker::After { job: job.clone(), args: args.clone(), states, runs, last, is_negated: false };
             Evaluation::new(result, vec![after])
         };
-        let latest = self.draft.outcomes(&state, args);
         let oldest = asked.within.map(|within| self.now().minus(within));
         let outcomes = asked.states.iter().filter_map(|state| latest.of(*state)).map(|outcome| outcome.at);
         if let Some(latest) = outcomes.filter(|at| oldest.is_none_or(|oldest| *at >= oldest)).max() {
@@ -63,9 +64,13 @@ impl ConditionCheck<'_> {
         if peers.iter().any(|peer| asked.states.contains(&peer.state)) {
             return found(ConditionVerdict::Holds, runs);
         }
-        if asked.must_exist && peers.is_empty() && latest.touched().is_none() {
+        if asked.must_exist && peers.is_empty() {
             let blank = if args.is_empty() { "" } else { " " };
-            return Evaluation::failed(format!("there is no run of {job}{blank}{args}, and none is pending"));
+            let found = match latest.last() {
+                None => format!("there is no run of {job}{blank}{args}"),
+                Some((ended, at)) => format!("the last run of {job}{blank}{args} ended in {ended} at {at}"),
+            };
+            return Evaluation::failed(format!("{found}, and none is pending"));
         }
         found(ConditionVerdict::Wait(again), runs)
     }

@@ -1,6 +1,8 @@
 //! Conditions, as scripts: what runs wait for, and how they continue.
 
-use crate::decide::testing::play;
+use cronhold_schedule::Span;
+
+use crate::decide::testing::{DecisionBench, play};
 use crate::ids::JobId;
 
 #[test]
@@ -87,11 +89,12 @@ fn after_with_must_exist_fails_without_such_a_run() {
         00:03 ended up#1 no
             up#1 00:01 failure: exit code 1
         00:04 run j x=2
-            j#4 00:04 waiting, → #4
+            j#4 00:04 error: condition: the last run of up x=2 ended in failure at 2026-01-05T00:03:00Z, and none is \
+             pending, → #4
         00:04 remove up
             job gone, (wake #2 00:04)
-        00:05 wake j#4
-            j#4 00:04 error: condition: the job that `after` names does not exist",
+        00:05 wake j#3
+            j#3 00:03 error: condition: the job that `after` names does not exist",
     );
 }
 
@@ -221,21 +224,13 @@ fn condition_timeout_fails_the_run() {
 }
 
 #[test]
-fn unsupported_condition_fails_the_run() {
+fn invalid_condition_fails_the_run() {
     play(
-        "00:00 put j overlap allow; needs file /ready
+        "00:03 put j overlap allow; needs window 01:00 02:00 Mars/Olympus
             job r1
-        00:01 run j
-            #1 00:01 error: condition: `file` conditions are not supported by this version, → #1
-        00:02 put j overlap allow; needs max_running 1 pool=db
-            job r2
-        00:02 run j
-            #2 00:02 error: condition: pools (`pool`) are not supported by this version, → #2
-        00:03 put j overlap allow; needs window 01:00 02:00 Mars/Olympus
-            job r3
         00:03 run j
-            #3 00:03 error: condition: `window`: there is no time zone `Mars/Olympus` \
-             (zones have IANA names such as Europe/Berlin or UTC), → #3",
+            #1 00:03 error: condition: `window`: there is no time zone `Mars/Olympus` \
+             (zones have IANA names such as Europe/Berlin or UTC), → #1",
     );
 }
 
@@ -265,7 +260,7 @@ fn all_any_and_not_combine_conditions() {
         let words = conditions.split(' ').map(|word| match word {
             "w" | "w;" => word.replacen('w', "window 22:00 23:00", 1),
             "o" | "o;" => word.replacen('o', "window 00:00 23:00", 1),
-            "f" => "file /x".to_owned(),
+            "f" => "window 01:00 02:00 Mars/Olympus".to_owned(),
             "d" => "skip_duplicate".to_owned(),
             _ => word.to_owned(),
         });
@@ -366,4 +361,119 @@ fn blockers_change_with_what_a_run_waits_for() {
         "{moved}\n        01:02 ended k#1 yes\n            k#1 00:59 success\n        01:03 start j#1\n            j#1 01:00 starting"
     );
     assert_eq!(waits(&started, 1), "");
+}
+
+/// The order in which the other runs end does not matter, and the last one releases the run.
+#[test]
+fn run_with_200_dependencies_starts_after_the_last_of_them() {
+    const COUNT: u32 = 200;
+    let mut bench = play("");
+    let act = |bench: &mut DecisionBench, what: &str| {
+        bench.now = bench.now.plus(Span::from_secs(1));
+        bench.happens(what).join(", ")
+    };
+    let needs: Vec<String> = (0..COUNT).map(|number| format!("needs after up{number}")).collect();
+    for number in 0..COUNT {
+        act(&mut bench, &format!("put up{number} overlap allow"));
+    }
+    for step in 0..COUNT {
+        // Before the last one ends, the run begins to wait.
+        if step == COUNT - 1 {
+            act(&mut bench, &format!("put j overlap allow; {}", needs.join("; ")));
+            assert!(act(&mut bench, "run j").contains("waiting"));
+        }
+        let number = step * 7 % COUNT;
+        act(&mut bench, &format!("run up{number}"));
+        act(&mut bench, &format!("ended up{number}#1 yes"));
+    }
+    assert!(act(&mut bench, "wake j#1").contains("starting"));
+}
+
+/// A limit that had room when the run was first checked is compared again when the last condition comes true.
+#[test]
+fn conditions_are_checked_again_before_the_start_whatever_their_order() {
+    play(
+        "00:00 put up overlap allow
+            job r1
+        00:00 put j param x; overlap allow; needs max_running 1; needs after up
+            job r1
+        00:00 put k param x; overlap allow; needs max_running 1 pool=p; needs after up
+            job r1
+        00:01:01 run j x=1
+            j#1 00:01:01 waiting, → #1
+        00:01:02 run j x=2
+            j#2 00:01:02 waiting, → #2
+        00:01:03 run k x=1
+            k#1 00:01:03 waiting, → #1
+        00:01:04 run k x=2
+            k#2 00:01:04 waiting, → #2
+        00:02 run up
+            up#1 00:02 starting, → #1
+        00:02 ended up#1 yes
+            up#1 00:02 success
+        00:02 wake j#1
+            j#1 00:01:01 starting
+        00:02 wake j#2
+            j#2 00:01:02 waiting
+        00:02 wake k#1
+            k#1 00:01:03 starting, pool p: k#1
+        00:02 wake k#2
+            k#2 00:01:04 waiting",
+    );
+}
+
+/// A run that is being stopped still runs.
+#[test]
+fn stopping_run_counts_for_limits_and_duplicates() {
+    play(
+        "00:00 put j overlap allow; needs max_running 1
+            job r1
+        00:00 put k overlap allow; needs skip_duplicate
+            job r1
+        00:01 run j
+            j#1 00:01 starting, → #1
+        00:02 run k
+            k#1 00:02 starting, → #1
+        00:02 launched j#1
+            j#1 00:01 running
+        00:02 launched k#1
+            k#1 00:02 running
+        00:03 stop j#1
+            j#1 00:01 stopping (stopped)
+        00:03 stop k#1
+            k#1 00:02 stopping (stopped)
+        00:04 run j
+            j#2 00:04 waiting, → #2
+        00:05 run k
+            k#2 00:05 skipped: duplicate, → #2",
+    );
+}
+
+/// The args of the other run are exactly those that the condition asks for.
+#[test]
+fn after_compares_all_args() {
+    play(
+        "00:00 put up param a; param b; overlap allow
+            job r1
+        00:00 put j param a; overlap allow; needs after up b=2
+            job r1
+        00:01 run j a=1
+            j#1 00:01 waiting, → #1
+        00:02 run up a=1 b=1
+            up#1 00:02 starting, → #1
+        00:02 ended up#1 yes
+            up#1 00:02 success
+        00:03 run up a=2 b=2
+            up#2 00:03 starting, → #2
+        00:03 ended up#2 yes
+            up#2 00:03 success
+        00:03 wake j#1
+            j#1 00:01 waiting
+        00:04 run up a=1 b=2
+            up#3 00:04 starting, → #3
+        00:04 ended up#3 yes
+            up#3 00:04 success
+        00:04 wake j#1
+            j#1 00:01 starting",
+    );
 }

@@ -1,36 +1,71 @@
-//! The condition `window`: the local time of day lies between two times. A window may span midnight.
+//! The condition `window`: the local time of day lies between two times, on some days. A window may span midnight.
 
-use cronhold_schedule::{FoldPolicy, GapPolicy, Instant, TimeOfDay, WallTime, Zone};
+use cronhold_schedule::calendar::Calendar;
+use cronhold_schedule::{Day, FoldPolicy, GapPolicy, Instant, Span, TimeOfDay, WallTime, Zone};
 
 /// How many days are searched for the next opening. Two are enough, except in a zone that skips a whole day.
-const DAYS: i32 = 4;
+const DAYS: usize = 4;
 
-/// When the window opens next; `None` if it is open.
-pub(super) fn opens(now: Instant, from: TimeOfDay, until: TimeOfDay, zone: &Zone) -> Option<Instant> {
-    let is_open = |at: Instant| {
-        let time = zone.local(at.secs()).second_of_day();
-        match from.0 < until.0 {
-            true => from.0 <= time && time < until.0,
-            false => from.0 <= time || time < until.0,
+/// A part of the local day, on some days. The day of a window is the one on which it begins.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DayWindow<'a> {
+    pub(super) from: TimeOfDay,
+    /// Exclusive. A window that ends at the time of its beginning lasts all day.
+    pub(super) until: TimeOfDay,
+    pub(super) zone: &'a Zone,
+    /// Days on which it begins; every day if `None`.
+    pub(super) days: Option<&'a Calendar>,
+}
+
+impl DayWindow<'_> {
+    /// When the window opens next; `None` if it is open.
+    pub(super) fn opens(&self, now: Instant) -> Option<Instant> {
+        if self.is_open(now) {
+            return None;
         }
-    };
-    if is_open(now) {
-        return None;
+        let today = self.zone.local(now.secs()).day();
+        let from_calendar = |days: &Calendar| {
+            let next = |day: &Day| days.next(day.plus(1));
+            std::iter::successors(days.next(today), next).take(DAYS).collect::<Vec<_>>()
+        };
+        let every_day = || (0..).take(DAYS).map(|days| today.plus(days)).collect();
+        let days = self.days.map_or_else(every_day, from_calendar);
+        // Where the clock jumps over its beginning, a window opens late or not at all.
+        let next =
+            days.into_iter().flat_map(|day| self.instants(day, self.from)).find(|at| *at > now && self.is_open(*at));
+        // Every zone has an opening within that time, unless the calendar has no more days; checking again tomorrow is
+        // a safe fallback.
+        Some(next.unwrap_or_else(|| now.plus(Span::from_secs(86_400))))
     }
-    let today = zone.local(now.secs()).day();
-    let openings = (0..DAYS).flat_map(|days| {
-        let at = WallTime(today.plus(days).midnight().0 + i64::from(from.0));
-        zone.instants(at, GapPolicy::Next, FoldPolicy::Both)
-    });
-    // Where the clock jumps over its beginning, a window opens late or not at all.
-    let next = openings.map(Instant::from_secs).find(|at| *at > now && is_open(*at));
-    // Every zone has an opening within that time; checking again tomorrow is a safe fallback.
-    Some(next.unwrap_or_else(|| now.plus(cronhold_schedule::Span::from_secs(86_400))))
+
+    /// When the window that is open now ends, or tomorrow if it lasts longer.
+    pub(super) fn closes(&self, now: Instant) -> Instant {
+        let today = self.zone.local(now.secs()).day();
+        let ends = (0..).take(DAYS).flat_map(|days| self.instants(today.plus(days), self.until));
+        let next = ends.into_iter().find(|at| *at > now && !self.is_open(*at));
+        next.unwrap_or_else(|| now.plus(Span::from_secs(86_400)))
+    }
+
+    fn is_open(&self, at: Instant) -> bool {
+        let local = self.zone.local(at.secs());
+        let (time, today) = (local.second_of_day(), local.day());
+        let begins_on = |day: Day| self.days.is_none_or(|days| days.contains(day));
+        match self.from.0 < self.until.0 {
+            true => self.from.0 <= time && time < self.until.0 && begins_on(today),
+            false => self.from.0 <= time && begins_on(today) || time < self.until.0 && begins_on(today.plus(-1)),
+        }
+    }
+
+    fn instants(&self, day: Day, time: TimeOfDay) -> impl Iterator<Item = Instant> {
+        let at = WallTime(day.midnight().0 + i64::from(time.0));
+        self.zone.instants(at, GapPolicy::Next, FoldPolicy::Both).map(Instant::from_secs)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use cronhold_schedule::ZoneRegistry;
+    use cronhold_schedule::calendar::CalendarSet;
+    use cronhold_schedule::{CalendarExpr, ZoneRegistry};
 
     use super::*;
 
@@ -59,9 +94,38 @@ mod tests {
             let zone = ZoneRegistry::bundled().get(zone).expect("a zone");
             let time = |text: &str| TimeOfDay::parse(text).expect("a time");
             let at = Instant::parse(now).expect("an instant");
-            let found = opens(at, time(from), time(until), &zone);
+            let window = DayWindow { from: time(from), until: time(until), zone: &zone, days: None };
+            let found = window.opens(at);
             let found = found.map_or_else(|| "open".to_owned(), |at| at.to_string());
             assert_eq!(found, expected, "{from}–{until} at {now}");
+        }
+    }
+
+    /// 2026-01-05 is a Monday.
+    #[test]
+    fn opens_and_closes_on_days_of_its_calendar() {
+        let zone = ZoneRegistry::bundled().get("UTC").expect("a zone");
+        let weekdays = CalendarExpr::parse("Mon-Fri").expect("a calendar");
+        let weekdays = CalendarSet::new().compile(&weekdays).expect("known days");
+        for (from, until, now, opens, closes) in [
+            ("09:00", "17:00", "2026-01-09T10:00:00Z", "open", "2026-01-09T17:00:00Z"),
+            ("09:00", "17:00", "2026-01-09T18:00:00Z", "2026-01-12T09:00:00Z", ""),
+            ("09:00", "17:00", "2026-01-10T10:00:00Z", "2026-01-12T09:00:00Z", ""),
+            // The window of Friday night ends on Saturday.
+            ("22:00", "06:00", "2026-01-10T05:59:59Z", "open", "2026-01-10T06:00:00Z"),
+            ("22:00", "06:00", "2026-01-10T23:00:00Z", "2026-01-12T22:00:00Z", ""),
+            ("22:00", "06:00", "2026-01-12T05:00:00Z", "2026-01-12T22:00:00Z", ""),
+            ("00:00", "00:00", "2026-01-09T12:00:00Z", "open", "2026-01-10T00:00:00Z"),
+            ("00:00", "00:00", "2026-01-10T12:00:00Z", "2026-01-12T00:00:00Z", ""),
+        ] {
+            let time = |text: &str| TimeOfDay::parse(text).expect("a time");
+            let at = Instant::parse(now).expect("an instant");
+            let window = DayWindow { from: time(from), until: time(until), zone: &zone, days: Some(&weekdays) };
+            let found = window.opens(at).map_or_else(|| "open".to_owned(), |at| at.to_string());
+            assert_eq!(found, opens, "{from}–{until} at {now}");
+            if found == "open" {
+                assert_eq!(window.closes(at).to_string(), closes, "{from}–{until} at {now}");
+            }
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Conditions in scripts: `after JOB [k=v …] [in STATE,…] [within=1h] [must_exist]`, `max_running N [same_args]
-//! [pool=P]`, `skip_duplicate`, `window FROM UNTIL [ZONE]`, `file PATH`, `any A | B`, `all A | B`, `not A`; each may
-//! end with `timeout=5m` and `poll=10s`.
+//! [pool=P]`, `skip_duplicate`, `window FROM UNTIL [ZONE] [calendar=C]`, `file PATH`, `command WORD`, `any A | B`, `all A | B`, `not A`; each may
+//! end with `timeout=5m`, `skip` and `poll=10s`.
 
 use std::collections::BTreeMap;
 
-use cronhold_schedule::{Span, TimeOfDay};
+use cronhold_schedule::{CalendarExpr, Span, TimeOfDay};
 
-use crate::job::{Condition, Probe, Requirement};
+use crate::job::{Condition, Probe, Requirement, TimeoutOutcome};
+use crate::record::PoolName;
 use crate::run::State;
 use crate::template::Template;
 
@@ -14,7 +15,7 @@ use crate::template::Template;
 pub(super) fn condition(text: &str) -> Condition {
     let (kind, rest) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
     let group = || rest.split(" | ").map(condition).collect();
-    let plain = |requires| Condition { requires, timeout: None, poll: Condition::POLL_DEFAULT };
+    let plain = Condition::new;
     match kind {
         "any" => return plain(Requirement::Any(group())),
         "all" => return plain(Requirement::All(group())),
@@ -29,18 +30,22 @@ pub(super) fn condition(text: &str) -> Condition {
         "max_running" => Requirement::MaxRunning {
             count: words[0].parse().expect("a number"),
             same_args: words.contains(&"same_args"),
-            pool: value("pool").map(str::to_owned),
+            pool: value("pool").map(|pool| PoolName::parse(pool).expect("a name")),
         },
         "skip_duplicate" => Requirement::SkipDuplicate { states: Requirement::DUPLICATE_STATES_DEFAULT.to_vec() },
         "window" => Requirement::Window {
             from: TimeOfDay::parse(words[0]).expect("a time"),
             until: TimeOfDay::parse(words[1]).expect("a time"),
             zone: words.get(2).filter(|word| !word.contains('=')).map(|zone| (*zone).to_owned()),
+            calendar: value("calendar").map(|days| CalendarExpr::parse(days).expect("a calendar")),
         },
         "file" => Requirement::Probe(Probe::File(template(words[0]))),
+        "command" => Requirement::Probe(Probe::Command(template(words[0]))),
         _ => panic!("`{text}` is not a condition"),
     };
-    Condition { timeout: span("timeout"), poll: span("poll").unwrap_or(Condition::POLL_DEFAULT), requires }
+    let on_timeout = if words.contains(&"skip") { TimeoutOutcome::Skip } else { TimeoutOutcome::Error };
+    let poll = span("poll").unwrap_or(Condition::POLL_DEFAULT);
+    Condition { timeout: span("timeout"), poll, requires, on_timeout }
 }
 
 fn after(words: &[&str], within: Option<Span>) -> Requirement {

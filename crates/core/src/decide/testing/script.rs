@@ -20,7 +20,7 @@ use cronhold_schedule::calendar::CalendarSet;
 use cronhold_schedule::{CalendarExpr, Instant, ScheduleSpec, Span};
 
 use super::{DecisionBench, START, transcript};
-use crate::command::{Command, ExitOutcome, Precondition, ProgramReport, PrunableRecord};
+use crate::command::{Command, ExitOutcome, Precondition, ProbeResult, ProgramReport, PrunableRecord};
 use crate::ids::{JobId, JobUid, RunId};
 use crate::job::{
     CatchUpPolicy, CatchUpRule, Job, JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Program,
@@ -28,7 +28,7 @@ use crate::job::{
 };
 use crate::name_map::NameMap;
 use crate::record::{
-    Actor, JobSource, OutputSummary, ProgramExit, Record, RecordKey, ScheduleId, SkipSpan, StoredRecord,
+    Actor, JobSource, OutputSummary, PoolName, ProgramExit, Record, RecordKey, ScheduleId, SkipSpan, StoredRecord,
 };
 use crate::run::{Reason, State};
 use crate::signal::Signal;
@@ -186,7 +186,17 @@ impl DecisionBench {
             "remove" => (anna, self.remove(first, JobSource::Api, Precondition::Any)),
             "discard" => (anna, self.remove(more, JobSource::Api, self.seen(first, more))),
             "withdraw" => (anna, self.remove(first, JobSource::Foreign, Precondition::Any)),
+            "repair" if first == "pool" => {
+                (Actor::Watchdog, Command::RepairPool { pool: PoolName::parse(more).expect("a name") })
+            }
             "repair" => (Actor::Watchdog, Command::RepairJob { job: job_id(first) }),
+            "answer" => {
+                let (attempt, said) = more.split_once(' ').expect("an attempt and an answer");
+                let (holds, message) = said.split_once(' ').unwrap_or((said, ""));
+                let result = ProbeResult { holds: holds == "yes", message: message.to_owned() };
+                let attempt = attempt.parse().expect("a number");
+                (Actor::Queue, Command::ReportProbe { run: run(), attempt, result })
+            }
             "replan" => (Actor::Watchdog, Command::Replan { job: job_id(first) }),
             "pause" => (anna, Command::Pause { job: what(), why: more.to_owned() }),
             "resume" => (anna, Command::Resume { job: what() }),

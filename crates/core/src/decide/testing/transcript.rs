@@ -5,7 +5,7 @@ use cronhold_schedule::Instant;
 use super::START;
 use crate::decision::{CommandReply, DecidedUnit, Effect, RecordChange};
 use crate::policy::catch_up::CountedRange;
-use crate::record::{ActionRecord, ActionStatus, Backlog, Cursor, PauseState, Record, RecordKey, Run, SkipSpan};
+use crate::record::{ActionRecord, ActionStatus, Backlog, Cursor, PauseState, Pool, Record, RecordKey, Run, SkipSpan};
 use crate::when::When;
 
 /// A time since the start of the script, as short as possible.
@@ -29,7 +29,9 @@ pub(super) fn line(done: &DecidedUnit, before: impl Fn(&RecordKey) -> Option<Rec
     for change in &done.changes {
         let old = before(&change.key());
         let part = match (change, &old) {
-            (RecordChange::Put(Record::Run(run)), _) => ((0, run.number.0), run_text(run, many)),
+            (RecordChange::Put(Record::Run(run)), old) => {
+                ((0, run.number.0), format!("{}{}", run_text(run, many), asked_text(run, old.as_ref())))
+            }
             (RecordChange::Put(Record::SkipSpan(span)), _) => ((0, span.number.0), span_text(span, many)),
             (RecordChange::Put(Record::Cursor(cursor)), Some(Record::Cursor(old))) => match cursor_changes(old, cursor)
             {
@@ -42,6 +44,8 @@ pub(super) fn line(done: &DecidedUnit, before: impl Fn(&RecordKey) -> Option<Rec
             }
             (RecordChange::Put(Record::Action(action)), _) => ((0, u64::MAX), action_text(action)),
             (RecordChange::Delete(RecordKey::Action(action)), _) => ((5, 1), format!("action {} gone", action.number)),
+            (RecordChange::Put(Record::Pool(pool)), _) => ((2, 1), pool_text(pool, done, &before, many)),
+            (RecordChange::Delete(RecordKey::Pool(pool)), _) => ((2, 1), format!("pool {pool} gone")),
             (RecordChange::Put(Record::Backlog(backlog)), _) => ((2, 0), backlog_text(backlog)),
             (RecordChange::Delete(RecordKey::Backlog(..)), _) => ((2, 0), "backlog gone".to_owned()),
             (RecordChange::Put(Record::JobState(state)), Some(Record::JobState(old))) if state.pauses != old.pauses => {
@@ -90,10 +94,41 @@ fn run_text(run: &Run, many: bool) -> String {
     format!("{job}#{}{on} {nominal}{attempt} {}{reason}{ending}", run.number.0, run.state)
 }
 
+/// The checks that a run asks for now: `, asks 1 the file …`.
+fn asked_text(run: &Run, old: Option<&Record>) -> String {
+    let before = match old {
+        // A new run is its own old one.
+        Some(Record::Run(old)) if **old != *run => old.probes.iter().map(|probe| probe.attempt).max().unwrap_or(0),
+        _ => 0,
+    };
+    let asked = run.probes.iter().filter(|probe| probe.attempt > before && probe.asked.is_some());
+    asked.map(|probe| format!(", asks {} {}", probe.attempt, probe.probe)).collect()
+}
+
 fn span_text(span: &SkipSpan, many: bool) -> String {
     let job = if many { span.job.as_str() } else { "" };
     let CountedRange { from, to, count } = span.range;
     format!("{job}#{} {}–{} ×{count} skipped: {}", span.number.0, time(from), time(to), span.reason)
+}
+
+/// `pool db: #1 #2`.
+fn pool_text(pool: &Pool, done: &DecidedUnit, before: impl Fn(&RecordKey) -> Option<Record>, many: bool) -> String {
+    let written = |key: &RecordKey| {
+        done.changes.iter().find_map(|change| match change {
+            RecordChange::Put(record) if record.key() == *key => Some(record.clone()),
+            _ => None,
+        })
+    };
+    let mut text = format!("pool {}:", pool.name);
+    for active in &pool.active {
+        let key = RecordKey::Run(active.run);
+        text += &match written(&key).or_else(|| before(&key)) {
+            Some(Record::Run(run)) if many => format!(" {}#{}", run.job, run.number.0),
+            Some(Record::Run(run)) => format!(" #{}", run.number.0),
+            _ => " ?".to_owned(),
+        };
+    }
+    text
 }
 
 fn named(cursor: &Cursor, text: &str, many: bool) -> String {
@@ -176,6 +211,7 @@ fn effect_text(effect: &Effect, before: impl Fn(&RecordKey) -> Option<Record>) -
         Effect::Signal { run, signal } => format!("(signal {} {signal})", number(run)),
         Effect::PlanDelivery { action, at } => format!("(plan action {} {})", action.number, then(at)),
         Effect::Deliver { action } => format!("(deliver action {})", action.id.number),
+        Effect::Probe { run, attempt } => format!("(probe {attempt} of #{})", run.number.0),
         Effect::Prune { job } => format!("(prune {job})"),
     }
 }

@@ -316,6 +316,19 @@ const SCENES: &[(&str, &str, &str)] = &[
             Its schedule starts it next at 2026-01-06 03:00 UTC, in 15h.",
     ),
     (
+        "conditions that were checked",
+        "
+            job needs=/data/ready
+            schedule spec: 0 3 * * *
+            cursor next=06T03:00
+            state queue=3
+            run n=3 at=05T03:00 due=05T12:00:30 absent=/data/ready log=waiting@05T03:00",
+        "
+            `backup#3` has waited since 2026-01-05 03:00 UTC: it waits for the file `/data/ready` (does not exist, checked 2026-01-05T03:00:00Z).
+            > `cronhold start backup#3` starts it anyway
+            Its schedule starts it next at 2026-01-06 03:00 UTC, in 15h.",
+    ),
+    (
         "nothing blocks it",
         "
             schedule spec: 0 3 * * *

@@ -16,8 +16,9 @@ use crate::job::{Job, JobSchedule, NodeSelector, OverlapPolicy, Program};
 use crate::name_map::NameMap;
 use crate::policy::catch_up::CountedRange;
 use crate::record::{
-    ActivePause, ActiveRun, Actor, Backlog, Cursor, ExecutionPolicy, ForeignRun, JobRecord, JobSource, JobState,
-    LockName, LockState, NodeRecord, PauseState, QueuedRun, Run, RunOwner, SkipSpan, Transition, TransitionKind,
+    ActivePause, ActiveRun, Actor, Backlog, Blocker, Cursor, ExecutionPolicy, ForeignRun, JobRecord, JobSource,
+    JobState, LockName, LockState, NodeRecord, PauseState, QueuedRun, Run, RunOwner, SkipSpan, Transition,
+    TransitionKind,
 };
 use crate::run::{Reason, State};
 use crate::world::DecisionContext;
@@ -165,7 +166,7 @@ fn job(lines: &[(&str, Words<'_>)]) -> JobRecord {
                 }
                 if let Some(path) = words.text("needs") {
                     let requires = crate::job::Requirement::Probe(crate::job::Probe::File(Template::literal(path)));
-                    job.conditions.push(crate::job::Condition { requires, timeout: None, poll: Span::from_secs(30) });
+                    job.conditions.push(crate::job::Condition::new(requires));
                 }
                 job.retain.success = words.number("keep").map_or(1000, |keep| u32::try_from(keep).expect("small"));
             }
@@ -245,6 +246,12 @@ fn skip_span(job: &JobRecord, words: &Words<'_>) -> SkipSpan {
     }
 }
 
+/// What a run waits for after a file was looked for and not found.
+fn absent_file(path: &str, at: Instant) -> Blocker {
+    let (check, answer) = (format!("the file `{path}`"), Some((at, "does not exist".to_owned())));
+    Blocker::Probe { check, answer, is_negated: false }
+}
+
 fn run(job: &JobRecord, words: &Words<'_>) -> Run {
     let number = words.number("n").expect("a number");
     let log: Vec<Transition> = words.text("log").expect("a log").split(',').map(transition).collect();
@@ -263,6 +270,7 @@ fn run(job: &JobRecord, words: &Words<'_>) -> Run {
         lock: words.text("lock").map(|lock| LockName::parse(lock).expect(lock)),
         ending: words.text("ending").map(|reason| Reason::parse(reason).expect(reason)),
         due: words.time("due"),
+        blockers: words.text("absent").map(|path| absent_file(path, log[0].at)).into_iter().collect(),
         terms: ExecutionPolicy { lease: words.number("lease").map(Span::from_secs), ..ExecutionPolicy::default() },
         log,
         ..Run::blank(run_id(number), RunNumber(number), of, job.uid, nominal)

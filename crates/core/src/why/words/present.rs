@@ -15,6 +15,9 @@ const EVERYTHING: &str = "all";
 /// What to do about a keeper that fails.
 const KEEPER_ADVICE: &str = "it goes on when the keeper works again; `keeper/log` in the data directory has its log";
 
+/// Things that a run waits for that are named; further ones are only counted.
+const BLOCKERS_SHOWN: usize = 10;
+
 impl ExplanationWriter<'_> {
     pub(super) fn present(&mut self, fact: &Fact) {
         let job = &self.why.job;
@@ -143,6 +146,14 @@ impl ExplanationWriter<'_> {
             Hindrance::Active(run, 1) => (format!("`{}` has not ended", self.run_name(*run)), start),
             Hindrance::Active(run, count) => {
                 (format!("`{}` and {} more have not ended", self.run_name(*run), count - 1), start)
+            }
+            // What the last check of the run has found.
+            Hindrance::Conditions if !run.blockers.is_empty() => {
+                let mut waits: Vec<String> =
+                    run.blockers.iter().take(BLOCKERS_SHOWN).map(ToString::to_string).collect();
+                let left = run.blockers.len().saturating_sub(BLOCKERS_SHOWN);
+                waits.extend((left > 0).then(|| format!("{left} more")));
+                (format!("it waits for {}", waits.join(", and for ")), start)
             }
             Hindrance::Conditions => {
                 let job = self.known.job.as_ref();

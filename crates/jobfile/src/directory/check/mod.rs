@@ -1,7 +1,9 @@
-//! Checks that need more than one file: references to jobs and params, calendars, missing values of runs, and cycles. They
+//! Checks that need more than one file: references to jobs and params, calendars, missing values of runs, cycles,
+//! and the sizes of pools. They
 //! are pure functions of the loaded jobs, so that the API uses them as well.
 
 mod cycles;
+mod pools;
 mod references;
 mod samples;
 
@@ -45,6 +47,7 @@ pub fn check(jobs: &BTreeMap<JobId, LoadedJob>, broken: &BTreeSet<JobId>, around
     let mut found = parallel::map(&entries, |(id, loaded)| {
         let mut checking = set.checking(id, loaded);
         checking.references();
+        checking.windows();
         checking.triggers();
         checking.samples();
         checking.findings
@@ -53,7 +56,7 @@ pub fn check(jobs: &BTreeMap<JobId, LoadedJob>, broken: &BTreeSet<JobId>, around
     let waits = entries.iter().zip(&mut found).map(|((id, _), findings)| (*id, std::mem::take(&mut findings.waits)));
     let waits: Vec<cycles::Waits<'_>> = waits.collect();
     let cycles = cycles::check(jobs, &waits);
-    found.into_iter().flat_map(|findings| findings.mistakes).chain(cycles).collect()
+    found.into_iter().flat_map(|findings| findings.mistakes).chain(cycles).chain(pools::check(jobs)).collect()
 }
 
 /// Unknown jobs in jobs that have mistakes of their own. Nothing else is checked in a draft, because it would repeat those

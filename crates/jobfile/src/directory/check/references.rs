@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use cronhold_core::JobId;
 use cronhold_core::job::{Action, Condition, Job, Requirement, RunEvent};
 use cronhold_core::template::Template;
+use cronhold_schedule::CalendarExpr;
 use cronhold_schedule::text::{did_you_mean, shortened};
 
 use super::JobCheck;
@@ -34,6 +35,19 @@ impl JobCheck<'_> {
         for reference in references(self.job()) {
             for target in self.targets(reference.job) {
                 self.target(&reference, &target);
+            }
+        }
+    }
+
+    /// Checks the calendars of windows.
+    pub(super) fn windows(&mut self) {
+        for (index, condition) in self.job().conditions.iter().enumerate() {
+            let mut found = Vec::new();
+            calendars(condition, &format!("conditions[{index}]"), &mut found);
+            for (path, days) in found {
+                if let Err(error) = self.set.around.calendars.compile(days) {
+                    self.report(self.loaded.places.get(&path), error.message, error.hint);
+                }
             }
         }
     }
@@ -210,6 +224,21 @@ fn of_condition<'j>(condition: &'j Condition, path: &str, waits: bool, found: &m
         | Requirement::SkipDuplicate { .. }
         | Requirement::Probe(_)
         | Requirement::Window { .. } => {}
+    }
+}
+
+/// The calendars of a condition, with their paths. Recursion is bounded: readers limit the nesting of conditions.
+fn calendars<'j>(condition: &'j Condition, path: &str, found: &mut Vec<(String, &'j CalendarExpr)>) {
+    match &condition.requires {
+        Requirement::Window { calendar: Some(days), .. } => found.push((format!("{path}.window.calendar"), days)),
+        Requirement::All(inner) => {
+            inner.iter().enumerate().for_each(|(index, one)| calendars(one, &format!("{path}.all[{index}]"), found));
+        }
+        Requirement::Any(inner) => {
+            inner.iter().enumerate().for_each(|(index, one)| calendars(one, &format!("{path}.any[{index}]"), found));
+        }
+        Requirement::Not(inner) => calendars(inner, &format!("{path}.not"), found),
+        _ => {}
     }
 }
 
