@@ -9,8 +9,8 @@ use cronhold_schedule::{Instant, Span};
 use crate::ids::{JobId, JobUid, NodeId, RunId};
 use crate::job::Job;
 use crate::record::{
-    ActionId, Actor, JobSource, LockName, OutputSummary, ProgramExit, Record, RecordKey, RecordVersion, RunOwner,
-    ScheduleId, StoredRecord,
+    ActionId, Actor, JobSource, LockName, OutputSummary, ProgramExit, Record, RecordKey, RecordVersion,
+    ResponseSummary, RunOwner, ScheduleId, StoredRecord,
 };
 use crate::run::{Reason, State};
 use crate::signal::Signal;
@@ -310,9 +310,11 @@ pub struct ExitOutcome {
     pub exit: Option<ProgramExit>,
     /// The size and the last lines of a process's output.
     pub written: Option<OutputSummary>,
+    /// The response of the service that the program used.
+    pub response: Option<Box<ResponseSummary>>,
 }
 
 impl ExitOutcome {
     /// A plain success.
-    pub const SUCCESS: Self = Self { success: true, reason: None, exit: None, written: None };
+    pub const SUCCESS: Self = Self { success: true, reason: None, exit: None, written: None, response: None };
 }

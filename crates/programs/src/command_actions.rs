@@ -122,7 +122,7 @@ mod tests {
         let failed = |tail: &[&str]| {
             let tail = tail.iter().map(|line| (*line).to_owned()).collect();
             let written = Some(OutputSummary { bytes: 1, tail });
-            ExitOutcome { success: false, reason: Some(Reason::ExitCode(3)), exit: None, written }
+            ExitOutcome { success: false, reason: Some(Reason::ExitCode(3)), exit: None, written, response: None }
         };
         for (report, expected) in [
             (ProgramReport::Launched, None),

@@ -151,7 +151,13 @@ fn unsupported(run: &Run) -> ProgramReport {
 }
 
 fn failed(reason: Reason) -> ProgramReport {
-    ProgramReport::Ended(ExitOutcome { success: false, reason: Some(reason), exit: None, written: None })
+    ProgramReport::Ended(ExitOutcome {
+        success: false,
+        reason: Some(reason),
+        exit: None,
+        written: None,
+        response: None,
+    })
 }
 
 #[cfg(test)]

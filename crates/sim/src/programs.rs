@@ -477,7 +477,7 @@ impl ProgramRunner for SimPrograms {
 }
 
 fn failed(reason: Reason, exit: ProgramExit) -> ExitOutcome {
-    ExitOutcome { success: false, reason: Some(reason), exit: Some(exit), written: None }
+    ExitOutcome { success: false, reason: Some(reason), exit: Some(exit), written: None, response: None }
 }
 
 fn describe_outcome(outcome: &ExitOutcome) -> &'static str {

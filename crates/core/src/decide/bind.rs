@@ -6,10 +6,11 @@ use std::cell::LazyCell;
 use cronhold_schedule::text::shortened;
 use cronhold_schedule::{FoldPolicy, GapPolicy, Instant, Span, TextError, WallTime};
 
-use crate::job::{EnvValue, Job, Program, StopSchedule};
+use super::bind_request::{check_request, resolve_request};
+use crate::job::{EnvValue, Job, OnLost, Program, StopSchedule};
 use crate::policy;
 use crate::record::{
-    CommandLine, EnvText, ExecutionPolicy, JobRecord, ResolvedProcess, ResolvedProgram, Run, ScheduleId,
+    CommandLine, EnvText, ExecutionPolicy, JobRecord, ResolvedHttp, ResolvedProcess, ResolvedProgram, Run, ScheduleId,
 };
 use crate::template::{Bindings, Template};
 use crate::world::DecisionContext;
@@ -29,7 +30,12 @@ pub(super) fn work(job: &JobRecord, run: &Run, world: &DecisionContext) -> Resul
         Program::Shell(text) => CommandLine::Shell { text: bind(text)?, shell: job.job.shell.clone() },
         Program::Exec(words) => CommandLine::Exec(words.iter().map(bind).collect::<Result<_, _>>()?),
         Program::Noop { duration } => return Ok(ResolvedProgram::Noop(*duration)),
-        Program::Http(_) => return Ok(ResolvedProgram::Unsupported("http".to_owned())),
+        Program::Http(http) => {
+            let request = resolve_request(http, &bind)?;
+            check_request(&request)?;
+            let is_repeatable = job.job.on_lost == OnLost::Retry;
+            return Ok(ResolvedProgram::Http(Box::new(ResolvedHttp { request, is_repeatable })));
+        }
         Program::Remote(_) => return Ok(ResolvedProgram::Unsupported("remote".to_owned())),
         Program::Task(_) => return Ok(ResolvedProgram::Unsupported("task".to_owned())),
         Program::Plugin { .. } => return Ok(ResolvedProgram::Unsupported("plugin".to_owned())),

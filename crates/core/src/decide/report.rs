@@ -112,8 +112,16 @@ fn ended(view: &DecisionView<'_>, run: &Run, verdict: &ExitOutcome) -> Result<De
     let mut run = run.clone();
     run.exit = verdict.exit;
     run.written.clone_from(&verdict.written);
+    if let Some(response) = &verdict.response {
+        run.service.get_or_insert_default().response = Some((**response).clone());
+    }
     let told = run.ending.clone();
-    let cause = if verdict.success { Cause::Succeeded } else { Cause::Failed };
+    let cause = match &verdict.reason {
+        _ if verdict.success => Cause::Succeeded,
+        // It ended without a result of its own.
+        Some(reason) if told.is_none() && !reason.fits(State::Failure) => Cause::Broke,
+        _ => Cause::Failed,
+    };
     over(view, &run, cause, told.or_else(|| verdict.reason.clone()), Actor::Program)
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cronhold_schedule::{Span, TimeOfDay};
 
-use super::program::HttpProgram;
+use super::HttpProgram;
 use crate::run::State;
 use crate::template::Template;
 

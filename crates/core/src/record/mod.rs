@@ -15,6 +15,7 @@ mod lock;
 mod node;
 mod pause;
 mod queued;
+mod request;
 mod run;
 mod skip_span;
 
@@ -38,6 +39,9 @@ pub use lock::{LockName, LockState};
 pub use node::{NodeRecord, RunOwner};
 pub use pause::{ActivePause, PauseState};
 pub use queued::QueuedRun;
+pub use request::{
+    RequestBody, ResolvedHeader, ResolvedHttp, ResolvedRequest, ResponseSummary, ServiceState, url_origin,
+};
 pub use run::{
     CommandLine, EnvText, ExecutionPolicy, OutputSummary, ProgramExit, ResolvedProcess, ResolvedProgram, Run,
     Transition, TransitionKind,

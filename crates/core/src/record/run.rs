@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cronhold_schedule::{Instant, Span};
 use serde::{Deserialize, Serialize};
 
-use super::{Actor, Blocker, LockName, RunOwner, ScheduleId};
+use super::{Actor, Blocker, LockName, ResolvedHttp, RunOwner, ScheduleId, ServiceState};
 use crate::args::Args;
 use crate::ids::{JobId, JobUid, NodeId, RunId, RunNumber};
 use crate::job::{ResourceLimits, StopPolicy};
@@ -61,6 +61,8 @@ pub struct Run {
     pub exit: Option<ProgramExit>,
     /// The size and the last lines of its program's output, once it has ended.
     pub written: Option<OutputSummary>,
+    /// What is known of the service that its program uses; `None` for other programs, and before there is anything.
+    pub service: Option<Box<ServiceState>>,
     /// How many actions it has caused. Their ids follow from it.
     pub actions: u32,
     /// All states that it entered, the oldest first.
@@ -103,6 +105,8 @@ pub enum ResolvedProgram {
     Noop(Span),
     /// Runs a process.
     Process(Box<ResolvedProcess>),
+    /// Sends one HTTP request.
+    Http(Box<ResolvedHttp>),
     /// A kind of program that this version describes but cannot run.
     Unsupported(String),
 }
@@ -268,6 +272,7 @@ impl Run {
             blockers: Vec::new(),
             exit: None,
             written: None,
+            service: None,
             actions: 0,
             log: Vec::new(),
         }

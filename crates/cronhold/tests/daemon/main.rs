@@ -11,6 +11,7 @@ mod fail_points;
 mod files;
 mod full_disk;
 mod http;
+mod http_programs;
 mod keeper;
 mod listening;
 mod live_files;
@@ -24,5 +25,7 @@ mod receiver;
 mod resume;
 #[path = "../resume_all/mod.rs"]
 mod resume_all;
+#[path = "../service/mod.rs"]
+mod service;
 mod sources;
 mod start_stop;

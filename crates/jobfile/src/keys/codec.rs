@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::NameMap;
 use cronhold_core::job::{
-    Action, Batching, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HttpProgram, HttpTarget, JobSchedule,
-    LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Program, Requirement, ResourceLimits, Retain, Retry,
-    RetryOn, RunEvent, SecretSource, StopPolicy, TaskProgram, TemplateScope, Trigger,
+    Action, Batching, BodyPattern, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HeaderValue, HttpProgram,
+    HttpTarget, JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Program, Requirement,
+    ResourceLimits, Retain, Retry, RetryOn, RunEvent, SecretSource, StopPolicy, TaskProgram, TemplateScope, Trigger,
 };
 use cronhold_core::run::State;
 use cronhold_core::signal::Signal;
@@ -343,7 +343,7 @@ pub(super) const URL: Codec<Template> =
 /// A request: a URL or a map.
 pub(super) const REQUEST: Codec<HttpProgram> = Codec {
     shape: ValueShape::Either(&[URL_START, ValueShape::Map(&work::HTTP)]),
-    read: |reader, item| reader.record_or_first(item, HttpProgram::new(Template::literal(""))),
+    read: |reader, item| reader.request(item),
     write: |request| super::write_record(request, &HttpProgram::new(request.url.clone())),
 };
 
@@ -375,6 +375,36 @@ pub(super) const HEADERS: Codec<BTreeMap<String, Template>> = Codec {
     shape: ValueShape::Names { regex: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", value: &ValueShape::Template },
     read: |reader, item| Some(reader.templates(item, names::header, "{Accept: text/plain}")),
     write: |headers| write::map(headers, write::template),
+};
+
+/// Headers, whose values may be secrets.
+pub(super) const HEADER_VALUES: Codec<BTreeMap<String, HeaderValue>> = Codec {
+    shape: ValueShape::Names {
+        regex: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
+        value: &ValueShape::Either(&[ValueShape::Template, ValueShape::Map(&job::HEADER_SOURCE)]),
+    },
+    read: |reader, item| Some(reader.header_values(item)),
+    write: |headers| write::map(headers, write::header_value),
+};
+
+/// A regular expression.
+pub(super) const BODY_PATTERN: Codec<BodyPattern> = Codec {
+    shape: ValueShape::Text,
+    read: |reader, item| {
+        let text = reader.text(item)?;
+        reader.parsed(item, BodyPattern::parse(text))
+    },
+    write: |pattern| json!(pattern),
+};
+
+/// The number of redirects that are followed.
+pub(super) const REDIRECTS: Codec<u32> = Codec {
+    shape: ValueShape::Whole { least: 0, most: HttpProgram::REDIRECTS_MAX as i64 },
+    read: |reader, item| {
+        let most = i64::from(HttpProgram::REDIRECTS_MAX);
+        reader.whole(item, 0, most).and_then(|count| u32::try_from(count).ok())
+    },
+    write: |count| json!(count),
 };
 
 const STATUS: ValueShape = ValueShape::Either(&[

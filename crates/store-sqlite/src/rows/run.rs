@@ -53,6 +53,7 @@ pub(super) const LAYOUT: TableLayout = TableLayout {
         "span_to",
         "span_count",
         "actions",
+        "service",
         "log",
     ],
     fixed: &["job", "number"],
@@ -98,6 +99,7 @@ fn write_row(cells: &mut RowCells, run: &Run, ended: Option<Instant>, range: Opt
     cells.option(range, |cells, range| cells.instant(range.to));
     cells.option(range, |cells, range| cells.integer(range.count));
     cells.integer(run.actions);
+    cells.option(run.service.as_ref(), RowCells::json);
     cells.json(&run.log);
 }
 
@@ -132,11 +134,13 @@ pub(super) fn read(id: RunId, reading: &CellReader<'_>) -> Result<Record, Unread
         ending: reading.option_parsed(Reason::parse)?,
         exit: read_exit(reading)?,
         written: read_written(reading)?,
+        service: None,
         actions: 0,
         log: Vec::new(),
     };
     let range = read_range(reading)?;
     run.actions = reading.integer()?;
+    run.service = reading.option_json()?;
     run.log = reading.json()?;
     let Some(range) = range else { return Ok(Record::Run(Arc::new(run))) };
     let span = SkipSpan::from_listed_run(run, range).ok_or_else(|| UnreadableRow {

@@ -406,7 +406,7 @@ fn verdict(text: &str) -> ExitOutcome {
         None => 1,
     };
     let reason = (code != 0).then_some(Reason::ExitCode(code));
-    ExitOutcome { success: code == 0, reason, exit: Some(ProgramExit::Code(code)), written }
+    ExitOutcome { success: code == 0, reason, exit: Some(ProgramExit::Code(code)), written, response: None }
 }
 
 /// `01:30`, `01:30:05` or `01:30:05.250` after the start of the script; hours may exceed 24.

@@ -129,6 +129,10 @@ impl ExplanationWriter<'_> {
                 "check whether it ran, then `cronhold rerun {run_name}` runs it again; `on_lost: retry` does so \
                  automatically"
             ),
+            (State::Error, Some(Reason::NoResponse(_))) => format!(
+                "the service may have acted on the request; `cronhold rerun {run_name}` sends it again with another \
+                 `Idempotency-Key`"
+            ),
             (State::Error, _) => format!("`cronhold rerun {run_name}` runs it again"),
             (State::Skipped, Some(reason)) => return self.advise_on_skip(reason, schedule.is_some()),
             _ => return,
