@@ -111,6 +111,9 @@ pub struct RunDetail {
     /// Actions that its state changes have caused.
     #[serde(default)]
     pub actions: Vec<ActionSummary>,
+    /// The JSON text by which a remote service identifies the task of the run; `null` if it has not started one.
+    #[serde(default)]
+    pub task: Option<String>,
     /// The response of the service that its program used; `null` for other programs, and before there is one.
     #[serde(default)]
     pub response: Option<ServiceResponse>,

@@ -287,6 +287,8 @@ pub enum Precondition {
 pub enum ProgramReport {
     /// It has started, or was found running.
     Launched,
+    /// The remote service has started its task, which this JSON text identifies.
+    TaskStarted(String),
     /// It has ended.
     Ended(ExitOutcome),
     /// It could not be started, for this reason.

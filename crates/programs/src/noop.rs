@@ -189,6 +189,7 @@ mod tests {
             ProgramReport::Lost => "lost".to_owned(),
             ProgramReport::KeeperLost => "keeper lost".to_owned(),
             ProgramReport::LockLost => "lock lost".to_owned(),
+            ProgramReport::TaskStarted(task) => format!("task {task}"),
         });
         words.collect::<Vec<_>>().join(", ")
     }

@@ -404,11 +404,15 @@ impl ProgramRunner for LocalRunner {
         if is_process {
             self.processes().stop(run);
         } else if is_service(run) {
-            self.services.signal(run.id, run.terms.signal);
+            self.services.stop(run);
         } else {
             self.noops().stop(run);
         }
         self.requested(is_process);
+    }
+
+    fn release(&self, run: RunId) {
+        self.services.settled(run);
     }
 
     fn signal(&self, run: RunId, signal: Signal) {
@@ -451,6 +455,14 @@ impl EngineObserver for LocalRunner {
     fn on_event(&self, news: &EngineEvent<'_>) {
         match news {
             EngineEvent::Committed { done, .. } => {
+                for change in &done.changes {
+                    if let RecordChange::Put(Record::Run(run)) = change
+                        && is_service(run)
+                        && run.state.has_program()
+                    {
+                        self.services.committed(run);
+                    }
+                }
                 let finished = done.changes.iter().filter_map(|change| match change {
                     RecordChange::Put(Record::Run(run)) if run.state.is_finished() => Some(run),
                     _ => None,

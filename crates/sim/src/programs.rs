@@ -438,6 +438,8 @@ impl ProgramRunner for SimPrograms {
         }
     }
 
+    fn release(&self, _: RunId) {}
+
     fn stop(&self, run: &Run) {
         self.signal(run.id, run.terms.signal);
     }

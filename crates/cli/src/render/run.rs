@@ -130,6 +130,7 @@ pub(crate) fn detail(
     field("retry of", run.retry_of.clone())?;
     field("retry", run.retried_by.clone())?;
     field("rerun of", run.rerun_of.clone())?;
+    field("task", detail.task.clone())?;
     field("response", detail.response.as_ref().map(response))?;
     field("output", (run.output_bytes > 0).then(|| format!("{} bytes", run.output_bytes)))?;
     for line in &run.tail {
@@ -328,6 +329,7 @@ pub(crate) mod tests {
                 },
                 action("command", "", "failed", Some(69_000), None),
             ],
+            task: Some("{\"id\": 7}".to_owned()),
             response: Some(ServiceResponse {
                 status: 503,
                 headers: vec![ResponseHeader { name: "content-type".to_owned(), value: "text/plain".to_owned() }],

@@ -1,16 +1,12 @@
 //! Resolves a request of a job: the program `http`, and the condition `http`.
 
 use cronhold_schedule::TextError;
-use cronhold_schedule::text::shortened;
 
 use crate::job::{HeaderValue, HttpProgram};
 use crate::record::{RequestBody, ResolvedHeader, ResolvedRequest};
 use crate::template::Template;
 
-/// The largest size of the texts of a request in bytes. They are stored with every run.
-const REQUEST_TEXT_MAX: usize = 1024 * 1024;
-
-/// Resolves a request. `bind` resolves its templates.
+/// Resolves a request. `bind` resolves its templates. The result is not checked, so that `bind` may keep them.
 pub(super) fn resolve_request(
     http: &HttpProgram,
     bind: &dyn Fn(&Template) -> Result<String, TextError>,
@@ -41,37 +37,6 @@ pub(super) fn resolve_request(
     })
 }
 
-/// Checks what a request consists of once its templates are resolved.
-pub(super) fn check_request(request: &ResolvedRequest) -> Result<(), TextError> {
-    let refuse = |message: String, hint: &str| Err(TextError::new(0..0, message).hint(hint));
-    if !["http://", "https://"].iter().any(|scheme| request.url.starts_with(scheme)) {
-        return refuse(
-            format!("`{}` is not a URL", shortened(&request.url)),
-            "a URL begins with `https://` or `http://`",
-        );
-    }
-    if let Some(sign) = request.url.chars().find(|sign| sign.is_control() || *sign == ' ') {
-        let url = shortened(&request.url).escape_debug().to_string();
-        return refuse(
-            format!("the URL `{url}` contains {}", sign.escape_debug()),
-            "a URL contains neither blanks nor control characters; write `%20` for a blank",
-        );
-    }
-    for (name, value) in &request.headers {
-        if let ResolvedHeader::Text(text) = value
-            && text.contains(['\r', '\n', '\0'])
-        {
-            return refuse(format!("the header `{name}` has several lines"), "a header is one line");
-        }
-    }
-    let bytes = request.bytes();
-    if bytes > REQUEST_TEXT_MAX {
-        let message = format!("the request has {bytes} bytes; at most {REQUEST_TEXT_MAX} are allowed");
-        return refuse(message, "send large bodies with `body_file`");
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -84,7 +49,7 @@ mod tests {
     fn bound(http: &HttpProgram) -> Result<ResolvedRequest, String> {
         let bind = |template: &Template| Ok(template.text().replace("{{ day }}", "monday\n"));
         let request = resolve_request(http, &bind).map_err(|error| error.to_string())?;
-        check_request(&request).map(|()| request).map_err(|error| error.to_string())
+        request.check().map(|()| request).map_err(|error| error.to_string())
     }
 
     fn template(text: &str) -> Template {

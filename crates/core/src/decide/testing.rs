@@ -4,6 +4,7 @@
 mod action;
 mod cluster;
 mod condition;
+mod remote;
 mod script;
 mod transcript;
 

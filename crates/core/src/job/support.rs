@@ -62,8 +62,8 @@ impl Feature {
     /// Whether this version carries the feature out. To enable a feature, return `true` for it here.
     pub const fn is_supported(self) -> bool {
         match self {
-            Self::HttpProgram => true,
-            Self::RemoteProgram | Self::TaskProgram | Self::PluginProgram => false,
+            Self::HttpProgram | Self::RemoteProgram => true,
+            Self::TaskProgram | Self::PluginProgram => false,
             Self::FileCondition | Self::HttpCondition | Self::CommandCondition | Self::Pool => false,
             Self::RunAction | Self::WebhookAction | Self::EmailAction | Self::CommandAction => true,
             Self::PublishAction | Self::Triggers => false,
@@ -273,7 +273,6 @@ mod tests {
         assert_eq!(
             unsupported,
             [
-                "`remote` programs",
                 "`task` programs",
                 "`plugin` programs",
                 "`file` conditions",

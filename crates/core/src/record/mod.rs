@@ -40,7 +40,8 @@ pub use node::{NodeRecord, RunOwner};
 pub use pause::{ActivePause, PauseState};
 pub use queued::QueuedRun;
 pub use request::{
-    RequestBody, ResolvedHeader, ResolvedHttp, ResolvedRequest, ResponseSummary, ServiceState, url_origin,
+    RequestBody, ResolvedHeader, ResolvedHttp, ResolvedRemote, ResolvedRequest, ResponseSummary, ServiceState,
+    url_origin,
 };
 pub use run::{
     CommandLine, EnvText, ExecutionPolicy, OutputSummary, ProgramExit, ResolvedProcess, ResolvedProgram, Run,

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use cronhold_schedule::Span;
+use cronhold_schedule::text::shortened;
+use cronhold_schedule::{Span, TextError};
 use serde::{Deserialize, Serialize};
 
 use crate::job::SecretSource;
+
+/// The largest size of the texts of a request in bytes. They are stored with every run.
+const REQUEST_TEXT_MAX: usize = 1024 * 1024;
 
 /// An HTTP request with all templates resolved. Secrets and files are named, not held: they are read when it is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +75,27 @@ pub struct ResolvedHttp {
     pub is_repeatable: bool,
 }
 
+/// A program that is a task of a remote service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResolvedRemote {
+    /// Starts the task.
+    pub start: ResolvedRequest,
+    /// Polls the task; its texts are templates until the task has started.
+    pub poll: ResolvedRequest,
+    /// Cancels the task; its texts are templates until the task has started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<ResolvedRequest>,
+    /// Time between two polls.
+    pub every: Span,
+    /// Expression: whether the response to a poll means success.
+    pub success: String,
+    /// Expression: whether the response to a poll means failure.
+    pub failure: String,
+    /// Whether the task is started again if it is unknown whether the service has started it.
+    #[serde(default)]
+    pub is_repeatable: bool,
+}
+
 /// The status and the headers of a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResponseSummary {
@@ -87,6 +112,15 @@ pub struct ResponseSummary {
 /// What a run keeps of the service that its program uses.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceState {
+    /// The JSON response that identifies the remote task, once the task has started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// The request that polls the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub poll: Option<ResolvedRequest>,
+    /// The request that cancels the task, if it can be cancelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<ResolvedRequest>,
     /// The response that decided the result, once there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<ResponseSummary>,
@@ -103,6 +137,37 @@ impl ResolvedRequest {
     /// Whether a status code is expected.
     pub fn expects(&self, status: u16) -> bool {
         self.expect.iter().any(|(first, last)| (*first..=*last).contains(&status))
+    }
+
+    /// Checks that the request can be sent and stored.
+    pub fn check(&self) -> Result<(), TextError> {
+        let refuse = |message: String, hint: &str| Err(TextError::new(0..0, message).hint(hint));
+        if !["http://", "https://"].iter().any(|scheme| self.url.starts_with(scheme)) {
+            return refuse(
+                format!("`{}` is not a URL", shortened(&self.url)),
+                "a URL begins with `https://` or `http://`",
+            );
+        }
+        if let Some(sign) = self.url.chars().find(|sign| sign.is_control() || *sign == ' ') {
+            let url = shortened(&self.url).escape_debug().to_string();
+            return refuse(
+                format!("the URL `{url}` contains {}", sign.escape_debug()),
+                "a URL contains neither blanks nor control characters; write `%20` for a blank",
+            );
+        }
+        for (name, value) in &self.headers {
+            if let ResolvedHeader::Text(text) = value
+                && text.contains(['\r', '\n', '\0'])
+            {
+                return refuse(format!("the header `{name}` has several lines"), "a header is one line");
+            }
+        }
+        let bytes = self.bytes();
+        if bytes > REQUEST_TEXT_MAX {
+            let message = format!("the request has {bytes} bytes; at most {REQUEST_TEXT_MAX} are allowed");
+            return refuse(message, "send large bodies with `body_file`");
+        }
+        Ok(())
     }
 
     /// Scheme, host and port of the URL: what messages may show, because path and query can contain secrets.

@@ -22,6 +22,7 @@ mod log_lines;
 mod processes;
 mod programs;
 mod receiver;
+mod remote_programs;
 mod resume;
 #[path = "../resume_all/mod.rs"]
 mod resume_all;

@@ -146,3 +146,88 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> Option<ServiceRequest> {
     reader.read_exact(&mut body).ok()?;
     Some(ServiceRequest { method, path, headers, body })
 }
+
+/// A small service of remote tasks: `POST /tasks` starts one, and the same one for the same idempotency key;
+/// `GET /tasks/N` shows its state; `POST /tasks/N/cancel` cancels it.
+pub(crate) struct TaskService {
+    pub(crate) service: TestService,
+    tasks: Arc<Mutex<TaskTable>>,
+}
+
+#[derive(Default)]
+struct TaskTable {
+    /// The states of the tasks, by their number less one.
+    states: Vec<String>,
+    /// The task of each idempotency key.
+    keys: BTreeMap<String, usize>,
+    /// Whether the replies to starts are withheld.
+    withholds_starts: bool,
+}
+
+impl TaskService {
+    pub(crate) fn start() -> Self {
+        let tasks: Arc<Mutex<TaskTable>> = Arc::default();
+        let shared = Arc::clone(&tasks);
+        let react = move |request: &ServiceRequest| shared.lock().expect("no thread panics with it").react(request);
+        Self { service: TestService::start(react), tasks }
+    }
+
+    /// A job file with a program that runs a task, without other keys.
+    pub(crate) fn program(&self) -> String {
+        let url = self.service.url("/tasks");
+        format!(
+            "program:\n  remote:\n    start: {{url: '{url}', method: POST, body: '{{\"run\": \"{{{{ run_id }}}}\"}}'}}\n    poll: '{url}/{{{{ task.id }}}}'\n    cancel: {{url: '{url}/{{{{ task.id }}}}/cancel', method: POST}}\n    every: 100ms\n    success: answer.state == 'DONE'\n    failure: answer.state == 'FAILED' or answer.state == 'CANCELLED'\n"
+        )
+    }
+
+    /// The number of tasks that were started.
+    pub(crate) fn count(&self) -> usize {
+        self.table().states.len()
+    }
+
+    /// Sets the state of a task.
+    pub(crate) fn set(&self, task: usize, state: &str) {
+        self.table().states[task - 1] = state.to_owned();
+    }
+
+    pub(crate) fn state(&self, task: usize) -> String {
+        self.table().states[task - 1].clone()
+    }
+
+    /// How often a task was polled.
+    pub(crate) fn polls(&self, task: usize) -> usize {
+        self.service.requests(&format!("/tasks/{task}")).len()
+    }
+
+    /// Lets the service start tasks without replying, or reply again.
+    pub(crate) fn withhold_starts(&self, withholds: bool) {
+        self.table().withholds_starts = withholds;
+    }
+
+    fn table(&self) -> std::sync::MutexGuard<'_, TaskTable> {
+        self.tasks.lock().expect("no thread panics with it")
+    }
+}
+
+impl TaskTable {
+    fn react(&mut self, request: &ServiceRequest) -> ServiceReply {
+        let show = |id: usize, state: &str| ServiceReply::ok(format!("{{\"id\": {id}, \"state\": \"{state}\"}}"));
+        let rest = request.path.strip_prefix("/tasks").unwrap_or_default();
+        if rest.is_empty() {
+            let next = self.states.len() + 1;
+            let id = *self.keys.entry(request.key().to_owned()).or_insert(next);
+            if id == next {
+                self.states.push("RUNNING".to_owned());
+            }
+            return if self.withholds_starts { ServiceReply::Hang } else { show(id, "NEW") };
+        }
+        let (id, verb) = rest[1..].split_once('/').unwrap_or((&rest[1..], ""));
+        let Some(state) = id.parse::<usize>().ok().and_then(|id| self.states.get_mut(id - 1)) else {
+            return ServiceReply::status(404);
+        };
+        if verb == "cancel" {
+            "CANCELLED".clone_into(state);
+        }
+        show(id.parse().expect("it is a number"), state)
+    }
+}

@@ -11,8 +11,8 @@ mod schedule;
 pub(crate) mod variant;
 mod work;
 
-pub(crate) use codec::CPU_LEAST;
 pub use codec::METHODS;
+pub(crate) use codec::{CPU_LEAST, METHOD_MAX};
 use cronhold_core::job::Feature;
 pub(crate) use job::QUEUE_MAP;
 pub use job::{

@@ -9,7 +9,7 @@ use cronhold_schedule::text::did_you_mean;
 
 use super::reader::{JobReader, NamedNode};
 use super::{names, quoted};
-use crate::keys::{HEADER_SOURCE, METHODS, NOOP_MAP, PROGRAM_MAP};
+use crate::keys::{HEADER_SOURCE, METHOD_MAX, METHODS, NOOP_MAP, PROGRAM_MAP};
 use crate::yaml::{ScalarKind, YamlValue};
 
 impl JobReader<'_> {
@@ -74,15 +74,19 @@ impl JobReader<'_> {
         self.refuse(item, message, "a URL begins with `https://` or `http://`")
     }
 
-    pub(crate) fn method(&mut self, item: NamedNode<'_>) -> Option<&'static str> {
+    /// A method in upper case. Any word is one, unless it looks like a misspelt usual method.
+    pub(crate) fn method(&mut self, item: NamedNode<'_>) -> Option<String> {
         let text = self.text(item)?;
         let upper = text.to_ascii_uppercase();
-        if let Some(method) = METHODS.iter().find(|method| **method == upper) {
-            return Some(method);
+        if METHODS.contains(&upper.as_str()) {
+            return Some(upper);
         }
+        let is_word = (1..=METHOD_MAX).contains(&upper.len())
+            && upper.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-');
         let hint = match did_you_mean(&upper, METHODS.iter().copied()) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("methods are {}", METHODS.join(", ")),
+            None if is_word => return Some(upper),
+            None => format!("usual methods are {}", METHODS.join(", ")),
         };
         self.refuse(item, format!("{} is not a method", quoted(text)), hint)
     }

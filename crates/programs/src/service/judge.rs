@@ -2,33 +2,108 @@
 
 use cronhold_core::command::ExitOutcome;
 use cronhold_core::job::BodyPattern;
-use cronhold_core::record::{ResolvedRequest, ResponseSummary};
+use cronhold_core::record::{ResolvedProgram, ResolvedRequest, ResponseSummary, Run};
+use cronhold_core::remote::{self, RemoteVerdict};
 use cronhold_core::run::Reason;
+use cronhold_core::template::Bindings;
 use cronhold_schedule::text::shortened;
 
+use super::table::{RequestKind, RequestTask};
 use crate::http::{HttpError, HttpReply};
 
 /// Headers that are not kept, because they hold credentials.
 const SECRET_HEADERS: [&str; 2] = ["set-cookie", "authorization"];
 
+/// What the result of a request means.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Judgement {
+    /// The run ends, with the response as its output.
+    Final(ExitOutcome),
+    /// The service has started a task, which this JSON text identifies.
+    TaskStarted(String),
+    /// The task goes on.
+    Pending,
+    /// The service did not answer a poll. It is tried again.
+    Unanswered,
+    /// The service refused a poll, or its answer is of no use. If that goes on, the run ends with this outcome.
+    Refused(ExitOutcome),
+    /// The request to cancel the task has ended.
+    Cancelled { is_accepted: bool },
+}
+
+/// Decides by the result of a request. `names` are the zones for expressions.
+pub(super) fn judge(task: &RequestTask, result: &Result<HttpReply, HttpError>, names: &Bindings) -> Judgement {
+    let RequestTask { run, kind, request, .. } = task;
+    match (kind, result) {
+        (RequestKind::Program, result) => Judgement::Final(outcome_of(request, result)),
+        (RequestKind::Start, result) => started(request, result),
+        (RequestKind::Cancel, Ok(reply)) => Judgement::Cancelled { is_accepted: request.expects(reply.status) },
+        (RequestKind::Cancel, Err(_)) => Judgement::Cancelled { is_accepted: false },
+        (RequestKind::Poll, Ok(reply)) => polled(run, request, reply, names),
+        // A secret may be written anew, and a server may come back.
+        (RequestKind::Poll, Err(_)) => Judgement::Unanswered,
+    }
+}
+
+/// What the response to `start` means.
+fn started(request: &ResolvedRequest, result: &Result<HttpReply, HttpError>) -> Judgement {
+    let outcome = outcome_of(request, result);
+    let Some(reply) = result.as_ref().ok().filter(|_| outcome.success) else { return Judgement::Final(outcome) };
+    let text = String::from_utf8_lossy(&reply.body);
+    match remote::check_task(text.trim()) {
+        Ok(()) => Judgement::TaskStarted(text.trim().to_owned()),
+        Err(error) => Judgement::Final(unexpected(reply, error.to_string())),
+    }
+}
+
+/// What the response to `poll` means.
+fn polled(run: &Run, request: &ResolvedRequest, reply: &HttpReply, names: &Bindings) -> Judgement {
+    match refusal(request, reply) {
+        // The service is busy or broken.
+        Some(Reason::Status(408 | 425 | 429 | 500..)) => return Judgement::Unanswered,
+        Some(reason) => return Judgement::Refused(ended(reply, Some(reason))),
+        None => {}
+    }
+    let (Some(ResolvedProgram::Remote(remote)), Some(task)) = (&run.work, run.remote_task()) else {
+        return Judgement::Unanswered;
+    };
+    let answer = String::from_utf8_lossy(&reply.body);
+    let names = remote::run_bindings(run, names.clone());
+    match remote::judge_answer(remote, task, &answer, names) {
+        Ok(RemoteVerdict::Pending) => Judgement::Pending,
+        Ok(RemoteVerdict::Succeeded) => Judgement::Final(ended(reply, None)),
+        Ok(RemoteVerdict::Failed) => {
+            let said = shortened(answer.trim()).replace('\n', " ");
+            Judgement::Final(ended(reply, Some(Reason::Said(said))))
+        }
+        Err(error) => Judgement::Refused(unexpected(reply, error.to_string())),
+    }
+}
+
 /// The outcome of a run whose program is one request.
 ///
 /// The run fails if the service said no: with another status than expected, or another body. If there was no complete
 /// response, or the request could not be built, the run ends in error.
-pub(super) fn judge(request: &ResolvedRequest, result: &Result<HttpReply, HttpError>) -> ExitOutcome {
-    let reply = match result {
-        Ok(reply) => reply,
-        Err(HttpError::Invalid(message)) => return broken(Reason::NotLaunched(message.clone())),
-        Err(HttpError::NoResponse(message)) => return broken(Reason::NoResponse(message.clone())),
-        Err(HttpError::Cancelled) => return broken(Reason::NoResponse(HttpError::Cancelled.to_string())),
-    };
-    let reason = refusal(request, reply);
+fn outcome_of(request: &ResolvedRequest, result: &Result<HttpReply, HttpError>) -> ExitOutcome {
+    match result {
+        Ok(reply) => ended(reply, refusal(request, reply)),
+        Err(HttpError::Invalid(message)) => broken(Reason::NotLaunched(message.clone())),
+        Err(HttpError::NoResponse(message)) => broken(Reason::NoResponse(message.clone())),
+        Err(HttpError::Cancelled) => broken(Reason::NoResponse(HttpError::Cancelled.to_string())),
+    }
+}
+
+fn ended(reply: &HttpReply, reason: Option<Reason>) -> ExitOutcome {
     let response = Some(Box::new(summary(reply)));
     ExitOutcome { success: reason.is_none(), reason, response, ..ExitOutcome::SUCCESS }
 }
 
+fn unexpected(reply: &HttpReply, what: String) -> ExitOutcome {
+    ended(reply, Some(Reason::UnexpectedResponse(what)))
+}
+
 /// Why a response is not the expected one; `None` if it is.
-pub(super) fn refusal(request: &ResolvedRequest, reply: &HttpReply) -> Option<Reason> {
+fn refusal(request: &ResolvedRequest, reply: &HttpReply) -> Option<Reason> {
     if !request.expects(reply.status) {
         return Some(Reason::Status(reply.status));
     }
@@ -39,7 +114,7 @@ pub(super) fn refusal(request: &ResolvedRequest, reply: &HttpReply) -> Option<Re
 }
 
 /// What the run keeps of a response beside its body.
-pub(super) fn summary(reply: &HttpReply) -> ResponseSummary {
+fn summary(reply: &HttpReply) -> ResponseSummary {
     let is_kept = |(name, _): &&(String, String)| !SECRET_HEADERS.contains(&name.as_str());
     let cut = |value: &str| match value.char_indices().nth(ResponseSummary::VALUE_MAX) {
         Some((end, _)) => format!("{}…", &value[..end]),
@@ -59,8 +134,15 @@ pub(super) fn broken(reason: Reason) -> ExitOutcome {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::request;
+    use std::sync::Arc;
+
+    use cronhold_core::State;
+    use cronhold_schedule::ZoneRegistry;
+    use cronhold_schedule::calendar::CalendarSet;
+
+    use super::super::testing::{remote_run, request};
     use super::*;
+    use crate::http::CancelToken;
 
     fn reply(status: u16, body: &str) -> HttpReply {
         let header = |name: &str, value: String| (name.to_owned(), value);
@@ -86,10 +168,46 @@ mod tests {
             (Err(HttpError::NoResponse("http://a: refused".to_owned())), "no response: http://a: refused"),
             (Err(HttpError::Invalid("no file".to_owned())), "not launched: no file"),
         ] {
-            let outcome = judge(&request, &result);
+            let outcome = outcome_of(&request, &result);
             let shown = outcome.reason.as_ref().map_or_else(|| "success".to_owned(), ToString::to_string);
             assert_eq!((shown.as_str(), outcome.success), (expected, expected == "success"));
             assert_eq!(outcome.response.is_some(), result.is_ok());
+        }
+    }
+
+    /// A request about the task of a run, and what a reply to it means.
+    fn remote_judgement(kind: RequestKind, status: u16, body: &str) -> String {
+        let run = Arc::new(remote_run(false, State::Running, Some(r#"{"id": 7}"#)));
+        let task = RequestTask { run, kind, request: request(), token: CancelToken::default() };
+        let zones = Bindings::new(Arc::new(ZoneRegistry::bundled()), Arc::new(CalendarSet::new()));
+        match judge(&task, &Ok(reply(status, body)), &zones) {
+            Judgement::Final(outcome) => {
+                format!("final: {}", outcome.reason.map_or_else(|| "success".to_owned(), |reason| reason.to_string()))
+            }
+            Judgement::Refused(outcome) => format!("refused: {}", outcome.reason.expect("a reason")),
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn responses_about_a_task_decide_how_it_goes_on() {
+        use RequestKind::{Cancel, Poll, Start};
+        for (kind, status, body, expected) in [
+            (Start, 200, " {\"id\": 7}\n", "TaskStarted(\"{\\\"id\\\": 7}\")"),
+            (Start, 503, "", "final: status 503"),
+            (Start, 200, "seven", "final: unexpected response: the response to `start` is not JSON"),
+            (Poll, 200, r#"{"state": "RUNNING"}"#, "Pending"),
+            (Poll, 200, r#"{"state": "DONE"}"#, "final: success"),
+            (Poll, 200, r#"{"state": "FAILED"}"#, r#"final: said: {"state": "FAILED"}"#),
+            (Poll, 200, "{}", "refused: unexpected response: `answer.state` is not defined"),
+            (Poll, 404, "", "refused: status 404"),
+            (Poll, 429, "", "Unanswered"),
+            (Poll, 502, "", "Unanswered"),
+            (Cancel, 200, "", "Cancelled { is_accepted: true }"),
+            (Cancel, 500, "", "Cancelled { is_accepted: false }"),
+        ] {
+            let found = remote_judgement(kind, status, body);
+            assert!(found.starts_with(expected), "{kind:?} {status} {body}: {found}");
         }
     }
 

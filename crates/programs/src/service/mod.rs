@@ -1,4 +1,4 @@
-//! Programs that are requests to a service. [`ServiceTable`] decides, threads of a [`WorkerPool`] send the requests, and
+//! Programs that are requests to a service: `http`, and `remote` with its tasks. [`ServiceTable`] decides, threads of a [`WorkerPool`] send the requests, and
 //! the responses go into files, from which they are stored like the outputs of processes.
 
 mod judge;
@@ -15,12 +15,13 @@ use cronhold_core::RunId;
 use cronhold_core::command::ProgramReport;
 use cronhold_core::record::{OutputSummary, ResolvedProgram, Run};
 use cronhold_core::signal::Signal;
+use cronhold_core::template::Bindings;
 use cronhold_engine::{LaunchRequest, MachineClock};
-use cronhold_schedule::Span;
+use cronhold_schedule::{Span, ZoneRegistry};
 use cronhold_store::lock_mutex;
 
 use self::judge::judge;
-use self::table::{RequestResult, RequestTask, ServiceTable};
+use self::table::{RequestKind, RequestTask, ServiceTable};
 use crate::host_env::HostEnv;
 use crate::http::{HttpClient, HttpReply, HttpRequest};
 use crate::output::gap_notice;
@@ -49,6 +50,9 @@ struct ServiceShared {
     /// The directory of responses that are being stored.
     responses: PathBuf,
     notify: NotifyFn,
+    /// The zones for expressions about answers.
+    zones: Bindings,
+    clock: Arc<dyn MachineClock>,
 }
 
 impl ServicePrograms {
@@ -63,7 +67,10 @@ impl ServicePrograms {
         let responses = data.join("responses");
         // A file that stays only takes room.
         let _ = fs::remove_dir_all(&responses);
-        let shared = Arc::new(ServiceShared { table: Mutex::default(), http, host_env, responses, notify });
+        let zones = Bindings::new(Arc::new(ZoneRegistry::bundled()), Arc::default());
+        let (table, worker_clock) = (Mutex::default(), Arc::clone(&clock));
+        let shared = ServiceShared { table, http, host_env, responses, notify, zones, clock: worker_clock };
+        let shared = Arc::new(shared);
         let worker = Arc::clone(&shared);
         let workers = WorkerPool::new("requests", LIMITS, Box::new(move |task| worker.send(&task)));
         Self { shared, clock, workers }
@@ -75,7 +82,7 @@ impl ServicePrograms {
     }
 
     pub(crate) fn adopt(&self, run: &Arc<Run>) {
-        self.change(|table, _| table.adopt(run));
+        self.change(|table, uptime| table.adopt(run, uptime));
     }
 
     pub(crate) fn extend(&self, leases: &[(RunId, Span)]) {
@@ -83,7 +90,21 @@ impl ServicePrograms {
     }
 
     pub(crate) fn signal(&self, run: RunId, signal: Signal) {
-        self.change(|table, _| table.signal(run, signal));
+        self.change(|table, uptime| table.signal(run, signal, uptime));
+    }
+
+    /// Requests the end of a run's program. A task that this node has not followed yet is followed to its end.
+    pub(crate) fn stop(&self, run: &Run) {
+        self.change(|table, uptime| match table.has(run.id) || run.remote_task().is_none() {
+            true => table.signal(run.id, run.terms.signal, uptime),
+            false => table.adopt(&Arc::new(run.clone()), uptime),
+        });
+    }
+
+    /// A change of an unfinished run is committed.
+    pub(crate) fn committed(&self, run: &Arc<Run>) {
+        self.change(|table, uptime| table.committed(run, uptime));
+        (self.shared.notify)();
     }
 
     /// The end of a run is committed, or the run does not belong to this node any more.
@@ -107,7 +128,9 @@ impl ServicePrograms {
     }
 
     pub(crate) fn take_reports(&self, uptime: Span, most: usize) -> Vec<(RunId, ProgramReport)> {
-        self.table().take_reports(uptime, most)
+        let mut reports = Vec::new();
+        self.change(|table, _| reports = table.take_reports(uptime, most));
+        reports
     }
 
     /// The uptime at which there is a report to take.
@@ -139,22 +162,28 @@ impl ServicePrograms {
 
 /// Whether the program of a run is a request.
 pub(crate) fn is_service(run: &Run) -> bool {
-    matches!(run.work, Some(ResolvedProgram::Http(_)))
+    matches!(run.work, Some(ResolvedProgram::Http(_) | ResolvedProgram::Remote(_)))
 }
 
 impl ServiceShared {
-    /// Sends a request and keeps its response. The run's id is the idempotency key.
+    /// Sends a request, and keeps its response if that is the output of the run. The run's id is the idempotency key of
+    /// the program, and of the start of a task.
     fn send(&self, task: &RequestTask) {
-        let built = HttpRequest::new(&task.request, Some(task.run.to_string()), KEPT_MAX, &self.host_env);
+        let id = task.run.id;
+        let has_key = matches!(task.kind, RequestKind::Program | RequestKind::Start);
+        let key = has_key.then(|| id.to_string());
+        let built = HttpRequest::new(&task.request, key, KEPT_MAX, &self.host_env);
         let result = built.and_then(|request| self.http.send(request, &task.token));
-        let outcome = judge(&task.request, &result);
-        let output = match &result {
-            // If it cannot be written, the run has no output.
-            Ok(reply) if !reply.body.is_empty() => self.write_response(task.run, reply).unwrap_or(0),
-            _ => 0,
-        };
-        let result = RequestResult { run: task.run, token: task.token.clone(), outcome, output };
-        lock_mutex(&self.table).receive(result);
+        let judgement = judge(task, &result, &self.zones);
+        let is_output = lock_mutex(&self.table).receive(id, &task.token, judgement, self.clock.uptime());
+        if is_output {
+            let length = match &result {
+                // If it cannot be written, the run has no output.
+                Ok(reply) if !reply.body.is_empty() => self.write_response(id, reply).unwrap_or(0),
+                _ => 0,
+            };
+            lock_mutex(&self.table).output_written(id, length);
+        }
         (self.notify)();
     }
 

@@ -142,6 +142,7 @@ pub(crate) async fn show(
         lock: run.lock.as_ref().map(ToString::to_string),
         log: log.collect(),
         actions: actions(&app, run.id, run.actions).await?,
+        task: run.remote_task().map(ToOwned::to_owned),
         response: run.service.as_ref().and_then(|service| service.response.as_ref()).map(ServiceResponse::from),
     }))
 }
@@ -167,6 +168,7 @@ fn command(work: &ResolvedProgram) -> String {
             CommandLine::Exec(words) => words.join(" "),
         },
         ResolvedProgram::Http(http) => format!("{} {}", http.request.method, http.request.url),
+        ResolvedProgram::Remote(remote) => format!("remote: {} {}", remote.start.method, remote.start.url),
         ResolvedProgram::Unsupported(kind) => kind.clone(),
     }
 }

@@ -10,8 +10,8 @@ use cronhold_core::record::{
     ActionId, ActionRecord, ActionStatus, ActivePause, ActiveRun, Actor, Backlog, Blocker, ClaimedRanges, CommandLine,
     Cursor, EnvText, ExecutionPolicy, Identity, JobState, KeptCounts, LatestOutcome, LatestOutcomes, LatestRun,
     NodeRecord, OutputSummary, PauseState, ProgramExit, QueuedRun, Record, RequestBody, ResolvedAction, ResolvedHeader,
-    ResolvedHttp, ResolvedProcess, ResolvedProgram, ResolvedRequest, ResolvedWebhook, ResponseSummary, Run, RunOwner,
-    ServiceState, SkipSpan, SkipStreak, Transition, TransitionKind,
+    ResolvedHttp, ResolvedProcess, ResolvedProgram, ResolvedRemote, ResolvedRequest, ResolvedWebhook, ResponseSummary,
+    Run, RunOwner, ServiceState, SkipSpan, SkipStreak, Transition, TransitionKind,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -343,7 +343,12 @@ fn service(index: usize) -> Option<Box<ServiceState>> {
     match index % 3 {
         0 => None,
         1 => Some(Box::default()),
-        _ => Some(Box::new(ServiceState { response: Some(response()) })),
+        _ => Some(Box::new(ServiceState {
+            task: Some(TEXTS[index % TEXTS.len()].to_owned()),
+            poll: requests().pop(),
+            cancel: requests().into_iter().next(),
+            response: Some(response()),
+        })),
     }
 }
 
@@ -379,6 +384,18 @@ fn works() -> Vec<ResolvedProgram> {
     works.extend(processes().into_iter().map(|process| ResolvedProgram::Process(Box::new(process))));
     let http = |request| ResolvedProgram::Http(Box::new(ResolvedHttp { request, is_repeatable: true }));
     works.extend(requests().into_iter().map(http));
+    works.extend(requests().into_iter().map(|request| {
+        let cancel = (!request.insecure).then(|| request.clone());
+        ResolvedProgram::Remote(Box::new(ResolvedRemote {
+            start: request.clone(),
+            poll: request,
+            cancel,
+            every: Span::from_micros(1),
+            success: "answer.größe == '日本'".to_owned(),
+            failure: "answer.failed".to_owned(),
+            is_repeatable: true,
+        }))
+    }));
     works.extend(texts().map(ResolvedProgram::Unsupported));
     works
 }

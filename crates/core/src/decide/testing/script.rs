@@ -202,6 +202,9 @@ impl DecisionBench {
                 (anna, Command::Run { job: job_id(first), args: pairs(more, "at"), id, at })
             }
             "wake" => (Actor::Queue, Command::Wake { run: run() }),
+            "task" => {
+                (Actor::Program, Command::Report { run: run(), report: ProgramReport::TaskStarted(more.to_owned()) })
+            }
             "launched" => (Actor::Program, Command::Report { run: run(), report: ProgramReport::Launched }),
             "lost" => (Actor::Recovery, Command::Report { run: run(), report: ProgramReport::Lost }),
             "keeper-lost" => (Actor::Recovery, Command::Report { run: run(), report: ProgramReport::KeeperLost }),
@@ -343,6 +346,7 @@ pub(in crate::decide) fn job(items: &str) -> Job {
             "lease" => job.lease = Some(span()),
             "nodes" => job.nodes = NodeSelector::Labels(words(value).collect()),
             "param" => job.params.extend([(value.to_owned(), Param::default())]),
+            "remote" => job.program = super::remote::program(),
             "shell" => job.program = Program::Shell(crate::Template::parse(value).expect("a template")),
             "description" => job.description = value.to_owned(),
             // See `action.rs`.

@@ -73,6 +73,7 @@ function factsOf(run) {
         tookOf(run) && [isEnded(run) ? "Took" : "Running for", tookOf(run)],
         run.exit_code !== null && ["Exit code", String(run.exit_code)],
         run.signal && ["Signal", run.signal],
+        run.task && ["Remote task", h("code", {}, run.task)],
         run.response && ["Response", responseOf(run.response)],
         run.attempt > 1 && ["Attempt", String(run.attempt)],
         run.retry_of && ["Retry of", toRun(run.retry_of)],
