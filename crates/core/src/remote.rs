@@ -177,7 +177,7 @@ mod tests {
             // Both hold.
             (r#"{"state": "DONE", "for": "t1"}"#, Ok(RemoteVerdict::Failed)),
             ("", Err("the response to `poll` is not JSON")),
-            (r#"{"status": "DONE"}"#, Err("`answer.state` is not defined")),
+            (r#"{"status": "DONE"}"#, Err("is not defined")),
         ] {
             let found = judge_answer(&remote(), task, answer, names()).map_err(|error| error.to_string());
             match (found, expected) {

@@ -125,9 +125,6 @@ impl ServiceTable {
         match run.state {
             _ if run.remote_task().is_some() => {
                 self.follow(run, None, uptime);
-                if run.state == State::Stopping {
-                    self.signal(run.id, run.terms.signal, uptime);
-                }
             }
             State::Stopping => self.report(run.id, ProgramReport::Ended(signalled(run.terms.signal))),
             _ if run.can_move() => self.begin(run, None),
@@ -345,11 +342,14 @@ impl ServiceTable {
         self.report(run.id, ProgramReport::Launched);
     }
 
-    /// Polls the task of a run.
+    /// Polls the task of a run, or cancels it if the run was asked to stop.
     fn follow(&mut self, run: &Arc<Run>, kill_at: Option<Span>, uptime: Span) {
         self.insert(run.id, ServiceEntry::new(run, kill_at, ServicePhase::Idle(uptime)));
         self.report(run.id, ProgramReport::Launched);
-        self.send_due(uptime);
+        match run.state {
+            State::Stopping => self.signal(run.id, run.terms.signal, uptime),
+            _ => self.send_due(uptime),
+        }
     }
 
     fn send(&mut self, id: RunId, kind: RequestKind, request: ResolvedRequest) {

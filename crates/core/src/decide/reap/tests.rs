@@ -313,22 +313,22 @@ fn start_of_a_remote_task_is_repeated_only_if_the_job_allows_it() {
         00:01 node 2.1
         00:01 run once
             once#1 00:01 starting, → #1
-        00:01 run again
-            again#1 00:01 starting, → #1
-        00:01 launched again#1
-            again#1 00:01 running
+        00:01:30 run again
+            again#1 00:01:30 starting, → #1
+        00:01:30 launched again#1
+            again#1 00:01:30 running
         00:02 beat 2
         00:03 node 1.1
         00:03 reap once#1 00:02
             once#1 00:01 error: start unknown
         00:03 reap again#1 00:02
-            again#1 00:01 running, (launch #1)
+            again#1 00:01:30 running, (launch #1)
         00:04 stop again#1
-            again#1 00:01 stopping (stopped)
+            again#1 00:01:30 stopping (stopped)
         00:05 beat 1
         00:06 node 2.2
         00:06 reap again#1 00:05
-            again#1 00:01 failure: stopped",
+            again#1 00:01:30 failure: stopped",
     );
 }
 
@@ -350,6 +350,7 @@ fn remote_task_whose_lock_is_taken_is_lost() {
             j#1 00:01 running
         00:02 beat 2
         00:03 node 1.1
+        00:03 expired red
         00:03 run k
             k#1 00:03 starting, → #1
         00:03 reap j#1 00:02
