@@ -202,16 +202,7 @@ impl DecisionBench {
                 (anna, Command::Run { job: job_id(first), args: pairs(more, "at"), id, at })
             }
             "wake" => (Actor::Queue, Command::Wake { run: run() }),
-            "task" => {
-                (Actor::Program, Command::Report { run: run(), report: ProgramReport::TaskStarted(more.to_owned()) })
-            }
-            "launched" => (Actor::Program, Command::Report { run: run(), report: ProgramReport::Launched }),
-            "lost" => (Actor::Recovery, Command::Report { run: run(), report: ProgramReport::Lost }),
-            "keeper-lost" => (Actor::Recovery, Command::Report { run: run(), report: ProgramReport::KeeperLost }),
-            "unlaunched" => {
-                (Actor::Program, Command::Report { run: run(), report: ProgramReport::NotLaunched(more.to_owned()) })
-            }
-            "ended" => (Actor::Program, Command::Report { run: run(), report: ProgramReport::Ended(verdict(more)) }),
+            "task" | "launched" | "lost" | "keeper-lost" | "unlaunched" | "ended" => report(verb, run(), more),
             "start" => (anna, Command::Start { run: run() }),
             "skip" => (anna, Command::Skip { run: run(), why: more.to_owned() }),
             "stop" => (anna, Command::Stop { run: run() }),
@@ -309,6 +300,19 @@ impl DecisionBench {
         }
         self.run((!job.is_empty()).then(|| job_id(job)).as_ref(), number).id
     }
+}
+
+/// A report about the program of a run, with who sends it.
+fn report(verb: &str, run: RunId, more: &str) -> (Actor, Command) {
+    let (actor, report) = match verb {
+        "task" => (Actor::Program, ProgramReport::TaskStarted(more.to_owned())),
+        "launched" => (Actor::Program, ProgramReport::Launched),
+        "lost" => (Actor::Recovery, ProgramReport::Lost),
+        "keeper-lost" => (Actor::Recovery, ProgramReport::KeeperLost),
+        "unlaunched" => (Actor::Program, ProgramReport::NotLaunched(more.to_owned())),
+        _ => (Actor::Program, ProgramReport::Ended(verdict(more))),
+    };
+    (actor, Command::Report { run, report })
 }
 
 /// Parses a job from the items of a script.
