@@ -19,6 +19,7 @@ mod resume_all;
 mod rollback_recovery;
 mod sandbox;
 #[path = "../service/mod.rs"]
+#[expect(dead_code, reason = "the tests of the daemon use the rest")]
 mod service;
 mod store_refusals;
 mod store_verbs;

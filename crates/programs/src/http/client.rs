@@ -52,7 +52,7 @@ impl HttpClient {
         loop {
             let left = deadline.minus(self.clock.uptime());
             if left.is_zero() {
-                return Err(no_response(&request.url, format!("it did not respond within {timeout}")));
+                return Err(no_response(&request.url, &format!("it did not respond within {timeout}")));
             }
             let sent = self.send_once(&request, left, token);
             if token.is_cancelled() {
@@ -62,9 +62,9 @@ impl HttpClient {
                 Ok(reply) => reply,
                 Err(SendError::Invalid(message)) => return Err(HttpError::Invalid(message)),
                 Err(SendError::Ureq(ureq::Error::Timeout(_))) => {
-                    return Err(no_response(&request.url, format!("it did not respond within {timeout}")));
+                    return Err(no_response(&request.url, &format!("it did not respond within {timeout}")));
                 }
-                Err(SendError::Ureq(error)) => return Err(no_response(&request.url, explain(&error))),
+                Err(SendError::Ureq(error)) => return Err(no_response(&request.url, &explain(&error))),
             };
             reply.redirects = redirects;
             let location = reply.headers.iter().find(|(name, _)| name == "location");
@@ -166,7 +166,7 @@ fn header_texts(headers: &HeaderMap) -> Vec<(String, String)> {
     headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value.as_bytes()))).collect()
 }
 
-fn no_response(url: &str, reason: String) -> HttpError {
+fn no_response(url: &str, reason: &str) -> HttpError {
     let server = cronhold_core::record::url_origin(url);
     HttpError::NoResponse(format!("{server}: {reason}"))
 }
