@@ -23,7 +23,7 @@ pub use pool::PoolSummary;
 pub use problem::{Problem, ProblemCode};
 pub use report::{AnswerLine, BackfillItem, BackfillPlan, HolesReport, ReloadReport, UnreadableItem, WhyReport};
 pub use role::CallerRole;
-pub use run::{ActionSummary, RunDetail, RunList, RunStep, RunSummary, RunTimes};
+pub use run::{ActionSummary, ResponseHeader, RunDetail, RunList, RunStep, RunSummary, RunTimes, ServiceResponse};
 
 /// Path prefix of the API.
 pub const BASE: &str = "/api/v1";

@@ -111,6 +111,32 @@ pub struct RunDetail {
     /// Actions that its state changes have caused.
     #[serde(default)]
     pub actions: Vec<ActionSummary>,
+    /// The JSON text by which a remote service identifies the task of the run; `null` if it has not started one.
+    #[serde(default)]
+    pub task: Option<String>,
+    /// The response of the service that its program used; `null` for other programs, and before there is one.
+    #[serde(default)]
+    pub response: Option<ServiceResponse>,
+}
+
+/// The status and the headers of a response. Its body is the output of the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ServiceResponse {
+    /// Status code.
+    pub status: u16,
+    /// Headers in their order, without cookies; at most 32.
+    pub headers: Vec<ResponseHeader>,
+    /// Number of redirects that led to it.
+    pub redirects: u32,
+}
+
+/// A header of a response.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ResponseHeader {
+    /// Name in lower case.
+    pub name: String,
+    /// Value, of which at most 256 characters are kept.
+    pub value: String,
 }
 
 /// An action of a run.
@@ -201,6 +227,17 @@ impl From<&record::Run> for RunSummary {
             from: None,
             to: None,
             count: None,
+        }
+    }
+}
+
+impl From<&record::ResponseSummary> for ServiceResponse {
+    fn from(response: &record::ResponseSummary) -> Self {
+        let header = |(name, value): &(String, String)| ResponseHeader { name: name.clone(), value: value.clone() };
+        Self {
+            status: response.status,
+            headers: response.headers.iter().map(header).collect(),
+            redirects: response.redirects,
         }
     }
 }

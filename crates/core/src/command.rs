@@ -10,7 +10,7 @@ use crate::ids::{JobId, JobUid, NodeId, RunId};
 use crate::job::Job;
 use crate::record::{
     ActionId, Actor, JobSource, LockName, OutputSummary, PoolName, ProgramExit, Record, RecordKey, RecordVersion,
-    RunOwner, ScheduleId, StoredRecord,
+    ResponseSummary, RunOwner, ScheduleId, StoredRecord,
 };
 use crate::run::{Reason, State};
 use crate::signal::Signal;
@@ -305,6 +305,8 @@ pub enum Precondition {
 pub enum ProgramReport {
     /// It has started, or was found running.
     Launched,
+    /// The remote service has started its task, which this JSON text identifies.
+    TaskStarted(String),
     /// It has ended.
     Ended(ExitOutcome),
     /// It could not be started, for this reason.
@@ -328,9 +330,11 @@ pub struct ExitOutcome {
     pub exit: Option<ProgramExit>,
     /// The size and the last lines of a process's output.
     pub written: Option<OutputSummary>,
+    /// The response of the service that the program used.
+    pub response: Option<Box<ResponseSummary>>,
 }
 
 impl ExitOutcome {
     /// A plain success.
-    pub const SUCCESS: Self = Self { success: true, reason: None, exit: None, written: None };
+    pub const SUCCESS: Self = Self { success: true, reason: None, exit: None, written: None, response: None };
 }

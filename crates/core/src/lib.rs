@@ -18,6 +18,7 @@ pub mod owed;
 pub mod percent;
 pub mod policy;
 pub mod record;
+pub mod remote;
 pub mod run;
 pub mod signal;
 pub mod template;

@@ -133,6 +133,10 @@ impl ProgramRunner for FailingPort<Arc<dyn ProgramRunner>> {
         self.0.stop(run);
     }
 
+    fn release(&self, run: RunId) {
+        self.0.release(run);
+    }
+
     fn signal(&self, run: RunId, signal: Signal) {
         self.0.signal(run, signal);
     }

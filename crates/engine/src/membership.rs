@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cronhold_core::command::Command;
-use cronhold_core::policy::lease::stale_after;
+use cronhold_core::policy::lease::lost_after;
 use cronhold_core::record::{NodeRecord, Record, Run, RunOwner};
 use cronhold_core::{DecisionContext, NodeId};
 use cronhold_schedule::{Instant, Span};
@@ -156,7 +156,7 @@ fn with_other_zones(nodes: &[Arc<NodeRecord>], ours: &str) -> Vec<(String, Strin
 
 fn is_lost(run: &Run, gone: SilentNode, order: ClaimOrder<'_>) -> bool {
     let delay = order.repair_delay(&PlanItem::Wake(run.id), run.nominal);
-    gone.unchanged >= stale_after(&run.terms).plus(delay)
+    gone.unchanged >= lost_after(run).plus(delay)
 }
 
 /// Waits until no other live node has the name of this one. Returns the other node if it stays alive.

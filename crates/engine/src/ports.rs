@@ -60,6 +60,9 @@ pub trait ProgramRunner: Send + Sync + fmt::Debug {
     /// Requests the end of a run's program, with the signal and the grace period of its job.
     fn stop(&self, run: &Run);
 
+    /// Leaves a run's program to another node, which has taken the run over. Nothing is reported about it any more.
+    fn release(&self, run: RunId);
+
     /// Sends a signal to a run's program.
     fn signal(&self, run: RunId, signal: Signal);
 
@@ -102,6 +105,7 @@ impl ProgramRunner for NoPrograms {
     fn adopt(&self, _: Arc<Run>) {}
     fn extend(&self, _: &[(RunId, Span)]) {}
     fn stop(&self, _: &Run) {}
+    fn release(&self, _: RunId) {}
     fn signal(&self, _: RunId, _: Signal) {}
     fn deliver(&self, _: Arc<ActionRecord>) {}
     fn probe(&self, _: ProbeRequest) {}

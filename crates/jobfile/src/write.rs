@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use cronhold_core::job::{
-    Action, Batching, CatchUpRule, EnvValue, Job, JobSchedule, LockPolicy, NodeSelector, OverlapPolicy, Param, Program,
-    QUEUE_LIMIT_DEFAULT, RunEvent,
+    Action, Batching, CatchUpRule, EnvValue, HeaderValue, Job, JobSchedule, LockPolicy, NodeSelector, OverlapPolicy,
+    Param, Program, QUEUE_LIMIT_DEFAULT, RunEvent,
 };
 use cronhold_core::template::Template;
 use serde_json::{Map, Value, json};
@@ -120,6 +120,19 @@ pub(crate) fn env_value(value: &EnvValue) -> Value {
         EnvValue::Text(text) => template(text),
         EnvValue::File(path) => json!({"file": path}),
         EnvValue::Env(name) => json!({"env": name}),
+    }
+}
+
+pub(crate) fn header_value(value: &HeaderValue) -> Value {
+    match value {
+        HeaderValue::Text(text) => template(text),
+        HeaderValue::Secret { source, prefix } => {
+            let mut value = json!(source);
+            if let Some(map) = value.as_object_mut().filter(|_| !prefix.is_empty()) {
+                map.insert("prefix".to_owned(), json!(prefix));
+            }
+            value
+        }
     }
 }
 

@@ -50,7 +50,7 @@ impl CommandActions {
     /// The result of a command, if the report is its last one.
     pub(crate) fn finish(&mut self, id: RunId, report: &ProgramReport) -> Option<DeliveryReport> {
         let result = match report {
-            ProgramReport::Launched | ProgramReport::LockLost => return None,
+            ProgramReport::Launched | ProgramReport::TaskStarted(_) | ProgramReport::LockLost => return None,
             ProgramReport::Ended(outcome) if outcome.success => DeliveryResult::Delivered,
             ProgramReport::Ended(outcome) => {
                 let reason = outcome.reason.as_ref().map_or_else(|| "failed".to_owned(), ToString::to_string);
@@ -122,7 +122,7 @@ mod tests {
         let failed = |tail: &[&str]| {
             let tail = tail.iter().map(|line| (*line).to_owned()).collect();
             let written = Some(OutputSummary { bytes: 1, tail });
-            ExitOutcome { success: false, reason: Some(Reason::ExitCode(3)), exit: None, written }
+            ExitOutcome { success: false, reason: Some(Reason::ExitCode(3)), exit: None, written, response: None }
         };
         for (report, expected) in [
             (ProgramReport::Launched, None),

@@ -1,17 +1,19 @@
 //! Programs: what runs execute. [`LocalRunner`] implements the engine's port for programs on this machine. It keeps two
 //! tables, which receive events and never block: [`Noops`] for programs that do nothing, and [`Processes`] for those
-//! that the keeper runs. [`host_env`] turns a run into what the keeper executes, and [`output`] stores what programs
+//! that the keeper runs. `service` has those that are requests, which threads send by `http`. [`host_env`] turns a run into what the keeper executes, and [`output`] stores what programs
 //! write. `delivery` sends the webhooks and mails of actions; their commands run under the keeper (`command_actions`).
 
 mod command_actions;
 mod delivery;
 mod event;
 pub mod host_env;
+mod http;
 mod noop;
 pub mod output;
 mod probes;
 mod process;
 mod runner;
+mod service;
 #[cfg(test)]
 mod testing;
 mod worker_pool;

@@ -151,7 +151,13 @@ fn unsupported(run: &Run) -> ProgramReport {
 }
 
 fn failed(reason: Reason) -> ProgramReport {
-    ProgramReport::Ended(ExitOutcome { success: false, reason: Some(reason), exit: None, written: None })
+    ProgramReport::Ended(ExitOutcome {
+        success: false,
+        reason: Some(reason),
+        exit: None,
+        written: None,
+        response: None,
+    })
 }
 
 #[cfg(test)]
@@ -183,6 +189,7 @@ mod tests {
             ProgramReport::Lost => "lost".to_owned(),
             ProgramReport::KeeperLost => "keeper lost".to_owned(),
             ProgramReport::LockLost => "lock lost".to_owned(),
+            ProgramReport::TaskStarted(task) => format!("task {task}"),
         });
         words.collect::<Vec<_>>().join(", ")
     }

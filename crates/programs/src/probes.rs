@@ -126,7 +126,7 @@ impl CommandProbes {
     /// The answer of a command, if the report is its last one.
     pub(crate) fn finish(&mut self, id: RunId, report: &ProgramReport) -> Option<ProbeReport> {
         let result = match report {
-            ProgramReport::Launched | ProgramReport::LockLost => return None,
+            ProgramReport::Launched | ProgramReport::TaskStarted(_) | ProgramReport::LockLost => return None,
             ProgramReport::Ended(outcome) if outcome.success => ProbeResult { holds: true, message: String::new() },
             ProgramReport::Ended(outcome) => {
                 let reason = outcome.reason.as_ref().map_or_else(|| "failed".to_owned(), ToString::to_string);
@@ -184,7 +184,13 @@ mod tests {
         let failed = |tail: &[&str]| {
             let tail = tail.iter().map(|line| (*line).to_owned()).collect();
             let written = Some(OutputSummary { bytes: 1, tail });
-            ProgramReport::Ended(ExitOutcome { success: false, reason: Some(Reason::ExitCode(1)), exit: None, written })
+            ProgramReport::Ended(ExitOutcome {
+                success: false,
+                reason: Some(Reason::ExitCode(1)),
+                exit: None,
+                written,
+                response: None,
+            })
         };
         for (report, expected) in [
             (ProgramReport::Launched, None),

@@ -28,9 +28,11 @@ use crate::command_actions::CommandActions;
 use crate::delivery::{DeliveryPool, DeliveryReport, MailSettings, ReportFn, Sender};
 use crate::event::{EventObserver, ProgramEvent};
 use crate::host_env::HostEnv;
+use crate::http::HttpClient;
 use crate::noop::Noops;
 use crate::probes::{self, CommandProbes, FileProbes, ProbeReport, ProbeReportFn};
 use crate::process::{KEEPER_PENDING, Processes, UnstoredOutput};
+use crate::service::{ServicePrograms, is_service};
 
 /// How long the keeper's journal may take to be read. A launch that it cannot be asked about may have been carried out.
 const JOURNAL_WAIT: Span = Span::from_secs(5);
@@ -46,10 +48,11 @@ pub struct LocalRunner {
     observer: EventObserver,
     noops: Mutex<Noops>,
     processes: Mutex<Processes>,
+    services: ServicePrograms,
     /// There may be a report earlier than expected.
-    report_wakeup: Notify,
+    report_wakeup: Arc<Notify>,
     /// There may be an output to store.
-    output_wakeup: Notify,
+    output_wakeup: Arc<Notify>,
     /// The node has sent requests for the keeper.
     request_wakeup: Notify,
     /// There may be a message for the keeper.
@@ -96,11 +99,20 @@ impl LocalRunner {
         let delivery_reports = Arc::new(ReportQueue::default());
         let reports = Arc::clone(&delivery_reports);
         let report: ReportFn = Arc::new(move |report| reports.push(report));
-        let deliveries = DeliveryPool::new(Sender::new(host_env.clone(), mail), Arc::clone(&clock), report);
+        let http = Arc::new(HttpClient::new(Arc::clone(&clock)));
+        let sender = Sender::new(host_env.clone(), mail, Arc::clone(&http));
+        let deliveries = DeliveryPool::new(sender, Arc::clone(&clock), report);
         let probe_reports = Arc::new(ReportQueue::default());
         let reports = Arc::clone(&probe_reports);
         let report: ProbeReportFn = Arc::new(move |report| reports.push(report));
         let file_probes = FileProbes::new(Arc::clone(&clock), report);
+        let (report_wakeup, output_wakeup) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (notify_report, notify_output) = (Arc::clone(&report_wakeup), Arc::clone(&output_wakeup));
+        let notify = Box::new(move || {
+            notify_report.notify_one();
+            notify_output.notify_one();
+        });
+        let services = ServicePrograms::new(&data, Arc::clone(&clock), http, host_env.clone(), notify);
         Ok(Self {
             version: version.to_owned(),
             clock,
@@ -108,8 +120,9 @@ impl LocalRunner {
             observer,
             noops: Mutex::default(),
             processes: Mutex::default(),
-            report_wakeup: Notify::new(),
-            output_wakeup: Notify::new(),
+            services,
+            report_wakeup,
+            output_wakeup,
             request_wakeup: Notify::new(),
             keeper_wakeup: Wakeup::new()?,
             problem_wakeup: Notify::new(),
@@ -230,6 +243,7 @@ impl LocalRunner {
             }
             let mut reports = self.noops().take(uptime, REPORTS_MAX);
             reports.extend(self.processes().take_reports(uptime, REPORTS_MAX));
+            reports.extend(self.services.take_reports(uptime, REPORTS_MAX));
             if reports.is_empty() {
                 self.wait_for_report().await;
             }
@@ -276,7 +290,8 @@ impl LocalRunner {
     }
 
     async fn wait_for_report(&self) {
-        let next = self.noops().next().into_iter().chain(self.processes().next_due()).min();
+        let next = [self.noops().next(), self.processes().next_due(), self.services.next_due()];
+        let next = next.into_iter().flatten().min();
         self.wait_until(next, &self.report_wakeup).await;
     }
 
@@ -300,9 +315,14 @@ impl LocalRunner {
         self.processes().running().collect()
     }
 
-    /// Whether a run has a process.
+    /// Whether a run has a program here that can have output.
     pub(crate) fn has(&self, run: RunId) -> bool {
-        self.processes().has(run)
+        self.processes().has(run) || self.services.has(run)
+    }
+
+    /// The file with the response to the request of a run; `None` if its program is a process.
+    pub(crate) fn response_file(&self, run: RunId) -> Option<PathBuf> {
+        self.services.has(run).then(|| self.services.response_file(run))
     }
 
     /// Whether every run without a process here is over or was never started.
@@ -317,12 +337,19 @@ impl LocalRunner {
 
     /// Takes programs that have ended and whose outputs have to be stored.
     pub(crate) fn take_unstored(&self, most: usize) -> Vec<UnstoredOutput> {
-        self.processes().take_unstored(most)
+        let mut unstored = self.processes().take_unstored(most);
+        let responses = self.services.take_unstored(most.saturating_sub(unstored.len()));
+        unstored.extend(responses.into_iter().map(|(run, length)| UnstoredOutput { run, length: Some(length) }));
+        unstored
     }
 
     /// The output of a program that has ended is stored.
     pub(crate) fn output_stored(&self, run: RunId, written: OutputSummary) {
-        self.processes().output_stored(run, written);
+        if self.services.has(run) {
+            self.services.output_stored(run, written);
+        } else {
+            self.processes().output_stored(run, written);
+        }
         self.report_wakeup.notify_one();
     }
 
@@ -371,6 +398,8 @@ impl ProgramRunner for LocalRunner {
         if is_process {
             fail::point("daemon-before-launch");
             self.processes().launch(request);
+        } else if is_service(&request.run) {
+            self.services.launch(&request);
         } else {
             self.noops().launch(&request.run, request.kill_at, self.clock.uptime());
         }
@@ -381,6 +410,8 @@ impl ProgramRunner for LocalRunner {
         let is_process = is_process(&run);
         if is_process {
             self.processes().adopt(run, self.clock.uptime());
+        } else if is_service(&run) {
+            self.services.adopt(&run);
         } else {
             self.noops().adopt(&run, self.clock.now(), self.clock.uptime());
         }
@@ -390,6 +421,7 @@ impl ProgramRunner for LocalRunner {
     fn extend(&self, leases: &[(RunId, Span)]) {
         self.noops().extend(leases, self.clock.uptime());
         self.processes().extend(leases);
+        self.services.extend(leases);
         self.requested(true);
     }
 
@@ -397,16 +429,24 @@ impl ProgramRunner for LocalRunner {
         let is_process = is_process(run);
         if is_process {
             self.processes().stop(run);
+        } else if is_service(run) {
+            self.services.stop(run);
         } else {
             self.noops().stop(run);
         }
         self.requested(is_process);
     }
 
+    fn release(&self, run: RunId) {
+        self.services.settled(run);
+    }
+
     fn signal(&self, run: RunId, signal: Signal) {
-        let is_process = self.has(run);
+        let is_process = self.processes().has(run);
         if is_process {
             self.processes().signal(run, signal);
+        } else if self.services.has(run) {
+            self.services.signal(run, signal);
         } else {
             self.noops().signal(run, signal);
         }
@@ -472,16 +512,30 @@ impl EngineObserver for LocalRunner {
     fn on_event(&self, news: &EngineEvent<'_>) {
         match news {
             EngineEvent::Committed { done, .. } => {
-                let mut settled = done.changes.iter().filter_map(|change| match change {
-                    RecordChange::Put(Record::Run(run)) if run.state.is_finished() && is_process(run) => Some(run.id),
+                for change in &done.changes {
+                    if let RecordChange::Put(Record::Run(run)) = change
+                        && is_service(run)
+                        && run.state.has_program()
+                    {
+                        self.services.committed(run);
+                    }
+                }
+                let finished = done.changes.iter().filter_map(|change| match change {
+                    RecordChange::Put(Record::Run(run)) if run.state.is_finished() => Some(run),
                     _ => None,
                 });
+                let (services, others): (Vec<_>, Vec<_>) = finished.partition(|run| is_service(run));
+                services.into_iter().for_each(|run| self.services.settled(run.id));
+                let mut settled = others.into_iter().filter(|run| is_process(run)).map(|run| run.id);
                 let Some(first) = settled.next() else { return };
                 let mut processes = self.processes();
                 processes.settled(first);
                 settled.for_each(|run| processes.settled(run));
             }
-            EngineEvent::ReportIgnored(run) => self.processes().settled(*run),
+            EngineEvent::ReportIgnored(run) => {
+                self.services.settled(*run);
+                self.processes().settled(*run);
+            }
             EngineEvent::Ready { .. } => {
                 self.processes().ready();
                 self.observe_table();

@@ -117,6 +117,10 @@ impl ProgramRunner for RecordingRunner {
         self.record("stop");
     }
 
+    fn release(&self, _: RunId) {
+        self.record("release");
+    }
+
     fn signal(&self, _: RunId, signal: Signal) {
         self.record(&signal.to_string());
     }

@@ -438,6 +438,8 @@ impl ProgramRunner for SimPrograms {
         }
     }
 
+    fn release(&self, _: RunId) {}
+
     fn stop(&self, run: &Run) {
         self.signal(run.id, run.terms.signal);
     }
@@ -491,7 +493,7 @@ impl ProgramRunner for SimPrograms {
 }
 
 fn failed(reason: Reason, exit: ProgramExit) -> ExitOutcome {
-    ExitOutcome { success: false, reason: Some(reason), exit: Some(exit), written: None }
+    ExitOutcome { success: false, reason: Some(reason), exit: Some(exit), written: None, response: None }
 }
 
 fn describe_outcome(outcome: &ExitOutcome) -> &'static str {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use cronhold_api::{ActionSummary, RunDetail, RunSummary};
+use cronhold_api::{ActionSummary, RunDetail, RunSummary, ServiceResponse};
 use cronhold_core::run::{Reason, State};
 use cronhold_schedule::Instant;
 
@@ -130,6 +130,8 @@ pub(crate) fn detail(
     field("retry of", run.retry_of.clone())?;
     field("retry", run.retried_by.clone())?;
     field("rerun of", run.rerun_of.clone())?;
+    field("task", detail.task.clone())?;
+    field("response", detail.response.as_ref().map(response))?;
     field("output", (run.output_bytes > 0).then(|| format!("{} bytes", run.output_bytes)))?;
     for line in &run.tail {
         writeln!(out, "    {}", visible(line))?;
@@ -152,6 +154,17 @@ pub(crate) fn detail(
         writeln!(out, "    {}", visible(&action_line(action, clock)))?;
     }
     Ok(())
+}
+
+/// The response of a service on one line: its status, the type of its body, and redirects.
+fn response(response: &ServiceResponse) -> String {
+    let kind = response.headers.iter().find(|header| header.name == "content-type");
+    let kind = kind.map(|header| format!(", {}", header.value)).unwrap_or_default();
+    let redirects = match response.redirects {
+        0 => String::new(),
+        count => format!(", after {}", counted(usize::try_from(count).unwrap_or(usize::MAX), "redirect")),
+    };
+    format!("status {}{kind}{redirects}", response.status)
 }
 
 /// An action on one line: what caused it, what it does, and how far it has come.
@@ -200,7 +213,7 @@ fn exit(run: &RunSummary) -> Option<String> {
 pub(crate) mod tests {
     use std::collections::BTreeMap;
 
-    use cronhold_api::{RunStep, RunTimes};
+    use cronhold_api::{ResponseHeader, RunStep, RunTimes};
     use cronhold_schedule::Zone;
 
     use super::*;
@@ -316,6 +329,12 @@ pub(crate) mod tests {
                 },
                 action("command", "", "failed", Some(69_000), None),
             ],
+            task: Some("{\"id\": 7}".to_owned()),
+            response: Some(ServiceResponse {
+                status: 503,
+                headers: vec![ResponseHeader { name: "content-type".to_owned(), value: "text/plain".to_owned() }],
+                redirects: 1,
+            }),
         };
         let mut shown = Vec::new();
         detail(&detailed, &clock(70_000), false, &mut shown).expect("written");

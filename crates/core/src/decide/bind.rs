@@ -6,11 +6,14 @@ use std::cell::LazyCell;
 use cronhold_schedule::text::shortened;
 use cronhold_schedule::{FoldPolicy, GapPolicy, Instant, Span, TextError, WallTime};
 
-use crate::job::{EnvValue, Job, Program, StopSchedule};
+use super::bind_request::resolve_request;
+use crate::job::{EnvValue, Job, OnLost, Program, RemoteProgram, StopSchedule};
 use crate::policy;
 use crate::record::{
-    CommandLine, EnvText, ExecutionPolicy, JobRecord, ResolvedProcess, ResolvedProgram, Run, ScheduleId,
+    CommandLine, EnvText, ExecutionPolicy, JobRecord, ResolvedHttp, ResolvedProcess, ResolvedProgram, ResolvedRemote,
+    Run, ScheduleId,
 };
+use crate::remote::run_bindings;
 use crate::template::{Bindings, Template};
 use crate::world::DecisionContext;
 
@@ -29,12 +32,45 @@ pub(super) fn work(job: &JobRecord, run: &Run, world: &DecisionContext) -> Resul
         Program::Shell(text) => CommandLine::Shell { text: bind(text)?, shell: job.job.shell.clone() },
         Program::Exec(words) => CommandLine::Exec(words.iter().map(bind).collect::<Result<_, _>>()?),
         Program::Noop { duration } => return Ok(ResolvedProgram::Noop(*duration)),
-        Program::Http(_) => return Ok(ResolvedProgram::Unsupported("http".to_owned())),
-        Program::Remote(_) => return Ok(ResolvedProgram::Unsupported("remote".to_owned())),
+        Program::Http(http) => {
+            let request = resolve_request(http, &bind)?;
+            request.check()?;
+            let is_repeatable = job.job.on_lost == OnLost::Retry;
+            return Ok(ResolvedProgram::Http(Box::new(ResolvedHttp { request, is_repeatable })));
+        }
+        Program::Remote(program) => return remote(program, job.job.on_lost, &bind),
         Program::Task(_) => return Ok(ResolvedProgram::Unsupported("task".to_owned())),
         Program::Plugin { .. } => return Ok(ResolvedProgram::Unsupported("plugin".to_owned())),
     };
     process(&job.job, command, &bind).map(|process| ResolvedProgram::Process(Box::new(process)))
+}
+
+/// Resolves a remote task. The requests about the task are resolved when it has started.
+fn remote(
+    program: &RemoteProgram,
+    on_lost: OnLost,
+    bind: &dyn Fn(&Template) -> Result<String, TextError>,
+) -> Result<ResolvedProgram, TextError> {
+    let RemoteProgram { start, poll, every, success, failure, cancel } = program;
+    let keep = |template: &Template| Ok(escaped(template));
+    let start = resolve_request(start, bind)?;
+    start.check()?;
+    Ok(ResolvedProgram::Remote(Box::new(ResolvedRemote {
+        start,
+        poll: resolve_request(poll, &keep)?,
+        cancel: cancel.as_ref().map(|cancel| resolve_request(cancel, &keep)).transpose()?,
+        every: *every,
+        success: success.text().to_owned(),
+        failure: failure.text().to_owned(),
+        is_repeatable: on_lost == OnLost::Retry,
+    })))
+}
+
+/// The text of a template, which parses back into the same template.
+fn escaped(template: &Template) -> String {
+    let text = template.text();
+    let is_live = Template::parse(text).map_or(true, |parsed| !parsed.is_literal());
+    if template.is_literal() && is_live { format!("{{% raw %}}{text}{{% endraw %}}") } else { text.to_owned() }
 }
 
 /// Resolves a process with all settings of the job.
@@ -126,13 +162,7 @@ pub(super) fn lease(job: &Job, world: &DecisionContext) -> Option<Span> {
 
 /// The values that templates of a run can refer to.
 pub(crate) fn bindings(run: &Run, world: &DecisionContext) -> Bindings {
-    let own = world
-        .bindings()
-        .with("run_id", run.id.to_string())
-        .with("job", run.job.as_str())
-        .with("nominal_time", run.nominal.to_string())
-        .with("attempt", run.attempt);
-    run.args.iter().fold(own, |bindings, (name, value)| bindings.with(name, value))
+    run_bindings(run, world.bindings())
 }
 
 #[cfg(test)]

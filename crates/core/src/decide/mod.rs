@@ -10,12 +10,14 @@
 //! - [`pools`] counts the active runs of several jobs together.
 //! - [`timetable`] answers which occurrences a schedule has; [`occurrence`] creates the runs of one occurrence;
 //!   [`skips`] records occurrences that do not run.
+//! - [`bind`] resolves what a run takes from its job, [`bind_request`] the requests in it.
 //! - [`draft`] collects what a decision writes, and [`actions`] adds what the transitions in it cause.
 
 mod actions;
 mod admission;
 mod bind;
 mod bind_action;
+mod bind_request;
 mod catch_up;
 mod conditions;
 mod deliver;

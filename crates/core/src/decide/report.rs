@@ -9,7 +9,8 @@ use super::run_lifecycle;
 use crate::command::{ExitOutcome, ProgramReport};
 use crate::decision::{CommandReply, DecidedUnit, Effect};
 use crate::ids::RunId;
-use crate::record::{Actor, Run, Transition, TransitionKind};
+use crate::record::{Actor, ResolvedProgram, Run, Transition, TransitionKind};
+use crate::remote;
 use crate::run::{self, Cause, Reason, State};
 use crate::view::{DecisionView, Halt};
 
@@ -27,6 +28,7 @@ pub(super) fn decide(view: &DecisionView<'_>, id: RunId, report: &ProgramReport)
     }
     match report {
         ProgramReport::Launched => launched(view, &run),
+        ProgramReport::TaskStarted(task) => task_started(view, &run, task),
         ProgramReport::Ended(verdict) => ended(view, &run, verdict),
         // A running program was launched, so the report is outdated.
         ProgramReport::NotLaunched(_) if run.state == State::Running => Ok(nothing),
@@ -107,13 +109,39 @@ fn launched(view: &DecisionView<'_>, run: &Arc<Run>) -> Result<DecidedUnit, Halt
     draft.finish(CommandReply::Done)
 }
 
+/// The service has started the task of the run. From now on the task is polled, by this node or by one that takes the run
+/// over. If the run was asked to stop, the record owes the stop, which cancels the task.
+fn task_started(view: &DecisionView<'_>, run: &Arc<Run>, task: &str) -> Result<DecidedUnit, Halt> {
+    let draft = UnitDraft::new(view);
+    let Some(ResolvedProgram::Remote(remote)) = run.work.as_ref().filter(|_| run.remote_task().is_none()) else {
+        return draft.finish(CommandReply::Unchanged);
+    };
+    let state = match remote::bind_task(remote, task, remote::run_bindings(run, view.world.bindings())) {
+        Ok(state) => state,
+        Err(error) => return gone(view, run, Reason::Unbound(error.to_string())),
+    };
+    let mut draft = draft;
+    let mut after = (**run).clone();
+    after.service = Some(Box::new(state));
+    draft.put_run(after);
+    draft.finish(CommandReply::Done)
+}
+
 /// The program has ended. If it was asked to stop, that is the reason; its exit decides about success.
 fn ended(view: &DecisionView<'_>, run: &Run, verdict: &ExitOutcome) -> Result<DecidedUnit, Halt> {
     let mut run = run.clone();
     run.exit = verdict.exit;
     run.written.clone_from(&verdict.written);
+    if let Some(response) = &verdict.response {
+        run.service.get_or_insert_default().response = Some((**response).clone());
+    }
     let told = run.ending.clone();
-    let cause = if verdict.success { Cause::Succeeded } else { Cause::Failed };
+    let cause = match &verdict.reason {
+        _ if verdict.success => Cause::Succeeded,
+        // It ended without a result of its own.
+        Some(reason) if told.is_none() && !reason.fits(State::Failure) => Cause::Broke,
+        _ => Cause::Failed,
+    };
     over(view, &run, cause, told.or_else(|| verdict.reason.clone()), Actor::Program)
 }
 

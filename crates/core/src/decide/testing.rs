@@ -4,6 +4,7 @@
 mod action;
 mod cluster;
 mod condition;
+mod remote;
 mod script;
 mod transcript;
 
@@ -20,6 +21,7 @@ use crate::owed::owed_by;
 use crate::policy::catch_up::CountedRange;
 use crate::record::{
     Actor, Cursor, JobState, LockState, Record, RecordKey, RecordVersion, Run, RunOwner, SkipSpan, StoredRecord,
+    TransitionKind,
 };
 use crate::run::{self, Cause, State};
 use crate::view::{DecisionView, RecordSource};
@@ -307,8 +309,10 @@ fn check_moves(old: Option<&Record>, new: &Run) {
     for pair in new.log.windows(2) {
         let (from, to) = (pair[0].state, pair[1].state);
         let is_note = from == to && from.is_finished() && pair[1].is_late_result();
-        let is_move =
-            is_note || Cause::all().any(|cause| run::next(from, cause) == Ok(run::TransitionEffect::Enter(to)));
+        let is_takeover = from == to && from.has_program() && pair[1].kind == TransitionKind::TakenOver;
+        let is_move = is_note
+            || is_takeover
+            || Cause::all().any(|cause| run::next(from, cause) == Ok(run::TransitionEffect::Enter(to)));
         assert!(is_move, "{name} went from {from} to {to}");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cronhold_schedule::{CalendarExpr, Span, TimeOfDay};
 
-use super::program::HttpProgram;
+use super::HttpProgram;
 use crate::record::PoolName;
 use crate::run::State;
 use crate::template::Template;

@@ -3,6 +3,7 @@
 
 mod action;
 mod condition;
+mod http;
 mod policies;
 mod program;
 mod scope;
@@ -16,11 +17,12 @@ use serde::Serialize;
 
 pub use action::{Action, ActionKind, HttpTarget, RunEvent, SecretSource};
 pub use condition::{Condition, Probe, Requirement, TimeoutOutcome};
+pub use http::{BodyPattern, HeaderValue, HttpProgram};
 pub use policies::{
     Batching, CatchUpPolicy, CatchUpRule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, QUEUE_LIMIT_DEFAULT,
     ResourceLimits, Retain, Retry, RetryOn, StopPolicy, StopSchedule, Trigger,
 };
-pub use program::{HttpProgram, Program, RemoteProgram, TaskProgram};
+pub use program::{Program, RemoteProgram, TaskProgram};
 pub use scope::{NAMES, TemplateName, TemplateScope};
 pub use support::Feature;
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cronhold_schedule::Span;
 
+use super::HttpProgram;
 use crate::template::{Expression, Template};
 
 /// What a run executes. Most are a command; larger kinds are boxed, so that a job with a command stays small.
@@ -31,42 +32,6 @@ pub enum Program {
         /// Settings for the executable; values may hold template expressions.
         settings: BTreeMap<String, Template>,
     },
-}
-
-/// One HTTP request.
-#[derive(Debug, Clone, PartialEq)]
-pub struct HttpProgram {
-    /// URL of the request.
-    pub url: Template,
-    /// Upper case; `GET` by default.
-    pub method: String,
-    /// Headers to send.
-    pub headers: BTreeMap<String, Template>,
-    /// Body to send.
-    pub body: Option<Template>,
-    /// Status codes that mean success, as inclusive ranges; 200–299 by default.
-    pub expect: Vec<(u16, u16)>,
-    /// Time after which the request fails; 60 s by default.
-    pub timeout: Span,
-}
-
-impl HttpProgram {
-    /// Default of `expect`.
-    pub const EXPECT_DEFAULT: (u16, u16) = (200, 299);
-    /// Default of `timeout`.
-    pub const TIMEOUT_DEFAULT: Span = Span::from_secs(60);
-
-    /// A `GET` with all defaults.
-    pub fn new(url: Template) -> Self {
-        Self {
-            url,
-            method: "GET".to_owned(),
-            headers: BTreeMap::new(),
-            body: None,
-            expect: vec![Self::EXPECT_DEFAULT],
-            timeout: Self::TIMEOUT_DEFAULT,
-        }
-    }
 }
 
 /// A remote task in the shape of Swarming-like services.

@@ -62,7 +62,8 @@ impl Feature {
     /// Whether this version carries the feature out. To enable a feature, return `true` for it here.
     pub const fn is_supported(self) -> bool {
         match self {
-            Self::HttpProgram | Self::RemoteProgram | Self::TaskProgram | Self::PluginProgram => false,
+            Self::HttpProgram | Self::RemoteProgram => true,
+            Self::TaskProgram | Self::PluginProgram => false,
             Self::HttpCondition => false,
             Self::FileCondition | Self::CommandCondition | Self::Pool => true,
             Self::RunAction | Self::WebhookAction | Self::EmailAction | Self::CommandAction => true,
@@ -261,15 +262,7 @@ mod tests {
         let unsupported: Vec<&str> = Feature::ALL.iter().filter(|it| !it.is_supported()).map(|it| it.noun()).collect();
         assert_eq!(
             unsupported,
-            [
-                "`http` programs",
-                "`remote` programs",
-                "`task` programs",
-                "`plugin` programs",
-                "`http` conditions",
-                "`publish` actions",
-                "`triggers`",
-            ]
+            ["`task` programs", "`plugin` programs", "`http` conditions", "`publish` actions", "`triggers`",]
         );
     }
 }

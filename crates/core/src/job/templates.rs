@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Action, Condition, EnvValue, HttpProgram, HttpTarget, Job, Probe, Program, Requirement, TaskProgram, TemplateScope,
+    Action, Condition, EnvValue, HeaderValue, HttpProgram, HttpTarget, Job, Probe, Program, Requirement, TaskProgram,
+    TemplateScope,
 };
 use crate::template::Template;
 
@@ -92,7 +93,10 @@ fn each_of_action(action: &Action, path: &str, f: &mut dyn FnMut(&str, &Template
             each_of_map(args, &format!("{path}.run.args"), TemplateScope::Action, f);
         }
         Action::Webhook(HttpTarget { url, headers, body, .. }) => {
-            each_of_request(url, headers, body.as_ref(), &format!("{path}.webhook"), TemplateScope::Action, f);
+            let path = format!("{path}.webhook");
+            f(&format!("{path}.url"), url, TemplateScope::Action);
+            each_of_map(headers, &format!("{path}.headers"), TemplateScope::Action, f);
+            each_of_option(body.as_ref(), &format!("{path}.body"), TemplateScope::Action, f);
         }
         Action::Email { subject, body, .. } => {
             each_of_option(subject.as_ref(), &format!("{path}.email.subject"), TemplateScope::Action, f);
@@ -112,20 +116,14 @@ fn each_of_http(
     scope: TemplateScope,
     f: &mut dyn FnMut(&str, &Template, TemplateScope),
 ) {
-    each_of_request(&http.url, &http.headers, http.body.as_ref(), path, scope, f);
-}
-
-fn each_of_request(
-    url: &Template,
-    headers: &BTreeMap<String, Template>,
-    body: Option<&Template>,
-    path: &str,
-    scope: TemplateScope,
-    f: &mut dyn FnMut(&str, &Template, TemplateScope),
-) {
-    f(&format!("{path}.url"), url, scope);
-    each_of_map(headers, &format!("{path}.headers"), scope, f);
-    each_of_option(body, &format!("{path}.body"), scope, f);
+    f(&format!("{path}.url"), &http.url, scope);
+    for (name, value) in &http.headers {
+        if let HeaderValue::Text(template) = value {
+            f(&format!("{path}.headers.{name}"), template, scope);
+        }
+    }
+    each_of_option(http.body.as_ref(), &format!("{path}.body"), scope, f);
+    each_of_option(http.body_file.as_ref(), &format!("{path}.body_file"), scope, f);
 }
 
 fn each_of_map(
@@ -154,7 +152,7 @@ fn each_of_option(
 mod tests {
     use cronhold_schedule::Span;
 
-    use super::super::{Batching, RemoteProgram, RunEvent, Trigger};
+    use super::super::{Batching, RemoteProgram, RunEvent, SecretSource, Trigger};
     use super::*;
     use crate::name_map::NameMap;
     use crate::run::State;
@@ -169,13 +167,14 @@ mod tests {
     }
 
     fn http(url: &str) -> HttpProgram {
+        let secret = HeaderValue::Secret { source: SecretSource::Env("KEY".to_owned()), prefix: String::new() };
         HttpProgram {
-            url: template(url),
-            method: "GET".to_owned(),
-            headers: map("X-Key", "key"),
+            headers: BTreeMap::from([
+                ("Authorization".to_owned(), secret),
+                ("X-Key".to_owned(), HeaderValue::Text(template("key"))),
+            ]),
             body: Some(template("body")),
-            expect: vec![(200, 299)],
-            timeout: Span::from_secs(60),
+            ..HttpProgram::new(template(url))
         }
     }
 

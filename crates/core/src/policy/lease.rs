@@ -4,7 +4,7 @@
 use cronhold_schedule::Span;
 
 use crate::job::{Condition, Job, LockPolicy, OverlapPolicy, Requirement};
-use crate::record::ExecutionPolicy;
+use crate::record::{ExecutionPolicy, Run};
 
 /// After this time without a heartbeat the runs of a node are lost, unless they have a lease.
 pub const STALE_AFTER: Span = Span::from_secs(45);
@@ -13,6 +13,8 @@ pub const STALE_AFTER: Span = Span::from_secs(45);
 pub const LEASE_DEFAULT: Span = Span::from_secs(600);
 /// No run is lost sooner than this, however short its lease. Nodes send a heartbeat every two seconds.
 pub const STALE_MIN: Span = Span::from_secs(6);
+/// After this time without a heartbeat other nodes take over the remote tasks of a node.
+pub const TAKEOVER_AFTER: Span = Span::from_secs(20);
 /// How much earlier programs end than other nodes may consider them gone.
 const MARGIN_MAX: Span = Span::from_millis(500);
 
@@ -41,6 +43,13 @@ fn limits(condition: &Condition) -> bool {
 pub fn stale_after(terms: &ExecutionPolicy) -> Span {
     let lease = terms.lease.unwrap_or(STALE_AFTER).max(STALE_MIN);
     lease.plus(margin(lease))
+}
+
+/// The time without a heartbeat after which other nodes end a run or take it over. The program of a remote task is not on
+/// the node, so another node can follow it soon.
+pub fn lost_after(run: &Run) -> Span {
+    let stale = stale_after(&run.terms);
+    if run.remote_task().is_some() { stale.min(TAKEOVER_AFTER) } else { stale }
 }
 
 /// How much earlier than the end of the lease the program is ended.

@@ -8,6 +8,7 @@ use cronhold_schedule::text::shortened;
 use cronhold_schedule::{Instant, TextError};
 use serde::{Deserialize, Serialize};
 
+use super::request::url_origin;
 use super::{ResolvedProcess, RunOwner};
 use crate::args::Args;
 use crate::ids::{JobId, RunId};
@@ -196,17 +197,6 @@ impl ResolvedAction {
             Self::Email { to, .. } => to.join(", "),
             Self::Command(_) | Self::Invalid(_) => String::new(),
         }
-    }
-}
-
-/// The scheme and the server of a URL, without user and password.
-fn url_origin(url: &str) -> &str {
-    let Some((scheme, rest)) = url.split_once("://") else { return "" };
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let authority = &rest[..end];
-    match authority.rfind('@') {
-        Some(at) => &authority[at + 1..],
-        None => &url[..scheme.len() + 3 + end],
     }
 }
 

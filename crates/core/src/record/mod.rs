@@ -17,6 +17,7 @@ mod pause;
 mod pool;
 mod probe;
 mod queued;
+mod request;
 mod run;
 mod skip_span;
 
@@ -42,6 +43,10 @@ pub use pause::{ActivePause, PauseState};
 pub use pool::{Pool, PoolName};
 pub use probe::{ProbeAnswer, ProbeLease, ProbeState, ResolvedProbe};
 pub use queued::QueuedRun;
+pub use request::{
+    RequestBody, ResolvedHeader, ResolvedHttp, ResolvedRemote, ResolvedRequest, ResponseSummary, ServiceState,
+    url_origin,
+};
 pub use run::{
     CommandLine, EnvText, ExecutionPolicy, OutputSummary, ProgramExit, ResolvedProcess, ResolvedProgram, Run,
     Transition, TransitionKind,

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use cronhold_schedule::{Instant, Span};
 use serde::{Deserialize, Serialize};
 
-use super::{Actor, Blocker, LockName, PoolName, ProbeState, RunOwner, ScheduleId};
+use super::{
+    Actor, Blocker, LockName, PoolName, ProbeState, ResolvedHttp, ResolvedRemote, RunOwner, ScheduleId, ServiceState,
+};
 use crate::args::Args;
 use crate::ids::{JobId, JobUid, NodeId, RunId, RunNumber};
 use crate::job::{ResourceLimits, StopPolicy};
@@ -65,6 +67,8 @@ pub struct Run {
     pub exit: Option<ProgramExit>,
     /// The size and the last lines of its program's output, once it has ended.
     pub written: Option<OutputSummary>,
+    /// What is known of the service that its program uses; `None` for other programs, and before there is anything.
+    pub service: Option<Box<ServiceState>>,
     /// How many actions it has caused. Their ids follow from it.
     pub actions: u32,
     /// All states that it entered, the oldest first.
@@ -95,6 +99,8 @@ pub enum TransitionKind {
     /// The run entered the entry's state.
     #[default]
     Entered,
+    /// Another node has taken the run over, because its node was lost.
+    TakenOver,
     /// The program of a run that was declared lost reported its result afterwards. The run's state did not change.
     LateResult,
 }
@@ -107,6 +113,10 @@ pub enum ResolvedProgram {
     Noop(Span),
     /// Runs a process.
     Process(Box<ResolvedProcess>),
+    /// Sends one HTTP request.
+    Http(Box<ResolvedHttp>),
+    /// Starts a task of a remote service and polls it.
+    Remote(Box<ResolvedRemote>),
     /// A kind of program that this version describes but cannot run.
     Unsupported(String),
 }
@@ -274,6 +284,7 @@ impl Run {
             probes: Vec::new(),
             exit: None,
             written: None,
+            service: None,
             actions: 0,
             log: Vec::new(),
         }
@@ -281,7 +292,8 @@ impl Run {
 
     /// When the run entered a state last; `None` if it never did.
     pub fn entered(&self, state: State) -> Option<Instant> {
-        self.log.iter().rev().find(|transition| transition.state == state).map(|transition| transition.at)
+        let is_entry = |entry: &&Transition| entry.state == state && entry.kind != TransitionKind::TakenOver;
+        self.log.iter().rev().find(is_entry).map(|transition| transition.at)
     }
 
     /// When the run ended. A later change of its state by an operator does not count.
@@ -302,6 +314,23 @@ impl Run {
     /// The actor that created the run.
     pub fn creator(&self) -> Option<&Actor> {
         self.log.first().map(|transition| &transition.actor)
+    }
+
+    /// The JSON response that identifies its remote task; `None` if it has not started one.
+    pub fn remote_task(&self) -> Option<&str> {
+        self.service.as_ref()?.task.as_deref()
+    }
+
+    /// Whether another node can continue the program if this run's node is lost: its task runs elsewhere, or its request
+    /// may be sent again.
+    pub fn can_move(&self) -> bool {
+        let is_repeatable = match &self.work {
+            Some(ResolvedProgram::Http(http)) => http.is_repeatable,
+            Some(ResolvedProgram::Remote(remote)) => remote.is_repeatable,
+            _ => return false,
+        };
+        let may_repeat = is_repeatable && matches!(self.state, State::Starting | State::Running);
+        self.state.has_program() && (self.remote_task().is_some() || may_repeat)
     }
 
     /// Whether the run belongs to the active runs of its job: it has a program, or is a retry that has not ended.

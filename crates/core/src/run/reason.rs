@@ -51,6 +51,10 @@ pub enum Reason {
     Signal(Signal),
     /// The server responded with this HTTP status code.
     Status(u16),
+    /// The server's response was not the expected one, although its status was.
+    UnexpectedResponse(String),
+    /// The server could not be reached, or did not respond completely in time.
+    NoResponse(String),
     /// The message that the program, or the service it called, reported.
     Said(String),
     /// It was stopped.
@@ -121,11 +125,14 @@ impl Reason {
                 matches!(state, State::Success | State::Failure)
             }
             Self::ExitCode(_) | Self::Status(_) | Self::Said(_) => matches!(state, State::Success | State::Failure),
-            Self::Signal(_) => state == State::Failure,
+            Self::Signal(_) | Self::UnexpectedResponse(_) => state == State::Failure,
             Self::Condition(_) => matches!(state, State::Error | State::Skipped),
-            Self::Unbound(_) | Self::NotLaunched(_) | Self::StartUnknown | Self::NodeLost | Self::KeeperLost => {
-                state == State::Error
-            }
+            Self::Unbound(_)
+            | Self::NotLaunched(_)
+            | Self::NoResponse(_)
+            | Self::StartUnknown
+            | Self::NodeLost
+            | Self::KeeperLost => state == State::Error,
         }
     }
 
@@ -147,6 +154,10 @@ impl Reason {
             code.parse().ok().map(Self::Status)
         } else if let Some((system, host)) = after("ran on ").and_then(|ran| ran.split_once(' ')) {
             Some(Self::RanElsewhere { system: system.to_owned(), host: host.to_owned() })
+        } else if let Some(what) = after("unexpected response: ") {
+            Some(Self::UnexpectedResponse(what.to_owned()))
+        } else if let Some(what) = after("no response: ") {
+            Some(Self::NoResponse(what.to_owned()))
         } else if let Some(what) = after("said: ") {
             Some(Self::Said(what.to_owned()))
         } else if let Some(what) = after("condition: ") {
@@ -172,6 +183,8 @@ impl fmt::Display for Reason {
             Self::ExitCode(code) => write!(f, "exit code {code}"),
             Self::Signal(signal) => write!(f, "signal {signal}"),
             Self::Status(code) => write!(f, "status {code}"),
+            Self::UnexpectedResponse(what) => write!(f, "unexpected response: {what}"),
+            Self::NoResponse(what) => write!(f, "no response: {what}"),
             Self::Said(what) => write!(f, "said: {what}"),
             Self::Condition(what) => write!(f, "condition: {what}"),
             Self::Unbound(what) => write!(f, "not bound: {what}"),
@@ -191,7 +204,7 @@ mod tests {
     use super::*;
 
     /// The text of each reason and the states that it fits: `+` success, `-` failure, `!` error, `/` skipped.
-    const REASONS: [(&str, &str); 29] = [
+    const REASONS: [(&str, &str); 31] = [
         ("overlap", "/"),
         ("queue full", "/"),
         ("replaced", "+-/"),
@@ -211,6 +224,8 @@ mod tests {
         ("exit code -1", "+-"),
         ("signal SIGSEGV", "-"),
         ("status 503", "+-"),
+        ("unexpected response: the body does not match `ok`", "-"),
+        ("no response: connection refused", "!"),
         ("said: no rows", "+-"),
         ("stopped", "+-"),
         ("killed", "+-"),

@@ -39,6 +39,8 @@ pub(super) fn because(reason: &Reason, world: &DecisionContext) -> String {
         Reason::ExitCode(code) => return format!("its program ended with exit code {code}"),
         Reason::Signal(signal) => return format!("something outside of Cronhold ended its program with {signal}"),
         Reason::Status(code) => return format!("the server responded with status {code}"),
+        Reason::UnexpectedResponse(what) => return format!("the server's response was not the expected one: {what}"),
+        Reason::NoResponse(what) => return format!("there was no complete response: {what}"),
         Reason::Said(what) => return format!("it reported: {what}"),
         Reason::Stopped => "it was stopped",
         Reason::Killed => "it was killed",

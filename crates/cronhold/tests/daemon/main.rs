@@ -12,6 +12,7 @@ mod fail_points;
 mod files;
 mod full_disk;
 mod http;
+mod http_programs;
 mod keeper;
 mod listening;
 mod live_files;
@@ -22,8 +23,11 @@ mod log_lines;
 mod processes;
 mod programs;
 mod receiver;
+mod remote_programs;
 mod resume;
 #[path = "../resume_all/mod.rs"]
 mod resume_all;
+#[path = "../service/mod.rs"]
+mod service;
 mod sources;
 mod start_stop;

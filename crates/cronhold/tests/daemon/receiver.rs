@@ -82,7 +82,10 @@ fn serve(
     let mut headers = BTreeMap::new();
     loop {
         let mut header = String::new();
-        reader.read_line(&mut header).ok()?;
+        // The sender may have been killed in the middle of its request.
+        if reader.read_line(&mut header).ok()? == 0 {
+            return None;
+        }
         let Some((name, value)) = header.trim_end().split_once(": ") else { break };
         headers.insert(name.to_lowercase(), value.to_owned());
     }

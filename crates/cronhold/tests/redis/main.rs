@@ -12,11 +12,15 @@ mod peers;
 mod peers_setting;
 #[path = "../processes/mod.rs"]
 mod processes;
+mod remote_tasks;
 mod resume;
 #[path = "../resume_all/mod.rs"]
 mod resume_all;
 mod rollback_recovery;
 mod sandbox;
+#[path = "../service/mod.rs"]
+#[expect(dead_code, reason = "the tests of the daemon use the rest")]
+mod service;
 mod store_refusals;
 mod store_verbs;
 mod wire;

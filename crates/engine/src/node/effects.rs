@@ -75,6 +75,14 @@ impl NodeLoop {
             // Another node has declared the run lost while its program is here. A program with a lease must not go on.
             self.context.ports.programs.stop(run);
         }
+        if let RecordChange::Put(Record::Run(run)) = change
+            && run.state.has_program()
+            && run.owner.is_some_and(|owner| owner.node != self.context.me.node)
+            && self.programs.remove(run.id)
+        {
+            // Another node has taken it over while this one was gone.
+            self.context.ports.programs.release(run.id);
+        }
         self.record_change(change, now);
         // The other node could not start it; this one may be able to.
         let waits_for_node =

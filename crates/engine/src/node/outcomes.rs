@@ -129,7 +129,9 @@ impl NodeLoop {
                     Counters::raise(&self.context.counters().latest_ms, late.millis());
                 }
             }
-            CommandOrigin::Report(run, report) if is_unchanged && !matches!(report, ProgramReport::Launched) => {
+            CommandOrigin::Report(run, report)
+                if is_unchanged && !matches!(report, ProgramReport::Launched | ProgramReport::TaskStarted(_)) =>
+            {
                 self.context.emit(&EngineEvent::ReportIgnored(*run));
             }
             _ => {}

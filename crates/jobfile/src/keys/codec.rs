@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::NameMap;
 use cronhold_core::job::{
-    Action, Batching, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HttpProgram, HttpTarget, JobSchedule,
-    LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Program, Requirement, ResourceLimits, Retain, Retry,
-    RetryOn, RunEvent, SecretSource, StopPolicy, TaskProgram, TemplateScope, TimeoutOutcome, Trigger,
+    Action, Batching, BodyPattern, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HeaderValue, HttpProgram,
+    HttpTarget, JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Program, Requirement,
+    ResourceLimits, Retain, Retry, RetryOn, RunEvent, SecretSource, StopPolicy, TaskProgram, TemplateScope,
+    TimeoutOutcome, Trigger,
 };
 use cronhold_core::record::PoolName;
 use cronhold_core::run::State;
@@ -344,7 +345,7 @@ pub(super) const URL: Codec<Template> =
 /// A request: a URL or a map.
 pub(super) const REQUEST: Codec<HttpProgram> = Codec {
     shape: ValueShape::Either(&[URL_START, ValueShape::Map(&work::HTTP)]),
-    read: |reader, item| reader.record_or_first(item, HttpProgram::new(Template::literal(""))),
+    read: |reader, item| reader.request(item),
     write: |request| super::write_record(request, &HttpProgram::new(request.url.clone())),
 };
 
@@ -360,15 +361,14 @@ pub(super) const WEBHOOK: Codec<HttpTarget> = Codec {
     write: |target| super::write_record(target, &HttpTarget::new(target.url.clone())),
 };
 
-/// Methods of requests.
+/// Usual methods of requests.
 pub const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+/// Letters of a method.
+pub(crate) const METHOD_MAX: usize = 32;
 
 pub(super) const METHOD: Codec<String> = Codec {
-    shape: ValueShape::Pattern {
-        regex: "^([Gg][Ee][Tt]|[Hh][Ee][Aa][Dd]|[Pp][Oo][Ss][Tt]|[Pp][Uu][Tt]|[Pp][Aa][Tt][Cc][Hh]|[Dd][Ee][Ll][Ee][Tt][Ee]|[Oo][Pp][Tt][Ii][Oo][Nn][Ss])$",
-        noun: "a method: GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS",
-    },
-    read: |reader, item| reader.method(item).map(str::to_owned),
+    shape: ValueShape::Pattern { regex: "^[A-Za-z-]{1,32}$", noun: "a method such as GET, POST, PUT or DELETE" },
+    read: |reader, item| reader.method(item),
     write: |method| json!(method),
 };
 
@@ -376,6 +376,36 @@ pub(super) const HEADERS: Codec<BTreeMap<String, Template>> = Codec {
     shape: ValueShape::Names { regex: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", value: &ValueShape::Template },
     read: |reader, item| Some(reader.templates(item, names::header, "{Accept: text/plain}")),
     write: |headers| write::map(headers, write::template),
+};
+
+/// Headers, whose values may be secrets.
+pub(super) const HEADER_VALUES: Codec<BTreeMap<String, HeaderValue>> = Codec {
+    shape: ValueShape::Names {
+        regex: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
+        value: &ValueShape::Either(&[ValueShape::Template, ValueShape::Map(&job::HEADER_SOURCE)]),
+    },
+    read: |reader, item| Some(reader.header_values(item)),
+    write: |headers| write::map(headers, write::header_value),
+};
+
+/// A regular expression.
+pub(super) const BODY_PATTERN: Codec<BodyPattern> = Codec {
+    shape: ValueShape::Text,
+    read: |reader, item| {
+        let text = reader.text(item)?;
+        reader.parsed(item, BodyPattern::parse(text))
+    },
+    write: |pattern| json!(pattern),
+};
+
+/// The number of redirects that are followed.
+pub(super) const REDIRECTS: Codec<u32> = Codec {
+    shape: ValueShape::Whole { least: 0, most: HttpProgram::REDIRECTS_MAX as i64 },
+    read: |reader, item| {
+        let most = i64::from(HttpProgram::REDIRECTS_MAX);
+        reader.whole(item, 0, most).and_then(|count| u32::try_from(count).ok())
+    },
+    write: |count| json!(count),
 };
 
 const STATUS: ValueShape = ValueShape::Either(&[

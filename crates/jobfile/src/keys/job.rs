@@ -166,6 +166,23 @@ record! {
     );
 }
 
+/// A header of a request that is not in the file.
+pub static HEADER_SOURCE: KeyTable = KeyTable {
+    name: "header_source",
+    noun: "a header's source",
+    doc: "Source of a secret header. The node reads it when the request is sent, and neither stores nor shows it.",
+    one_of: &[&["file"], &["env"]],
+    keys: &[
+        KeySpec::new("file", ValueShape::Text, "A file on the node; its content is the value."),
+        KeySpec::new(
+            "env",
+            ValueShape::Pattern { regex: IDENTIFIER, noun: "the name of a variable" },
+            "A variable of the daemon's own environment.",
+        ),
+        KeySpec::new("prefix", ValueShape::Text, "Text before the secret, such as `Bearer `."),
+    ],
+};
+
 /// A value of `env` that is not in the file.
 pub static ENV_SOURCE: KeyTable = KeyTable {
     name: "env_source",

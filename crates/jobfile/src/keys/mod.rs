@@ -11,12 +11,13 @@ mod schedule;
 pub(crate) mod variant;
 mod work;
 
-pub(crate) use codec::CPU_LEAST;
 pub use codec::METHODS;
+pub(crate) use codec::{CPU_LEAST, METHOD_MAX};
 use cronhold_core::job::Feature;
 pub(crate) use job::QUEUE_MAP;
 pub use job::{
-    BATCHING, CATCH_UP, DEFAULTS, EACH, ENV_SOURCE, JOB, LIMITS, OVERLAP, PARAM, QUEUE, RETAIN, RETRY, STOP, TRIGGER,
+    BATCHING, CATCH_UP, DEFAULTS, EACH, ENV_SOURCE, HEADER_SOURCE, JOB, LIMITS, OVERLAP, PARAM, QUEUE, RETAIN, RETRY,
+    STOP, TRIGGER,
 };
 pub(crate) use record::write_record;
 pub(crate) use schedule::STOP_SCHEDULE_MAP;
@@ -41,6 +42,7 @@ pub static TABLES: &[&KeyTable] = &[
     &APSIS_STOP,
     &PROGRAM,
     &HTTP,
+    &HEADER_SOURCE,
     &REMOTE,
     &TASK_QUEUE,
     &TASK_WRITE,

@@ -32,10 +32,30 @@ record! {
     pub static HTTP: HttpProgram = "http", "a request", "One HTTP request.";
     always url = codec::URL => key("url", "URL of the request.").required();
     value method = codec::METHOD => key("method", "The method.").default("GET");
-    value headers = codec::HEADERS => key("headers", "Headers to send.");
+    value headers = codec::HEADER_VALUES => key("headers", "Headers to send.");
     option body = codec::TEMPLATE => key("body", "Body to send.");
+    option body_file = codec::TEMPLATE_TEXT => key(
+        "body_file",
+        "Path of a file on the node whose content is sent as the body, instead of `body`.",
+    );
     value expect = codec::STATUSES => key("expect", "Status codes that mean success.").default("2xx");
-    value timeout = codec::SOME_SPAN => key("timeout", "Time after which the request fails.").default("1m");
+    option body_matches = codec::BODY_PATTERN => key(
+        "body_matches",
+        "Regular expression that the body of the response must match somewhere.",
+    );
+    value redirects = codec::REDIRECTS => key("redirects", "Number of redirects that are followed; 0 follows none.")
+        .default("10");
+    value timeout = codec::SOME_SPAN => key(
+        "timeout",
+        "Time for the whole request, with redirects and the body of the response.",
+    )
+    .default("1m");
+    option ca_file = codec::TEXT => key(
+        "ca_file",
+        "File with the certificates (PEM) of the authorities that are trusted, instead of those of the system.",
+    );
+    value insecure = codec::BOOL => key("insecure", "Whether the certificate of the server is not verified.")
+        .default("false");
 }
 
 variant! {

@@ -7,6 +7,7 @@ use cronhold_core::job::{EnvValue, Job, LockPolicy, NodeSelector, Program, Secre
 use cronhold_core::record::LockName;
 use cronhold_schedule::Span;
 
+use super::fields::Fields;
 use super::reader::{JobReader, NamedNode};
 use super::{names, quoted};
 use crate::keys;
@@ -61,6 +62,11 @@ impl JobReader<'_> {
     /// Where a secret is read.
     pub(crate) fn secret(&mut self, item: NamedNode<'_>) -> Option<SecretSource> {
         let fields = self.fields(item, &keys::ENV_SOURCE)?;
+        self.secret_of(&fields)
+    }
+
+    /// The source of a secret in a map that has `file` or `env`.
+    pub(crate) fn secret_of(&mut self, fields: &Fields<'_>) -> Option<SecretSource> {
         match fields.kind()? {
             ("file", item) => self.text(item).map(|path| SecretSource::File(path.to_owned())),
             (_, item) => {

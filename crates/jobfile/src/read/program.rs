@@ -1,13 +1,15 @@
 //! Reads the short forms of programs, and values in programs that have rules of their own.
 
-use cronhold_core::job::Program;
+use std::collections::BTreeMap;
+
+use cronhold_core::job::{HeaderValue, HttpProgram, Program};
 use cronhold_core::template::Template;
 use cronhold_schedule::Span;
 use cronhold_schedule::text::did_you_mean;
 
-use super::quoted;
 use super::reader::{JobReader, NamedNode};
-use crate::keys::{METHODS, NOOP_MAP, PROGRAM_MAP};
+use super::{names, quoted};
+use crate::keys::{HEADER_SOURCE, METHOD_MAX, METHODS, NOOP_MAP, PROGRAM_MAP};
 use crate::yaml::{ScalarKind, YamlValue};
 
 impl JobReader<'_> {
@@ -30,6 +32,38 @@ impl JobReader<'_> {
         (words.len() == nodes.len()).then_some(words)
     }
 
+    /// A request: a URL or a map.
+    pub(crate) fn request(&mut self, item: NamedNode<'_>) -> Option<HttpProgram> {
+        let request = self.record_or_first(item, HttpProgram::new(Template::literal("")))?;
+        if request.body.is_some() && request.body_file.is_some() {
+            return self.refuse(item, "`body` and `body_file` exclude each other".to_owned(), "remove one of them");
+        }
+        if request.insecure && request.ca_file.is_some() {
+            let message = "`insecure` ignores the certificates of `ca_file`".to_owned();
+            return self.refuse(item, message, "remove `insecure`");
+        }
+        Some(request)
+    }
+
+    /// Headers, whose values may be secrets.
+    pub(crate) fn header_values(&mut self, item: NamedNode<'_>) -> BTreeMap<String, HeaderValue> {
+        let entries = self.names(item, names::header, "{Accept: text/plain}").unwrap_or_default();
+        entries
+            .iter()
+            .filter_map(|entry| Some((entry.key.clone(), self.header_value(NamedNode::entry(entry))?)))
+            .collect()
+    }
+
+    fn header_value(&mut self, item: NamedNode<'_>) -> Option<HeaderValue> {
+        if !matches!(item.node.value, YamlValue::Map(_)) {
+            return self.template(item).map(HeaderValue::Text);
+        }
+        let fields = self.fields(item, &HEADER_SOURCE)?;
+        let prefix = fields.get("prefix").map(|item| self.text(item).map(str::to_owned));
+        let source = self.secret_of(&fields)?;
+        Some(HeaderValue::Secret { source, prefix: prefix.unwrap_or_else(|| Some(String::new()))? })
+    }
+
     /// A URL, which may begin with an expression.
     pub(crate) fn url(&mut self, item: NamedNode<'_>) -> Option<Template> {
         let url = self.template_text(item)?;
@@ -40,15 +74,19 @@ impl JobReader<'_> {
         self.refuse(item, message, "a URL begins with `https://` or `http://`")
     }
 
-    pub(crate) fn method(&mut self, item: NamedNode<'_>) -> Option<&'static str> {
+    /// A method in upper case. Any word is one, unless it looks like a misspelt usual method.
+    pub(crate) fn method(&mut self, item: NamedNode<'_>) -> Option<String> {
         let text = self.text(item)?;
         let upper = text.to_ascii_uppercase();
-        if let Some(method) = METHODS.iter().find(|method| **method == upper) {
-            return Some(method);
+        if METHODS.contains(&upper.as_str()) {
+            return Some(upper);
         }
+        let is_word = (1..=METHOD_MAX).contains(&upper.len())
+            && upper.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-');
         let hint = match did_you_mean(&upper, METHODS.iter().copied()) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("methods are {}", METHODS.join(", ")),
+            None if is_word => return Some(upper),
+            None => format!("usual methods are {}", METHODS.join(", ")),
         };
         self.refuse(item, format!("{} is not a method", quoted(text)), hint)
     }

@@ -77,7 +77,7 @@ fn schema_and_reader_reject_the_same() {
         "program: {shell: a, exec: [b]}",
         "program: {http: example.org}",
         "program: {http: {method: GET}}",
-        "program: {http: {url: 'https://x', method: FETCH}}",
+        "program: {http: {url: 'https://x', method: GET IT}}",
         "program: {http: {url: 'https://x', expect: 600}}",
         "{program: x, colour: red}",
         "{program: x, labels: eod}",

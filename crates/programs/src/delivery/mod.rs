@@ -14,15 +14,15 @@ use cronhold_core::record::{ActionId, ActionRecord, ResolvedAction};
 pub use email::{MailSettings, MailSettingsError};
 pub(crate) use pool::{DeliveryPool, ReportFn};
 
-use self::webhook::WebhookClient;
 use crate::host_env::HostEnv;
+use crate::http::HttpClient;
 
 /// Sends webhooks and mails. One attempt blocks the calling thread.
 #[derive(Debug)]
 pub(crate) struct Sender {
     host_env: HostEnv,
     mail: MailSettings,
-    webhooks: WebhookClient,
+    http: Arc<HttpClient>,
 }
 
 /// The result of an attempt.
@@ -34,8 +34,8 @@ pub(crate) struct DeliveryReport {
 }
 
 impl Sender {
-    pub(crate) fn new(host_env: HostEnv, mail: MailSettings) -> Self {
-        Self { host_env, mail, webhooks: WebhookClient::default() }
+    pub(crate) fn new(host_env: HostEnv, mail: MailSettings, http: Arc<HttpClient>) -> Self {
+        Self { host_env, mail, http }
     }
 
     /// What shares a limit: the server of a webhook, or the mail server.
@@ -49,7 +49,7 @@ impl Sender {
     /// Makes one attempt.
     fn send(&self, action: &Arc<ActionRecord>) -> DeliveryResult {
         let sent = match &action.work {
-            ResolvedAction::Webhook(webhook) => self.webhooks.send(webhook, action.id, &self.host_env),
+            ResolvedAction::Webhook(webhook) => webhook::send(&self.http, webhook, action.id, &self.host_env),
             ResolvedAction::Email { to, subject, body } => self.mail.send(action.id, to, subject, body),
             ResolvedAction::Run { .. } | ResolvedAction::Command(_) | ResolvedAction::Invalid(_) => {
                 Err("actions of this kind are not sent".to_owned())

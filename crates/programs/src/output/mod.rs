@@ -53,6 +53,11 @@ impl OutputFile {
         Self(data.join("keeper/outputs").join(run.to_string()))
     }
 
+    /// A file elsewhere.
+    fn at(path: PathBuf) -> Self {
+        Self(path)
+    }
+
     /// Whether there may be something to store while the program runs. Reads only metadata.
     fn has_changed(&self, progress: &OutputProgress) -> bool {
         progress.stored < LIVE_MAX && self.stamp().is_some_and(|stamp| progress.stamp != Some(stamp))
@@ -163,7 +168,7 @@ fn begin(file: &File, progress: &OutputProgress) -> io::Result<(Vec<u8>, OutputP
 }
 
 /// The notice that replaces omitted bytes.
-fn gap_notice(bytes: u64) -> String {
+pub(crate) fn gap_notice(bytes: u64) -> String {
     let digits = bytes.to_string();
     let mut grouped = String::new();
     for (index, digit) in digits.chars().enumerate() {

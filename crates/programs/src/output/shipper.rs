@@ -238,7 +238,7 @@ impl ShipperLoop {
 
     /// Appends the next piece of an output whose program has ended, or reports that it is stored.
     fn send_rest(&mut self, run: RunId, total: Option<u64>, progress: &OutputProgress) {
-        match OutputFile::new(&self.data, run).rest(progress, total) {
+        match self.file(run).rest(progress, total) {
             Ok(Some(piece)) => self.append(run, progress, piece),
             Ok(None) => self.finish(run, total),
             Err(source) => self.give_up(run, total, &ProgramEvent::OutputUnreadable { run, source }),
@@ -247,7 +247,7 @@ impl ShipperLoop {
 
     /// Appends the next piece of a running program that has written something.
     fn send_grown(&mut self, run: RunId, progress: &OutputProgress) {
-        let file = OutputFile::new(&self.data, run);
+        let file = self.file(run);
         if !file.has_changed(progress) {
             return;
         }
@@ -257,6 +257,11 @@ impl ShipperLoop {
             // It is read again when the program has ended, and a failure is logged then.
             Err(_) => {}
         }
+    }
+
+    /// The file with the output of a run.
+    fn file(&self, run: RunId) -> OutputFile {
+        self.runner.response_file(run).map_or_else(|| OutputFile::new(&self.data, run), OutputFile::at)
     }
 
     fn forget_finished(&mut self) {
@@ -272,7 +277,7 @@ impl ShipperLoop {
         self.finishing.remove(&run);
         // The report of a program that was lost with its keeper does not describe its output.
         let written = total.map_or_else(OutputSummary::default, |total| {
-            let written = OutputFile::new(&self.data, run).written(&progress, total);
+            let written = self.file(run).written(&progress, total);
             written.unwrap_or_else(|_| OutputSummary { bytes: total, tail: Vec::new() })
         });
         fail::point("daemon-after-output");

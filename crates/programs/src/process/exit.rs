@@ -24,7 +24,7 @@ pub(super) fn ended(run: Option<&Run>, end: ProgramEnd, written: OutputSummary) 
     let reason = reason.filter(|reason| *reason != Reason::ExitCode(0) || !success);
     // As with a stop, the cause of the end is more informative than the exit code.
     let reason = if end.by_lease { Some(Reason::LockLost) } else { reason };
-    ProgramReport::Ended(ExitOutcome { success, reason, exit: Some(exit), written: Some(written) })
+    ProgramReport::Ended(ExitOutcome { success, reason, exit: Some(exit), written: Some(written), response: None })
 }
 
 /// A process was stopped before it was started.
@@ -34,6 +34,7 @@ pub(super) fn never_started(signal: Signal) -> ProgramReport {
         reason: Some(Reason::Signal(signal)),
         exit: None,
         written: None,
+        response: None,
     })
 }
 

@@ -7,7 +7,9 @@ use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use cronhold_api::{ActionSummary, CreatedRun, Problem, ProblemCode, RunBody, RunDetail, RunList, RunStep};
+use cronhold_api::{
+    ActionSummary, CreatedRun, Problem, ProblemCode, RunBody, RunDetail, RunList, RunStep, ServiceResponse,
+};
 use cronhold_core::command::Command;
 use cronhold_core::decision::{CommandReply, Rejection};
 use cronhold_core::record::{ActionId, Actor, CommandLine, Record, RecordKey, ResolvedProgram};
@@ -140,6 +142,8 @@ pub(crate) async fn show(
         lock: run.lock.as_ref().map(ToString::to_string),
         log: log.collect(),
         actions: actions(&app, run.id, run.actions).await?,
+        task: run.remote_task().map(ToOwned::to_owned),
+        response: run.service.as_ref().and_then(|service| service.response.as_ref()).map(ServiceResponse::from),
     }))
 }
 
@@ -163,6 +167,8 @@ fn command(work: &ResolvedProgram) -> String {
             CommandLine::Shell { text, .. } => text.clone(),
             CommandLine::Exec(words) => words.join(" "),
         },
+        ResolvedProgram::Http(http) => format!("{} {}", http.request.method, http.request.url),
+        ResolvedProgram::Remote(remote) => format!("remote: {} {}", remote.start.method, remote.start.url),
         ResolvedProgram::Unsupported(kind) => kind.clone(),
     }
 }

@@ -62,6 +62,10 @@ impl ProgramRunner for WrongOutside {
         }
     }
 
+    fn release(&self, run: RunId) {
+        self.runner.release(run);
+    }
+
     fn stop(&self, run: &Run) {
         self.runner.stop(run);
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
     Actor, Blocker, ExecutionPolicy, LockName, OutputSummary, PoolName, ProbeState, ProgramExit, Record,
-    ResolvedProgram, Run, RunOwner, ScheduleId, SkipSpan, Transition, TransitionKind,
+    ResolvedProgram, Run, RunOwner, ScheduleId, ServiceState, SkipSpan, Transition, TransitionKind,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -72,6 +72,8 @@ struct RunJson<'a> {
     tail: Cow<'a, [String]>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     span: Option<(i64, i64, u32)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    service: Option<Cow<'a, ServiceState>>,
     #[serde(default, skip_serializing_if = "is_zero")]
     actions: u32,
     #[serde(default, skip_serializing_if = "no_blockers")]
@@ -125,6 +127,7 @@ fn write_run(body: &mut RecordBody, run: &Run, end: Option<Instant>, range: Opti
         bytes: run.written.as_ref().map(|written| written.bytes),
         tail: run.written.as_ref().map_or(Cow::Borrowed(&[]), |written| Cow::Borrowed(&written.tail)),
         span: range.map(|range| (range.from.micros(), range.to.micros(), range.count)),
+        service: run.service.as_deref().map(Cow::Borrowed),
         actions: run.actions,
         blockers: Cow::Borrowed(&run.blockers),
         probes: Cow::Borrowed(&run.probes),
@@ -175,6 +178,7 @@ pub(super) fn read(id: RunId, reading: &TextReader<'_>) -> Result<Record, Unread
         probes: form.probes.into_owned(),
         exit: form.exit,
         written: form.bytes.map(|bytes| OutputSummary { bytes, tail }),
+        service: form.service.map(|service| Box::new(service.into_owned())),
         actions: form.actions,
         log: log(form.log, &form.kinds),
     };

@@ -56,6 +56,7 @@ pub(super) const LAYOUT: TableLayout = TableLayout {
         "actions",
         "pools",
         "probes",
+        "service",
         "log",
     ],
     fixed: &["job", "number"],
@@ -103,6 +104,7 @@ fn write_row(cells: &mut RowCells, run: &Run, ended: Option<Instant>, range: Opt
     cells.integer(run.actions);
     cells.option(Some(&run.pools).filter(|pools| !pools.is_empty()), RowCells::json);
     cells.option(Some(&run.probes).filter(|probes| !probes.is_empty()), RowCells::json);
+    cells.option(run.service.as_ref(), RowCells::json);
     cells.json(&run.log);
 }
 
@@ -139,6 +141,7 @@ pub(super) fn read(id: RunId, reading: &CellReader<'_>) -> Result<Record, Unread
         ending: reading.option_parsed(Reason::parse)?,
         exit: read_exit(reading)?,
         written: read_written(reading)?,
+        service: None,
         actions: 0,
         log: Vec::new(),
     };
@@ -146,6 +149,7 @@ pub(super) fn read(id: RunId, reading: &CellReader<'_>) -> Result<Record, Unread
     run.actions = reading.integer()?;
     run.pools = reading.option_json::<Vec<PoolName>>()?.unwrap_or_default();
     run.probes = reading.option_json::<Vec<ProbeState>>()?.unwrap_or_default();
+    run.service = reading.option_json()?;
     run.log = reading.json()?;
     let Some(range) = range else { return Ok(Record::Run(Arc::new(run))) };
     let span = SkipSpan::from_listed_run(run, range).ok_or_else(|| UnreadableRow {

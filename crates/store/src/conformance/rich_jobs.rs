@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use cronhold_core::NameMap;
 use cronhold_core::job::{
-    Action, Batching, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HttpProgram, HttpTarget, Job, JobSchedule,
-    LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Probe, Program, RemoteProgram, Requirement, ResourceLimits,
-    Retain, Retry, RetryOn, RunEvent, SecretSource, StopPolicy, StopSchedule, TaskProgram, TimeoutOutcome, Trigger,
+    Action, Batching, BodyPattern, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HeaderValue, HttpProgram,
+    HttpTarget, Job, JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Probe, Program,
+    RemoteProgram, Requirement, ResourceLimits, Retain, Retry, RetryOn, RunEvent, SecretSource, StopPolicy,
+    StopSchedule, TaskProgram, TimeoutOutcome, Trigger,
 };
 use cronhold_core::record::{JobRecord, JobSource, PoolName};
 use cronhold_core::signal::Signal;
@@ -109,10 +110,21 @@ fn full(program: Program) -> Job {
 fn programs() -> Vec<Program> {
     let mut request = HttpProgram::new(template("https://example.org/größe/{{ run_id }}"));
     request.method = "PUT".to_owned();
-    request.headers = map("X-Size", "{{ job }}");
+    let secret = |source, prefix: &str| HeaderValue::Secret { source, prefix: prefix.to_owned() };
+    request.headers = BTreeMap::from([
+        ("X-Size".to_owned(), HeaderValue::Text(template("{{ job }}"))),
+        ("Authorization".to_owned(), secret(SecretSource::File("/größe".to_owned()), "Bearer ")),
+        ("X-Key".to_owned(), secret(SecretSource::Env("KEY".to_owned()), "")),
+    ]);
     request.body = Some(template("{\"a\": \"日本\"}"));
     request.expect = vec![(200, 204), (404, 404)];
+    request.body_matches = Some(BodyPattern::parse("größe: \\d+").expect("a pattern"));
+    request.redirects = 0;
     request.timeout = Span::from_secs(5);
+    request.insecure = true;
+    let mut upload = HttpProgram::new(template("https://example.org/upload"));
+    upload.body_file = Some(template("/srv/{{ job }}"));
+    upload.ca_file = Some("/etc/größe.pem".to_owned());
     let remote = RemoteProgram {
         start: request.clone(),
         poll: HttpProgram::new(template("https://example.org/{{ task.id }}")),
@@ -131,6 +143,7 @@ fn programs() -> Vec<Program> {
         Program::Shell(template("load --region {{ region }} | tee 'größe.log' # \"x\"\nexit 3")),
         Program::Exec(vec![template("/bin/echo"), template(""), template("a b"), template("{{ run_id }}")]),
         Program::Http(Box::new(request)),
+        Program::Http(Box::new(upload)),
         Program::Remote(Box::new(remote)),
         Program::Task(Box::new(queue)),
         Program::Task(Box::new(write)),

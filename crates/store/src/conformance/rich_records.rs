@@ -1,6 +1,6 @@
 //! Records that use every field: all states, actors and reasons, unusual texts, and extreme numbers and times.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cronhold_core::args::Args;
@@ -10,7 +10,8 @@ use cronhold_core::record::{
     ActionId, ActionRecord, ActionStatus, ActivePause, ActiveRun, Actor, Backlog, Blocker, ClaimedRanges, CommandLine,
     Cursor, EnvText, ExecutionPolicy, Identity, JobState, KeptCounts, LatestOutcome, LatestOutcomes, LatestRun,
     NodeRecord, OutputSummary, PauseState, Pool, PoolName, ProbeAnswer, ProbeLease, ProbeState, ProgramExit, QueuedRun,
-    Record, ResolvedAction, ResolvedProbe, ResolvedProcess, ResolvedProgram, ResolvedWebhook, Run, RunOwner, SkipSpan,
+    Record, RequestBody, ResolvedAction, ResolvedHeader, ResolvedHttp, ResolvedProbe, ResolvedProcess, ResolvedProgram,
+    ResolvedRemote, ResolvedRequest, ResolvedWebhook, ResponseSummary, Run, RunOwner, ServiceState, SkipSpan,
     SkipStreak, Transition, TransitionKind,
 };
 use cronhold_core::run::Reason;
@@ -280,6 +281,7 @@ fn runs() -> Vec<Run> {
             probes: probes(index),
             exit: Some(exit),
             written: Some(written(index)),
+            service: service(index),
             actions: [0, 1, u32::MAX][index % 3],
             log: log.collect(),
             id,
@@ -386,10 +388,65 @@ fn written(index: usize) -> OutputSummary {
     OutputSummary { bytes: [0, 1, COUNT_MAX][index % 3], tail: tail.collect() }
 }
 
+fn service(index: usize) -> Option<Box<ServiceState>> {
+    let header = |text: &&str| ((*text).to_owned(), (*text).to_owned());
+    let response = || ResponseSummary { status: 599, headers: TEXTS.iter().map(header).collect(), redirects: u32::MAX };
+    match index % 3 {
+        0 => None,
+        1 => Some(Box::default()),
+        _ => Some(Box::new(ServiceState {
+            task: Some(TEXTS[index % TEXTS.len()].to_owned()),
+            poll: requests().pop(),
+            cancel: requests().into_iter().next(),
+            response: Some(response()),
+        })),
+    }
+}
+
+/// A request with all settings, and one with few.
+fn requests() -> Vec<ResolvedRequest> {
+    let secret =
+        ResolvedHeader::Secret { source: SecretSource::File("/größe".to_owned()), prefix: "Bearer ".to_owned() };
+    let full = ResolvedRequest {
+        url: "https://example.org/größe".to_owned(),
+        method: "PUT".to_owned(),
+        headers: BTreeMap::from([
+            ("Authorization".to_owned(), secret),
+            ("X-Text".to_owned(), ResolvedHeader::Text("日本".to_owned())),
+        ]),
+        body: Some(RequestBody::Text(TEXTS[1].to_owned())),
+        expect: vec![(200, 299), (404, 404)],
+        body_matches: Some("größe".to_owned()),
+        redirects: u32::MAX,
+        timeout: Span::from_micros(1),
+        ca_file: Some("/größe".to_owned()),
+        insecure: true,
+    };
+    let file = Some(RequestBody::File("/größe".to_owned()));
+    let (headers, body_matches, ca_file) = (BTreeMap::new(), None, None);
+    let few =
+        ResolvedRequest { headers, body: file, body_matches, ca_file, insecure: false, redirects: 0, ..full.clone() };
+    vec![few, full]
+}
+
 fn works() -> Vec<ResolvedProgram> {
     let texts = || TEXTS.iter().map(|text| (*text).to_owned());
     let mut works = vec![ResolvedProgram::Noop(Span::ZERO), ResolvedProgram::Noop(Span::from_micros(1))];
     works.extend(processes().into_iter().map(|process| ResolvedProgram::Process(Box::new(process))));
+    let http = |request| ResolvedProgram::Http(Box::new(ResolvedHttp { request, is_repeatable: true }));
+    works.extend(requests().into_iter().map(http));
+    works.extend(requests().into_iter().map(|request| {
+        let cancel = (!request.insecure).then(|| request.clone());
+        ResolvedProgram::Remote(Box::new(ResolvedRemote {
+            start: request.clone(),
+            poll: request,
+            cancel,
+            every: Span::from_micros(1),
+            success: "answer.größe == '日本'".to_owned(),
+            failure: "answer.failed".to_owned(),
+            is_repeatable: true,
+        }))
+    }));
     works.extend(texts().map(ResolvedProgram::Unsupported));
     works
 }

@@ -262,3 +262,98 @@ fn node_acquires_and_releases_a_lock_of_its_own() {
     assert_eq!(until(&bench), Some(instant("00:00:15")));
     assert!(bench.records.keys().all(|key| matches!(key, RecordKey::Lock(_))));
 }
+
+/// The task is not on the node that was lost, so another one follows it, with the same lock.
+#[test]
+fn remote_task_of_a_lost_node_is_taken_over() {
+    let bench = play(
+        "00:00 there 1 2
+        00:00 put j overlap skip; lock; remote
+            job r1
+        00:01 node 2.1
+        00:01 run j
+            #1 00:01 starting, → #1
+        00:01 launched #1
+            #1 00:01 running
+        00:01 task #1 {\"id\": 7}
+            #1 00:01 running
+        00:01 task #1 {\"id\": 8}
+            unchanged
+        00:02 beat 2
+        00:03 node 1.1
+        00:03 reap #1 00:02
+            #1 00:01 running, (launch #1)
+        00:03 reap #1 00:02
+            unchanged
+        00:04 node 2.1
+        00:04 ended #1 yes
+            unchanged
+        00:05 node 1.1
+        00:05 ended #1 yes
+            #1 00:01 success",
+    );
+    let run = bench.run(None, 1);
+    let state = run.service.as_ref().expect("it has a task");
+    assert_eq!((state.task.as_deref(), run.owner), (Some("{\"id\": 7}"), Some(bench.me)));
+    assert_eq!(state.poll.as_ref().map(|poll| poll.url.as_str()), Some("http://a.example/7"));
+    assert_eq!(state.cancel.as_ref().map(|cancel| cancel.url.as_str()), Some("http://a.example/7/cancel"));
+    assert_eq!(run.entered(State::Running), Some(instant("00:01")), "its timeout counts from its start");
+}
+
+/// Without a task it is unknown whether the service has started one; only `on_lost: retry` starts it again, with the
+/// same id.
+#[test]
+fn start_of_a_remote_task_is_repeated_only_if_the_job_allows_it() {
+    play(
+        "00:00 there 1 2
+        00:00 put once overlap allow; remote
+            job r1
+        00:00 put again overlap allow; remote; on_lost_retry
+            job r1
+        00:01 node 2.1
+        00:01 run once
+            once#1 00:01 starting, → #1
+        00:01:30 run again
+            again#1 00:01:30 starting, → #1
+        00:01:30 launched again#1
+            again#1 00:01:30 running
+        00:02 beat 2
+        00:03 node 1.1
+        00:03 reap once#1 00:02
+            once#1 00:01 error: start unknown
+        00:03 reap again#1 00:02
+            again#1 00:01:30 running, (launch #1)
+        00:04 stop again#1
+            again#1 00:01:30 stopping (stopped)
+        00:05 beat 1
+        00:06 node 2.2
+        00:06 reap again#1 00:05
+            again#1 00:01:30 failure: stopped",
+    );
+}
+
+/// The lock may belong to another run by now, so the task cannot be followed in its name.
+#[test]
+fn remote_task_whose_lock_is_taken_is_lost() {
+    play(
+        "00:00 there 1 2
+        00:00 put j overlap allow; lock red; remote
+            job r1
+        00:00 put k overlap allow; lock red
+            job r1
+        00:01 node 2.1
+        00:01 run j
+            j#1 00:01 starting, → #1
+        00:01 launched j#1
+            j#1 00:01 running
+        00:01 task j#1 {\"id\": 7}
+            j#1 00:01 running
+        00:02 beat 2
+        00:03 node 1.1
+        00:03 expired red
+        00:03 run k
+            k#1 00:03 starting, → #1
+        00:03 reap j#1 00:02
+            j#1 00:01 error: node lost",
+    );
+}

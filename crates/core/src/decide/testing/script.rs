@@ -212,13 +212,7 @@ impl DecisionBench {
                 (anna, Command::Run { job: job_id(first), args: pairs(more, "at"), id, at })
             }
             "wake" => (Actor::Queue, Command::Wake { run: run() }),
-            "launched" => (Actor::Program, Command::Report { run: run(), report: ProgramReport::Launched }),
-            "lost" => (Actor::Recovery, Command::Report { run: run(), report: ProgramReport::Lost }),
-            "keeper-lost" => (Actor::Recovery, Command::Report { run: run(), report: ProgramReport::KeeperLost }),
-            "unlaunched" => {
-                (Actor::Program, Command::Report { run: run(), report: ProgramReport::NotLaunched(more.to_owned()) })
-            }
-            "ended" => (Actor::Program, Command::Report { run: run(), report: ProgramReport::Ended(verdict(more)) }),
+            "task" | "launched" | "lost" | "keeper-lost" | "unlaunched" | "ended" => report(verb, run(), more),
             "start" => (anna, Command::Start { run: run() }),
             "skip" => (anna, Command::Skip { run: run(), why: more.to_owned() }),
             "stop" => (anna, Command::Stop { run: run() }),
@@ -318,6 +312,19 @@ impl DecisionBench {
     }
 }
 
+/// A report about the program of a run, with who sends it.
+fn report(verb: &str, run: RunId, more: &str) -> (Actor, Command) {
+    let (actor, report) = match verb {
+        "task" => (Actor::Program, ProgramReport::TaskStarted(more.to_owned())),
+        "launched" => (Actor::Program, ProgramReport::Launched),
+        "lost" => (Actor::Recovery, ProgramReport::Lost),
+        "keeper-lost" => (Actor::Recovery, ProgramReport::KeeperLost),
+        "unlaunched" => (Actor::Program, ProgramReport::NotLaunched(more.to_owned())),
+        _ => (Actor::Program, ProgramReport::Ended(verdict(more))),
+    };
+    (actor, Command::Report { run, report })
+}
+
 /// Parses a job from the items of a script.
 pub(in crate::decide) fn job(items: &str) -> Job {
     let mut job = Job::new(Program::Noop { duration: Span::from_secs(60) });
@@ -353,6 +360,7 @@ pub(in crate::decide) fn job(items: &str) -> Job {
             "lease" => job.lease = Some(span()),
             "nodes" => job.nodes = NodeSelector::Labels(words(value).collect()),
             "param" => job.params.extend([(value.to_owned(), Param::default())]),
+            "remote" => job.program = super::remote::program(),
             "shell" => job.program = Program::Shell(crate::Template::parse(value).expect("a template")),
             "description" => job.description = value.to_owned(),
             // See `action.rs`.
@@ -416,7 +424,7 @@ fn verdict(text: &str) -> ExitOutcome {
         None => 1,
     };
     let reason = (code != 0).then_some(Reason::ExitCode(code));
-    ExitOutcome { success: code == 0, reason, exit: Some(ProgramExit::Code(code)), written }
+    ExitOutcome { success: code == 0, reason, exit: Some(ProgramExit::Code(code)), written, response: None }
 }
 
 /// `01:30`, `01:30:05` or `01:30:05.250` after the start of the script; hours may exceed 24.

@@ -3,7 +3,7 @@
 use super::super::reasons::{because, by};
 use super::super::wall::rough;
 use super::{ExplanationWriter, name};
-use crate::policy::lease::stale_after;
+use crate::policy::lease::lost_after;
 use crate::record::{Run, ScheduleId};
 use crate::run::{Reason, State};
 
@@ -75,7 +75,7 @@ impl ExplanationWriter<'_> {
     fn silence(&self, run: &Run) -> String {
         let node = run.owner.and_then(|owner| self.known.nodes.iter().find(|node| node.id == owner.node));
         let Some(node) = node.filter(|node| self.why.now > node.gone) else { return String::new() };
-        let (beat, after) = (self.wall(run.schedule.as_ref()).at(node.beat), stale_after(&run.terms));
+        let (beat, after) = (self.wall(run.schedule.as_ref()).at(node.beat), lost_after(run));
         let ended = if run.terms.lease.is_some() { ", by when its program has been ended" } else { "" };
         format!("; the last heartbeat of its node was at {beat}, and {after} later it is lost{ended}")
     }
@@ -128,6 +128,10 @@ impl ExplanationWriter<'_> {
             (State::Error, Some(Reason::StartUnknown)) => format!(
                 "check whether it ran, then `cronhold rerun {run_name}` runs it again; `on_lost: retry` does so \
                  automatically"
+            ),
+            (State::Error, Some(Reason::NoResponse(_))) => format!(
+                "the service may have acted on the request; `cronhold rerun {run_name}` sends it again with another \
+                 `Idempotency-Key`"
             ),
             (State::Error, _) => format!("`cronhold rerun {run_name}` runs it again"),
             (State::Skipped, Some(reason)) => return self.advise_on_skip(reason, schedule.is_some()),

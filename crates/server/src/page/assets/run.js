@@ -73,6 +73,8 @@ function factsOf(run) {
         tookOf(run) && [isEnded(run) ? "Took" : "Running for", tookOf(run)],
         run.exit_code !== null && ["Exit code", String(run.exit_code)],
         run.signal && ["Signal", run.signal],
+        run.task && ["Remote task", h("code", {}, run.task)],
+        run.response && ["Response", responseOf(run.response)],
         run.attempt > 1 && ["Attempt", String(run.attempt)],
         run.retry_of && ["Retry of", toRun(run.retry_of)],
         run.retried_by && ["Retried by", toRun(run.retried_by)],
@@ -83,6 +85,13 @@ function factsOf(run) {
         run.node && ["Node", h("code", {}, run.node)],
         ["ID", h("code", {}, run.id)],
     ].filter(Boolean).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)));
+}
+
+/** The status of a service's response, the type of its body, and how many redirects led to it. */
+function responseOf(response) {
+    const kind = response.headers.find((header) => header.name === "content-type");
+    const redirects = response.redirects > 0 && `after ${response.redirects} redirect${response.redirects > 1 ? "s" : ""}`;
+    return [`status ${response.status}`, kind?.value, redirects].filter(Boolean).join(", ");
 }
 
 function stepRow(step) {
