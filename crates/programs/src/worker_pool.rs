@@ -25,17 +25,17 @@ pub(crate) struct PoolLimits {
 type WorkFn<T> = Box<dyn Fn(T) + Send + Sync>;
 
 /// The threads and what waits for them. Clones share them.
-pub(crate) struct WorkerPool<T>(Arc<PoolShared<T>>);
+pub(crate) struct WorkerPool<T>(Arc<WorkerPoolShared<T>>);
 
-struct PoolShared<T> {
+struct WorkerPoolShared<T> {
     name: &'static str,
     limits: PoolLimits,
     work: WorkFn<T>,
-    state: Mutex<PoolState<T>>,
+    state: Mutex<WorkerPoolState<T>>,
     wakeup: Condvar,
 }
 
-struct PoolState<T> {
+struct WorkerPoolState<T> {
     queue: VecDeque<QueuedTask<T>>,
     /// Tasks under way, by group.
     busy: BTreeMap<String, usize>,
@@ -51,8 +51,8 @@ struct QueuedTask<T> {
 impl<T: Send + 'static> WorkerPool<T> {
     /// A pool whose threads have a name and carry out tasks with `work`.
     pub(crate) fn new(name: &'static str, limits: PoolLimits, work: WorkFn<T>) -> Self {
-        let state = PoolState { queue: VecDeque::new(), busy: BTreeMap::new(), threads: 0, idle: 0 };
-        Self(Arc::new(PoolShared { name, limits, work, state: Mutex::new(state), wakeup: Condvar::new() }))
+        let state = WorkerPoolState { queue: VecDeque::new(), busy: BTreeMap::new(), threads: 0, idle: 0 };
+        Self(Arc::new(WorkerPoolShared { name, limits, work, state: Mutex::new(state), wakeup: Condvar::new() }))
     }
 
     /// Queues a task of a group.
@@ -74,7 +74,7 @@ impl<T: Send + 'static> WorkerPool<T> {
     }
 }
 
-impl<T> PoolShared<T> {
+impl<T> WorkerPoolShared<T> {
     /// The loop of a thread.
     fn work(&self) {
         while let Some(QueuedTask { group, task }) = self.next() {
@@ -113,7 +113,7 @@ impl<T> PoolShared<T> {
     }
 }
 
-impl<T> PoolState<T> {
+impl<T> WorkerPoolState<T> {
     /// Takes the first task whose group has room.
     fn take(&mut self, per_group: usize) -> Option<QueuedTask<T>> {
         let has_room = |queued: &QueuedTask<T>| self.busy.get(&queued.group).is_none_or(|busy| *busy < per_group);
@@ -150,7 +150,7 @@ mod tests {
     fn group_that_hangs_does_not_hold_up_the_others() {
         let queue = (0..10).map(|number| ("hangs", number)).chain((10..12).map(|number| ("works", number)));
         let queue = queue.map(|(group, task)| QueuedTask { group: group.to_owned(), task }).collect();
-        let mut state = PoolState { queue, busy: BTreeMap::new(), threads: 0, idle: 0 };
+        let mut state = WorkerPoolState { queue, busy: BTreeMap::new(), threads: 0, idle: 0 };
         let taken: Vec<String> = std::iter::from_fn(|| state.take(4)).map(|queued| queued.group).collect();
         assert_eq!(taken, ["hangs", "hangs", "hangs", "hangs", "works", "works"]);
         assert_eq!(state.queue.len(), 6);

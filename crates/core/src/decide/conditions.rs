@@ -23,7 +23,7 @@ use crate::record::{Blocker, JobRecord, JobState, Pool, PoolName, ProbeAnswer, P
 use crate::run::{Reason, State};
 use crate::template::Template;
 
-use self::window::DayWindow;
+use self::window::LocalTimeWindow;
 
 /// How deep conditions may be nested. A run whose conditions are nested deeper fails.
 const DEPTH_MAX: usize = 64;
@@ -350,7 +350,7 @@ impl<'a> ConditionCheck<'a> {
             Ok(days) => days,
             Err(error) => return Evaluation::failed(format!("`window.calendar`: {error}")),
         };
-        let window = DayWindow { from: times.0, until: times.1, zone: &zone, days: days.as_ref() };
+        let window = LocalTimeWindow { from: times.0, until: times.1, zone: &zone, days: days.as_ref() };
         match window.opens(self.now()) {
             Some(at) => Evaluation::new(ConditionVerdict::Wait(at), vec![Blocker::Time(at)]),
             None => {

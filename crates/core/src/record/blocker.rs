@@ -230,21 +230,36 @@ mod tests {
         JobId::parse(name).expect("an id")
     }
 
-    /// What is shown, and what wakes the run. What is stored can be read back.
-    #[test]
-    fn blockers_have_words_and_records_that_wake_the_run() {
+    fn waiting_run(args: &Args) -> Run {
         let id = RunId::from_key(Instant::EPOCH, "1");
-        let args: Args = [("date".to_owned(), "2026-01-05".to_owned())].into_iter().collect();
         let run = Run::blank(id, RunNumber(1), job("own"), JobUid::from_bits(1), Instant::EPOCH);
-        let run = Run { args: args.clone(), ..run };
-        let after = |states: &[State], is_negated| Blocker::After {
-            job: job("other"),
-            args: args.clone(),
-            states: states.to_vec(),
-            runs: vec![id],
-            last: Some((State::Failure, Instant::EPOCH)).filter(|_| states.len() == 1),
-            is_negated,
+        Run { args: args.clone(), ..run }
+    }
+
+    /// Compares the words of a blocker and the records that wake the run, and stores the blocker.
+    fn check(blocker: Blocker, words: &str, watched: &str, run: &Run) {
+        assert_eq!(blocker.to_string(), words);
+        let group = |group| match group {
+            WakeGroup::All => "",
+            WakeGroup::First(_, _, None) => " first",
+            WakeGroup::First(_, _, Some(_)) => " first with these args",
+            WakeGroup::FirstInPool { args: None, .. } => " first in pool",
+            WakeGroup::FirstInPool { args: Some(_), .. } => " first in pool with these args",
+            WakeGroup::FirstPaused(..) => " first paused",
         };
+        let run = Run { blockers: vec![blocker.clone()], ..run.clone() };
+        let keys: Vec<String> =
+            Blocker::watched_by(&run).into_iter().map(|(key, woken)| format!("{key}{}", group(woken))).collect();
+        let watched = if watched.is_empty() { "job own".to_owned() } else { format!("job own, {watched}") };
+        assert_eq!(keys.join(", "), watched, "{words}");
+        assert_eq!(Blocker::watched_by(&Run { state: State::Starting, ..run }), []);
+        let stored = serde_json::to_string(&blocker).expect("JSON");
+        assert_eq!(serde_json::from_str::<Blocker>(&stored).expect(&stored), blocker);
+    }
+
+    #[test]
+    fn pools_and_checks_of_the_outside_have_words() {
+        let run = waiting_run(&Args::new());
         let pool = |count, same_args, is_negated| Blocker::Pool {
             pool: PoolName::parse("db").expect("a name"),
             count,
@@ -255,6 +270,36 @@ mod tests {
         let probe = |found: Option<&str>, is_negated| Blocker::Probe {
             check: "the file `/a`".to_owned(),
             answer: found.map(|found| (Instant::EPOCH, found.to_owned())),
+            is_negated,
+        };
+        for (blocker, words, watched) in [
+            (pool(3, false, false), "fewer than 3 active runs in the pool `db`", "pool db first in pool"),
+            (
+                pool(1, true, false),
+                "fewer than 1 active runs with the same args in the pool `db`",
+                "pool db first in pool with these args",
+            ),
+            (pool(2, false, true), "at least 2 active runs in the pool `db`", "pool db"),
+            (probe(None, false), "the file `/a`", ""),
+            (probe(Some("does not exist"), false), "the file `/a` (does not exist, checked 1970-01-01T00:00:00Z)", ""),
+            (probe(Some(""), true), "the end of the file `/a` (checked 1970-01-01T00:00:00Z)", ""),
+        ] {
+            check(blocker, words, watched, &run);
+        }
+    }
+
+    /// What is shown, and what wakes the run. What is stored can be read back.
+    #[test]
+    fn blockers_have_words_and_records_that_wake_the_run() {
+        let id = RunId::from_key(Instant::EPOCH, "1");
+        let args: Args = [("date".to_owned(), "2026-01-05".to_owned())].into_iter().collect();
+        let run = waiting_run(&args);
+        let after = |states: &[State], is_negated| Blocker::After {
+            job: job("other"),
+            args: args.clone(),
+            states: states.to_vec(),
+            runs: vec![id],
+            last: Some((State::Failure, Instant::EPOCH)).filter(|_| states.len() == 1),
             is_negated,
         };
         let finished = format!("identity other {args}, job other");
@@ -271,13 +316,6 @@ mod tests {
                 "fewer than 1 active runs with the same args",
                 "state of own first with these args",
             ),
-            (pool(3, false, false), "fewer than 3 active runs in the pool `db`", "pool db first in pool"),
-            (
-                pool(1, true, false),
-                "fewer than 1 active runs with the same args in the pool `db`",
-                "pool db first in pool with these args",
-            ),
-            (pool(2, false, true), "at least 2 active runs in the pool `db`", "pool db"),
             (
                 after(&[State::Success], false),
                 "a run of `other` with date=2026-01-05 in success (the last one ended in failure at 1970-01-01T00:00:00Z)",
@@ -289,28 +327,9 @@ mod tests {
                 &unfinished,
             ),
             (Blocker::MissingJob(job("other")), "the job `other`, which does not exist", "job other"),
-            (probe(None, false), "the file `/a`", ""),
-            (probe(Some("does not exist"), false), "the file `/a` (does not exist, checked 1970-01-01T00:00:00Z)", ""),
-            (probe(Some(""), true), "the end of the file `/a` (checked 1970-01-01T00:00:00Z)", ""),
             (Blocker::Time(Instant::EPOCH), "1970-01-01T00:00:00Z", ""),
         ] {
-            assert_eq!(blocker.to_string(), words);
-            let group = |group| match group {
-                WakeGroup::All => "",
-                WakeGroup::First(_, _, None) => " first",
-                WakeGroup::First(_, _, Some(_)) => " first with these args",
-                WakeGroup::FirstInPool { args: None, .. } => " first in pool",
-                WakeGroup::FirstInPool { args: Some(_), .. } => " first in pool with these args",
-                WakeGroup::FirstPaused(..) => " first paused",
-            };
-            let run = Run { blockers: vec![blocker.clone()], ..run.clone() };
-            let keys: Vec<String> =
-                Blocker::watched_by(&run).into_iter().map(|(key, woken)| format!("{key}{}", group(woken))).collect();
-            let watched = if watched.is_empty() { "job own".to_owned() } else { format!("job own, {watched}") };
-            assert_eq!(keys.join(", "), watched, "{words}");
-            assert_eq!(Blocker::watched_by(&Run { state: State::Starting, ..run }), []);
-            let stored = serde_json::to_string(&blocker).expect("JSON");
-            assert_eq!(serde_json::from_str::<Blocker>(&stored).expect(&stored), blocker);
+            check(blocker, words, watched, &run);
         }
     }
 }

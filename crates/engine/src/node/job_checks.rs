@@ -30,9 +30,9 @@ const IDLE_PER_STEP: u64 = 200;
 
 /// The records of a page of jobs or pools.
 #[derive(Default)]
-pub(super) struct LoadedRecords(pub(super) BTreeMap<RecordKey, Option<StoredRecord>>);
+pub(super) struct CheckedRecords(pub(super) BTreeMap<RecordKey, Option<StoredRecord>>);
 
-impl RecordSource for LoadedRecords {
+impl RecordSource for CheckedRecords {
     fn get(&self, key: &RecordKey) -> Option<Option<&StoredRecord>> {
         self.0.get(key).map(Option::as_ref)
     }
@@ -49,7 +49,7 @@ impl NodeLoop {
         let next = page.next(PAGE);
         page.unreadable.iter().for_each(|record| self.context.report_unreadable(record));
         let loaded = page.records.into_iter().map(|stored| (stored.record.key(), Some(stored)));
-        let loaded = LoadedRecords(loaded.collect());
+        let loaded = CheckedRecords(loaded.collect());
         self.watchdog.jobs.record(loaded.0.len(), self.context.uptime());
         for job in self.damaged_jobs(loaded, now).await? {
             // The walk does not read everything at one moment. The command decides by what is stored then.
@@ -69,7 +69,7 @@ impl NodeLoop {
     }
 
     /// The jobs that a repair would change. Those whose records cannot be read are left out.
-    async fn damaged_jobs(&mut self, mut loaded: LoadedRecords, now: Instant) -> Result<Vec<JobId>, Fault> {
+    async fn damaged_jobs(&mut self, mut loaded: CheckedRecords, now: Instant) -> Result<Vec<JobId>, Fault> {
         let stamp = CommandStamp { at: now, actor: Actor::Watchdog, owner: self.context.me };
         let id = |key: &RecordKey| if let RecordKey::Job(job) = key { Some(job.clone()) } else { None };
         let mut open: Vec<JobId> = loaded.0.keys().filter_map(id).collect();

@@ -12,7 +12,7 @@ use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Query};
 
 use super::NodeLoop;
-use super::job_checks::LoadedRecords;
+use super::job_checks::CheckedRecords;
 use crate::plan::PlanItem;
 
 /// Pools that are checked at once.
@@ -49,7 +49,7 @@ impl NodeLoop {
         }
         let runs = if runs.is_empty() { Vec::new() } else { self.load_readable(runs.into_iter().collect()).await? };
         let pools = pools.into_iter().map(|stored| (stored.record.key(), Some(stored)));
-        let loaded = LoadedRecords(pools.chain(runs).collect::<BTreeMap<_, _>>());
+        let loaded = CheckedRecords(pools.chain(runs).collect::<BTreeMap<_, _>>());
         names.retain(|pool| {
             let view = DecisionView::new(&loaded, &self.world, &stamp);
             let repair = Command::RepairPool { pool: pool.clone() };

@@ -8,7 +8,7 @@ const DAYS: usize = 4;
 
 /// A part of the local day, on some days. The day of a window is the one on which it begins.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct DayWindow<'a> {
+pub(super) struct LocalTimeWindow<'a> {
     pub(super) from: TimeOfDay,
     /// Exclusive. A window that ends at the time of its beginning lasts all day.
     pub(super) until: TimeOfDay,
@@ -17,7 +17,7 @@ pub(super) struct DayWindow<'a> {
     pub(super) days: Option<&'a Calendar>,
 }
 
-impl DayWindow<'_> {
+impl LocalTimeWindow<'_> {
     /// When the window opens next; `None` if it is open.
     pub(super) fn opens(&self, now: Instant) -> Option<Instant> {
         if self.is_open(now) {
@@ -94,7 +94,7 @@ mod tests {
             let zone = ZoneRegistry::bundled().get(zone).expect("a zone");
             let time = |text: &str| TimeOfDay::parse(text).expect("a time");
             let at = Instant::parse(now).expect("an instant");
-            let window = DayWindow { from: time(from), until: time(until), zone: &zone, days: None };
+            let window = LocalTimeWindow { from: time(from), until: time(until), zone: &zone, days: None };
             let found = window.opens(at);
             let found = found.map_or_else(|| "open".to_owned(), |at| at.to_string());
             assert_eq!(found, expected, "{from}–{until} at {now}");
@@ -120,7 +120,7 @@ mod tests {
         ] {
             let time = |text: &str| TimeOfDay::parse(text).expect("a time");
             let at = Instant::parse(now).expect("an instant");
-            let window = DayWindow { from: time(from), until: time(until), zone: &zone, days: Some(&weekdays) };
+            let window = LocalTimeWindow { from: time(from), until: time(until), zone: &zone, days: Some(&weekdays) };
             let found = window.opens(at).map_or_else(|| "open".to_owned(), |at| at.to_string());
             assert_eq!(found, opens, "{from}–{until} at {now}");
             if found == "open" {

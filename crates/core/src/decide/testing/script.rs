@@ -64,6 +64,18 @@ pub(in crate::decide) fn play(script: &str) -> DecisionBench {
     bench
 }
 
+/// `1 yes`, or `1 no does not exist`: the answer to an attempt of a check.
+fn answer(run: RunId, text: &str) -> Command {
+    let (attempt, said) = text.split_once(' ').expect("an attempt and an answer");
+    let (holds, message) = said.split_once(' ').unwrap_or((said, ""));
+    let result = ProbeResult { holds: holds == "yes", message: message.to_owned() };
+    Command::ReportProbe { run, attempt: attempt.parse().expect("a number"), result }
+}
+
+fn repair_pool(name: &str) -> Command {
+    Command::RepairPool { pool: PoolName::parse(name).expect("a name") }
+}
+
 impl DecisionBench {
     /// Executes the input of a line; returns one result for each command that it contains.
     pub(in crate::decide) fn happens(&mut self, what: &str) -> Vec<String> {
@@ -186,17 +198,9 @@ impl DecisionBench {
             "remove" => (anna, self.remove(first, JobSource::Api, Precondition::Any)),
             "discard" => (anna, self.remove(more, JobSource::Api, self.seen(first, more))),
             "withdraw" => (anna, self.remove(first, JobSource::Foreign, Precondition::Any)),
-            "repair" if first == "pool" => {
-                (Actor::Watchdog, Command::RepairPool { pool: PoolName::parse(more).expect("a name") })
-            }
+            "answer" => (Actor::Queue, answer(run(), more)),
+            "repair" if first == "pool" => (Actor::Watchdog, repair_pool(more)),
             "repair" => (Actor::Watchdog, Command::RepairJob { job: job_id(first) }),
-            "answer" => {
-                let (attempt, said) = more.split_once(' ').expect("an attempt and an answer");
-                let (holds, message) = said.split_once(' ').unwrap_or((said, ""));
-                let result = ProbeResult { holds: holds == "yes", message: message.to_owned() };
-                let attempt = attempt.parse().expect("a number");
-                (Actor::Queue, Command::ReportProbe { run: run(), attempt, result })
-            }
             "replan" => (Actor::Watchdog, Command::Replan { job: job_id(first) }),
             "pause" => (anna, Command::Pause { job: what(), why: more.to_owned() }),
             "resume" => (anna, Command::Resume { job: what() }),
