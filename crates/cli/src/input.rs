@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use cronhold_core::JobId;
 use cronhold_core::job::JobSchedule;
-use cronhold_jobfile::directory::{self, Directory, LoadedJob, UnreadableFile};
+use cronhold_core::{Job, JobId};
+use cronhold_jobfile::directory::{self, DirectoryReport, UnreadableFile};
 use cronhold_jobfile::{JobPlaces, Mistake, Options, read_job, read_schedule};
 use cronhold_schedule::calendar::CalendarSet;
 use cronhold_schedule::text::shortened;
@@ -75,7 +75,7 @@ impl ScheduleFlags {
         let owner = self.given_owner()?.unwrap_or(ScheduleOwner::NoJob);
         let around = match &self.root {
             Some(root) => self.calendars_below(root, &schedules, session)?,
-            None => Directory::default(),
+            None => DirectoryReport::default(),
         };
         let compiled = self.compile(&owner, schedules, &around.calendars, session);
         compiled.map_err(|wrong| self.uncompiled(wrong, &source, &places, around))
@@ -103,12 +103,12 @@ impl ScheduleFlags {
     pub(crate) fn of_job(
         &self,
         id: &JobId,
-        loaded: &LoadedJob,
+        job: &Job,
         calendars: &CalendarSet,
         session: &CliSession<'_>,
     ) -> Option<Vec<ResolvedSchedule>> {
         let owner = ScheduleOwner::Known(id.to_string());
-        self.compile(&owner, loaded.job.schedules.clone(), calendars, session).ok()
+        self.compile(&owner, job.schedules.clone(), calendars, session).ok()
     }
 
     /// Options for loading a directory.
@@ -143,14 +143,14 @@ impl ScheduleFlags {
         dir: &Path,
         schedules: &[JobSchedule],
         session: &CliSession<'_>,
-    ) -> Result<Directory, CliError> {
+    ) -> Result<DirectoryReport, CliError> {
         if !dir.is_dir() {
             let message = format!("--root: there is no directory {}", shortened(&dir.display().to_string()));
             return Err(CliError::usage(message, "pass the directory that contains the jobs and their calendars"));
         }
         // A guessed directory may be large and unrelated, so walk it only if a schedule names a calendar.
         if schedules.iter().all(|schedule| schedule.spec.calendar.is_none()) {
-            return Ok(Directory::default());
+            return Ok(DirectoryReport::default());
         }
         let zone = self.zone(session)?;
         Ok(directory::load_calendars(dir, &self.loading(&zone, session)))
@@ -184,7 +184,7 @@ impl ScheduleFlags {
         wrong: Vec<ScheduleCompileError>,
         source: &ScheduleSource<'_>,
         places: &JobPlaces,
-        around: Directory,
+        around: DirectoryReport,
     ) -> CliError {
         let needs_broken = |wrong: &ScheduleCompileError| {
             let mut names = wrong.spec.calendar.iter().flat_map(|calendar| calendar.names());

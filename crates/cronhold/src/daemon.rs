@@ -2,7 +2,9 @@
 
 use std::convert::Infallible;
 use std::error::Error;
+use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,6 +14,7 @@ use cronhold_cronken::ReconcileRequests;
 use cronhold_engine::{
     Engine, EngineError, EngineEvent, EngineObserver, EntropySource, MachineClock, NodeHandle, NodePorts, Options,
 };
+use cronhold_jobfile::directory::JobFileCache;
 use cronhold_keeper::client::{ClientOptions, KeeperClient};
 use cronhold_programs::host_env::HostEnv;
 use cronhold_programs::output::OutputShipper;
@@ -130,13 +133,25 @@ pub fn up(up: &UpArgs, setting: &DaemonEnv) -> Result<ExitStatus, CliError> {
         }
         // After the store: if another daemon runs, the error of the store names it, and an address in use does not.
         let front = listen.map(|listen| BoundServer::bind(&listen, up, &home)).transpose()?;
-        let files = JobDirectories::load(node, roots, world, &*store, clock::now(), &log).await;
+        let cache = JobFileCache::new(home.job_file_cache(), cache_tag(setting));
+        let files = JobDirectories::load(node, (roots, cache), world, &*store, clock::now(), &log).await;
         let files = files.map_err(|fault| store_failure(&fault))?;
         let parts = assemble(store, options, files, front, (setting, &up.pass_env), &home, &log)?;
         live(parts, signals, &home, &log).await
     });
     log.end();
     outcome
+}
+
+/// What the cache of job files depends on besides the files: this program and the time zones.
+fn cache_tag(setting: &DaemonEnv) -> String {
+    let program = match fs::metadata(&setting.program) {
+        Ok(file) => format!("{:?}", (file.dev(), file.ino(), file.size(), file.ctime(), file.ctime_nsec())),
+        // Without a way to recognise the program, no cache is used.
+        Err(_) => format!("unknown {}", SystemEntropy.bits()),
+    };
+    let rules = &setting.zone_rules;
+    format!("{VERSION} {program} {} {}", rules.version, rules.origin)
 }
 
 /// The environment of the keeper. It has no secrets, because programs of the same user may be able to read it.

@@ -104,6 +104,11 @@ impl StateDir {
         StoreUrl::Sqlite(self.0.join("cronhold.db"))
     }
 
+    /// The file with what was learned from job files. It can be removed at any time.
+    pub fn job_file_cache(&self) -> PathBuf {
+        self.0.join("job-files-cache")
+    }
+
     /// The file in which a node keeps its state of a store elsewhere. Each store has its own file: with the state of
     /// another store, the node would conclude that the store has lost its data.
     pub fn store_state_file(&self, url: &StoreUrl) -> PathBuf {

@@ -37,17 +37,17 @@ impl Folder {
     /// The whole result of loading.
     fn shown(&self) -> String {
         let directory = loaded(&self.0);
-        let mistakes = directory.mistakes.iter();
+        let mistakes = directory.report.mistakes.iter();
         let mut text: String =
-            mistakes.map(|mistake| render(mistake, directory.text_of(mistake), Style::Plain) + "\n\n").collect();
+            mistakes.map(|mistake| render(mistake, directory.report.text_of(mistake), Style::Plain) + "\n\n").collect();
         let mut list = |what: &str, names: Vec<&str>| {
             let names = if names.is_empty() { "none".to_owned() } else { names.join(" ") };
             text += &format!("{what}: {names}\n");
         };
         list("jobs", directory.jobs.keys().map(JobId::as_str).collect());
-        list("broken", directory.broken.iter().map(JobId::as_str).collect());
-        list("calendars", directory.calendars.names().collect());
-        list("texts kept", directory.texts.keys().map(String::as_str).collect());
+        list("broken", directory.report.broken.iter().map(JobId::as_str).collect());
+        list("calendars", directory.report.calendars.names().collect());
+        list("texts kept", directory.report.texts.keys().map(String::as_str).collect());
         text.replace(&format!("{}/", self.0.display()), "")
     }
 }
@@ -67,8 +67,9 @@ fn loaded(root: &Path) -> Directory {
 /// Mistakes on one line each, with `DIR` for the root.
 fn lines(root: &Path) -> Vec<String> {
     let directory = loaded(root);
-    let line = |mistake| render_line(mistake, directory.text_of(mistake)).replace(&root.display().to_string(), "DIR");
-    directory.mistakes.iter().map(line).collect()
+    let line =
+        |mistake| render_line(mistake, directory.report.text_of(mistake)).replace(&root.display().to_string(), "DIR");
+    directory.report.mistakes.iter().map(line).collect()
 }
 
 #[test]
@@ -91,7 +92,7 @@ fn examples_load_without_mistakes() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/jobs");
     assert_eq!(lines(&examples), [] as [&str; 0]);
     let directory = loaded(&examples);
-    assert!(directory.jobs.len() >= 8 && directory.broken.is_empty() && directory.texts.is_empty());
+    assert!(directory.jobs.len() >= 8 && directory.report.broken.is_empty() && directory.report.texts.is_empty());
 }
 
 #[test]
@@ -126,7 +127,7 @@ fn unreadable_files_are_reported_and_the_others_loaded() {
     let directory = loaded(&folder.0);
     let ids: Vec<&str> = directory.jobs.keys().map(JobId::as_str).collect();
     assert_eq!(ids, ["a/ok", "again/ok", "at-the-limit", "linked"]);
-    let broken: Vec<&str> = directory.broken.iter().map(JobId::as_str).collect();
+    let broken: Vec<&str> = directory.report.broken.iter().map(JobId::as_str).collect();
     assert_eq!(broken, ["bytes", "large"]);
 }
 

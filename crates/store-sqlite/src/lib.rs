@@ -5,6 +5,7 @@
 //! `records`, `listing` and `outputs` read; `store` implements the `Store` trait with them.
 
 mod backup;
+mod definitions;
 mod faults;
 mod listing;
 mod lock_file;

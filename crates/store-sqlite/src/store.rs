@@ -6,12 +6,12 @@ use std::future::poll_fn;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cronhold_core::RunId;
 use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
+use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
 use cronhold_store::{
-    AheadCommit, Chunk, Fault, HandleId, Hint, HintBoard, Obligation, Page, Pending, Query, Store, StoreHealthReport,
-    Unit, UnitReceipt, UnitRefusal, WriterId,
+    AheadCommit, Chunk, DefinitionPage, Fault, HandleId, Hint, HintBoard, Obligation, Page, Pending, Query, Store,
+    StoreHealthReport, Unit, UnitReceipt, UnitRefusal, WriterId,
 };
 
 use crate::open::{Options, SqliteOpenError, check_reader, open_first};
@@ -154,6 +154,10 @@ impl Store for SqliteStore {
 
     fn page<'a>(&'a self, query: &'a Query, limit: usize) -> Pending<'a, Result<Page, Fault>> {
         Box::pin(async move { self.read(|reader| reader.page(query, limit)) })
+    }
+
+    fn definitions<'a>(&'a self, after: Option<&'a JobId>, limit: usize) -> Pending<'a, Result<DefinitionPage, Fault>> {
+        Box::pin(async move { self.read(|reader| reader.definitions(after, limit)) })
     }
 
     fn append<'a>(&'a self, run: RunId, from: u64, bytes: &'a [u8]) -> Pending<'a, Result<u64, Fault>> {

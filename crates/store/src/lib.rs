@@ -4,6 +4,7 @@
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod definitions;
 mod expiry;
 mod fault;
 mod hash;
@@ -23,6 +24,7 @@ mod unreadable;
 mod wrapper;
 mod writer_session;
 
+pub use definitions::{DefinitionPage, JobDefinition, StoredDefinition};
 pub use expiry::{OUTPUTS_A_STEP, OutputExpiry, expire_outputs};
 pub use fault::Fault;
 pub use hash::SeedlessMap;

@@ -9,10 +9,10 @@ use std::task::Poll;
 
 use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey, StoredRecord};
-use cronhold_core::{RunId, State};
+use cronhold_core::{JobId, RunId, State};
 use cronhold_schedule::Instant;
 
-use crate::{Fault, Page, Query, SharedStore, Unit, UnitReceipt, UnitRefusal};
+use crate::{DefinitionPage, Fault, Page, Query, SharedStore, Unit, UnitReceipt, UnitRefusal};
 
 /// A boxed future.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -125,6 +125,16 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// A page of at most `limit` records.
     fn page<'a>(&'a self, query: &'a Query, limit: usize) -> Pending<'a, Result<Page, Fault>>;
+
+    /// The definitions of at most `limit` jobs by id; `after` is the last id of the page before. Jobs that cannot be read
+    /// are left out. A store that has definitions as JSON returns them as they are, which is much faster than a page of
+    /// jobs.
+    fn definitions<'a>(&'a self, after: Option<&'a JobId>, limit: usize) -> Pending<'a, Result<DefinitionPage, Fault>> {
+        Box::pin(async move {
+            let page = self.page(&Query::Jobs { after: after.cloned() }, limit).await?;
+            Ok(DefinitionPage::of(&page, limit))
+        })
+    }
 
     /// Appends to the output of a run at byte `from`. Bytes that are already stored stay unchanged, so that a retry is
     /// safe; a gap is an error. Returns the length of the output.

@@ -3,13 +3,13 @@
 
 use std::fmt;
 
-use cronhold_core::RunId;
 use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
+use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
 
 use crate::{
-    Chunk, Fault, Hint, Obligation, Page, Pending, Query, SharedStore, Store, StoreHealthReport, Unit, UnitReceipt,
-    UnitRefusal, WriterId,
+    Chunk, DefinitionPage, Fault, Hint, Obligation, Page, Pending, Query, SharedStore, Store, StoreHealthReport, Unit,
+    UnitReceipt, UnitRefusal, WriterId,
 };
 
 /// Generates the trait and its `Store` implementation from one list of methods.
@@ -50,6 +50,7 @@ wrapper! {
         limit: usize
     ) -> Pending<'a, Result<Vec<Obligation>, Fault>>;
     fn page<'a>(&'a self, query: &'a Query, limit: usize) -> Pending<'a, Result<Page, Fault>>;
+    fn definitions<'a>(&'a self, after: Option<&'a JobId>, limit: usize) -> Pending<'a, Result<DefinitionPage, Fault>>;
     fn append<'a>(&'a self, run: RunId, from: u64, bytes: &'a [u8]) -> Pending<'a, Result<u64, Fault>>;
     fn read(&self, run: RunId, from: u64, most: usize) -> Pending<'_, Result<Chunk, Fault>>;
     fn outputs(&self, after: Option<RunId>, limit: usize) -> Pending<'_, Result<Vec<RunId>, Fault>>;

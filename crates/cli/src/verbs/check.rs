@@ -40,8 +40,8 @@ impl CheckArgs {
         let directory = directory::load(&self.dir, &options);
         match self.output.encoding() {
             None => render::check::text(&directory, &self.dir, session.colours, out)?,
-            Some(encoding) => encoding.write(&render::check::value(&directory), out)?,
+            Some(encoding) => encoding.write(&render::check::value(&directory.report), out)?,
         }
-        Ok(if directory.mistakes.is_empty() { ExitStatus::Done } else { ExitStatus::Refused })
+        Ok(if directory.report.mistakes.is_empty() { ExitStatus::Done } else { ExitStatus::Refused })
     }
 }

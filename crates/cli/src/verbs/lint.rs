@@ -59,7 +59,7 @@ impl LintArgs {
             None => render::lint::text(&found, &enabled, session.colours, out)?,
             Some(encoding) => encoding.write(&render::lint::value(&found), out)?,
         }
-        if let Some(mistakes) = directory.map(|directory| directory.mistakes.len()).filter(|count| *count > 0) {
+        if let Some(mistakes) = directory.map(|directory| directory.report.mistakes.len()).filter(|count| *count > 0) {
             return Err(self.left_out(mistakes));
         }
         Ok(if self.strict && !found.is_empty() { ExitStatus::Refused } else { ExitStatus::Done })
@@ -86,7 +86,7 @@ impl LintArgs {
 
     fn all_in(&self, directory: &Directory, session: &CliSession<'_>) -> Vec<ResolvedSchedule> {
         let jobs = directory.jobs.iter();
-        jobs.filter_map(|(id, loaded)| self.reading.of_job(id, loaded, &directory.calendars, session))
+        jobs.filter_map(|(id, job)| self.reading.of_job(id, job, &directory.report.calendars, session))
             .flatten()
             .collect()
     }

@@ -6,10 +6,11 @@ use std::path::Path;
 
 use cronhold_daemon::bench::samples::seconds;
 use cronhold_engine::MachineClock;
+use cronhold_schedule::Span;
 
 use crate::account::memory;
 use crate::report::{Report, Target};
-use crate::rig::scratch;
+use crate::rig::{block_on, scratch};
 use crate::size::Daemon;
 
 /// Jobs in one folder.
@@ -42,14 +43,24 @@ pub(crate) fn measure(report: &mut Report, clock: &dyn MachineClock, count: usiz
         }
         daemon
     };
-    drop(start(report, "the first start", None));
+    let daemon = start(report, "the first start", None);
+    wait_for_file(clock, &home.join("job-files-cache"));
+    drop(daemon);
     let mut daemon = start(report, "another start", Some(Target::AtMost(ready)));
     let slowest = (1..=EDITS).map(|edit| edited(&mut daemon, clock, &jobs, edit)).fold(0.0, f64::max);
     report.compare(format!("{count} job files: slowest edit applied after"), slowest, "s", Target::AtMost(1.0));
     let used = memory(daemon.pid(), "VmRSS:");
     report.compare(format!("{count} job files: memory"), used, "MB", Target::AtMost(megabytes));
+    report.note(format!("{count} job files: peak memory"), memory(daemon.pid(), "VmHWM:"), "MB");
     drop(daemon);
     let _ = fs::remove_dir_all(dir);
+}
+
+/// Waits until the daemon has saved what it has learned from the files.
+fn wait_for_file(clock: &dyn MachineClock, file: &Path) {
+    while !file.exists() {
+        block_on(clock.sleep(Span::from_millis(100)));
+    }
 }
 
 /// Seconds from an edit until the job is stored.

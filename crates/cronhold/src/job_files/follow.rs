@@ -83,6 +83,7 @@ impl JobDirectories {
 impl JobFileWatcher {
     async fn run(&mut self) {
         loop {
+            self.files.save_cache(clock::now());
             self.update_watches();
             let (replies, again) = self.wait().await;
             if !replies.is_empty() {
@@ -156,7 +157,11 @@ impl JobFileWatcher {
         if !has_changed && !again && !self.is_open && !takes_over {
             return;
         }
-        self.files.check(clock::now());
+        if again || self.is_open || takes_over {
+            self.files.check(clock::now());
+        } else {
+            self.files.check_changes(clock::now());
+        }
         let mut plan = self.plan(again, takes_over).await;
         let removals = plan.take_removals(|_| true);
         self.apply(plan).await;
@@ -167,7 +172,7 @@ impl JobFileWatcher {
         }
         self.clock.sleep(QUIET).await;
         if self.files.refresh(clock::now()) {
-            self.files.check(clock::now());
+            self.files.check_changes(clock::now());
         }
         let mut plan = self.plan(false, false).await;
         let unsure = plan.take_removals(|removal| !removals.contains(removal));
@@ -186,9 +191,8 @@ impl JobFileWatcher {
             return ReloadReport { summary: format!("cannot read the store: {fault}"), mistakes: 0 };
         }
         let takes_over = self.files.acquire_locks(&self.node, &*self.store, &self.clock).await;
-        self.files.refresh(clock::now());
+        self.files.refresh_all(clock::now());
         self.files.check(clock::now());
-        self.files.share();
         let plan = self.plan(true, takes_over).await;
         let (unchanged, kept) = (plan.unchanged, plan.kept);
         let applied = self.apply(plan).await;
@@ -202,9 +206,6 @@ impl JobFileWatcher {
     /// The changes to apply. If calendars have changed, the node receives them first. A node that takes over a
     /// directory compares all of it, because the previous holder may have had different files.
     async fn plan(&mut self, again: bool, takes_over: bool) -> ApplyPlan {
-        if takes_over {
-            self.files.share();
-        }
         let mut plan = self.files.plan(again || takes_over);
         let Some(calendars) = self.files.new_calendars() else {
             if takes_over {

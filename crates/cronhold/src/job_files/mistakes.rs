@@ -6,6 +6,7 @@ use std::path::Path;
 
 use cronhold_api::FileMistake;
 use cronhold_core::JobId;
+use cronhold_jobfile::directory::JobFileState;
 use cronhold_jobfile::{Mistake, line_column, render_line};
 use cronhold_server::MistakeAt;
 
@@ -18,12 +19,13 @@ pub(super) struct ReportedMistakes(BTreeMap<String, String>);
 impl JobDirectories {
     /// All current mistakes: the log message, and the form that the API shows.
     fn all_mistakes(&self) -> Vec<(String, MistakeAt)> {
-        let directory = &self.directory;
-        let of_files = directory
+        let report = self.live.report();
+        let of_files = report
             .mistakes
             .iter()
-            .map(|mistake| (directory.owners.get(&mistake.file).cloned(), mistake, directory.text_of(mistake)));
-        let refused = self.refused.iter().filter(|(id, _)| directory.jobs.contains_key(*id));
+            .map(|mistake| (report.owners.get(&mistake.file).cloned(), mistake, report.text_of(mistake)));
+        let is_valid = |id: &JobId| matches!(self.live.find(id), JobFileState::Valid { .. });
+        let refused = self.refused.iter().filter(|(id, _)| is_valid(id));
         let refused = refused.map(|(id, (_, mistake))| (Some(id.clone()), mistake, ""));
         of_files
             .chain(refused)

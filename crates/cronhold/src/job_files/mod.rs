@@ -24,8 +24,8 @@ use cronhold_core::decision::{CommandReply, Rejection};
 use cronhold_core::record::JobSource;
 use cronhold_core::{DecisionContext, Job, JobId, JobUid, NodeId};
 use cronhold_engine::{EntropySource, MachineClock, NodeHandle, RequestError};
-use cronhold_jobfile::Mistake;
-use cronhold_jobfile::directory::{self, Directory, JobsRoot, LiveDirectories, LoadedJob};
+use cronhold_jobfile::directory::{self, JobFileCache, JobFileState, JobsRoot, LiveDirectories};
+use cronhold_jobfile::{DefinitionDigest, Mistake};
 use cronhold_schedule::Instant;
 use cronhold_schedule::calendar::CalendarSet;
 use cronhold_store::{Fault, Store};
@@ -36,23 +36,28 @@ pub use roots::roots;
 pub use status::JobFileStatus;
 
 use crate::chance::SystemEntropy;
+use crate::clock;
 use crate::log::{Log, Weight};
 use loader::LoaderLockState;
 use mistakes::ReportedMistakes;
-use plan::CommandResult;
+use plan::{CommandResult, PlannedJob};
 use stored::{DirectoryJob, StoredJobs, names_calendars};
+
+/// Jobs that are read from their files and sent to the node together. The others are not in memory meanwhile.
+const PUTS_AT_ONCE: usize = 1_024;
 
 /// The directories of job files, as they were last read.
 #[derive(Debug)]
 pub struct JobDirectories {
     live: LiveDirectories,
     sources: Vec<JobSource>,
-    directory: Directory,
+    /// Jobs that come from elsewhere, as they were when the files were checked last.
+    checked_elsewhere: BTreeSet<JobId>,
     /// Zones, and the calendars that the node uses.
     world: DecisionContext,
     stored: StoredJobs,
     /// Jobs that the node rejected, with the definition that it rejected and the mistake to show.
-    refused: BTreeMap<JobId, (Arc<Job>, Mistake)>,
+    refused: BTreeMap<JobId, (DefinitionDigest, Mistake)>,
     reported: ReportedMistakes,
     /// The locks of the directories, and which of them this node holds.
     loaders: Arc<LoaderLocks>,
@@ -66,7 +71,7 @@ impl JobDirectories {
     /// other files.
     pub async fn load(
         node: NodeId,
-        roots: Vec<JobsRoot>,
+        (roots, cache): (Vec<JobsRoot>, JobFileCache),
         world: DecisionContext,
         store: &dyn Store,
         now: Instant,
@@ -77,9 +82,9 @@ impl JobDirectories {
             loaders: Arc::new(LoaderLocks::new(node, &roots)),
             lock_states: vec![LoaderLockState::default(); roots.len()],
             status: Arc::new(JobFileStatus::new(roots.clone(), world.clone())),
-            live: LiveDirectories::new(roots),
+            live: LiveDirectories::new(roots).with_cache(cache),
             sources,
-            directory: Directory::default(),
+            checked_elsewhere: BTreeSet::new(),
             world,
             stored: StoredJobs::default(),
             refused: BTreeMap::new(),
@@ -100,8 +105,7 @@ impl JobDirectories {
         files.live = reading.join().expect("reading files does not panic");
         files.stored.orphans().for_each(|line| log.emit(Weight::Trouble, "job_files_orphaned", line));
         files.check(now);
-        files.share();
-        files.world.calendars = Arc::new(files.directory.calendars.clone());
+        files.world.calendars = Arc::new(files.live.report().calendars.clone());
         files.status.set_world(files.world.clone());
         files.report_mistakes(None);
         Ok(files)
@@ -141,7 +145,7 @@ impl JobDirectories {
 
     /// Reads all jobs in the store, and replaces what is remembered of them.
     async fn load_stored(&mut self, store: &dyn Store) -> Result<(), Fault> {
-        self.stored = StoredJobs::read(store, &self.sources).await?;
+        self.stored = StoredJobs::read(store, &self.sources, &self.world).await?;
         self.status.set_elsewhere(std::mem::take(&mut self.stored.elsewhere));
         Ok(())
     }
@@ -152,10 +156,33 @@ impl JobDirectories {
         self.live.refresh(&options)
     }
 
+    /// Reads all files.
+    fn refresh_all(&mut self, now: Instant) {
+        let options = directory::Options { zones: &self.world.zones, zone: &self.world.zone, now };
+        self.live.refresh_all(&options);
+    }
+
+    /// Saves what was learned from the files, so that the next start need not read them.
+    fn save_cache(&mut self, now: Instant) {
+        let options = directory::Options { zones: &self.world.zones, zone: &self.world.zone, now };
+        if let Err(error) = self.live.save_cache(&options) {
+            let message = format!("cannot save what was learned from job files, so the next start reads all: {error}");
+            self.log.emit(Weight::Trouble, "job_files_uncached", message);
+        }
+    }
+
     /// Checks all files together.
     fn check(&mut self, now: Instant) {
         let options = directory::Options { zones: &self.world.zones, zone: &self.world.zone, now };
-        self.directory = self.live.directory(&options, &self.status.elsewhere());
+        self.checked_elsewhere = self.status.elsewhere();
+        self.live.check(&options, &self.checked_elsewhere);
+    }
+
+    /// Checks all files together, if a change since the last check can matter to other files.
+    fn check_changes(&mut self, now: Instant) {
+        if self.live.is_unchecked() || self.status.elsewhere() != self.checked_elsewhere {
+            self.check(now);
+        }
     }
 
     /// The changes that make the stored jobs equal to the files. A rejected job is included again only if it has
@@ -163,22 +190,22 @@ impl JobDirectories {
     fn plan(&self, again: bool) -> ApplyPlan {
         let mut plan = ApplyPlan::default();
         for (id, own) in &self.stored.own {
-            match self.directory.jobs.get(id) {
-                Some(loaded) if self.is_same(loaded, own) => plan.unchanged += 1,
-                Some(loaded) if loaded.root == own.root => {}
+            let removal = || PlannedJob { id: id.clone(), root: own.root };
+            match self.live.find(id) {
+                JobFileState::Valid { root, definition } if own.is_same(root, definition) => plan.unchanged += 1,
+                JobFileState::Valid { root, .. } if root == own.root => {}
                 // If two directories define a job, the one that is given first wins.
-                Some(_) => plan.removals.push(self.removal(id, own)),
-                None if !self.directory.broken.contains(id) && self.live.is_gone(own.root, id) => {
-                    plan.removals.push(self.removal(id, own));
-                }
-                None => plan.kept += 1,
+                JobFileState::Valid { .. } => plan.removals.push(removal()),
+                JobFileState::Absent if self.live.is_gone(own.root, id) => plan.removals.push(removal()),
+                JobFileState::Absent | JobFileState::Invalid => plan.kept += 1,
             }
         }
-        for (id, loaded) in &self.directory.jobs {
-            let is_stored = self.stored.own.get(id).is_some_and(|own| self.is_same(loaded, own));
-            let was_refused = self.refused.get(id).is_some_and(|(job, _)| Arc::ptr_eq(job, &loaded.job));
+        for job in self.live.jobs() {
+            let is_stored = self.stored.own.get(&*job.id).is_some_and(|own| own.is_same(job.root, job.definition));
+            let was_refused = self.refused.get(&*job.id).is_some_and(|(refused, _)| *refused == job.definition);
             if !is_stored && (again || !was_refused) {
-                plan.puts.push(self.put(id, loaded));
+                let id = JobId::parse(&job.id).expect("the id of a valid job is valid");
+                plan.puts.push(PlannedJob { id, root: job.root });
             }
         }
         plan
@@ -186,48 +213,54 @@ impl JobDirectories {
 
     /// Adds jobs whose next occurrences must be computed again because calendars have changed.
     fn replan(&self, plan: &mut ApplyPlan) {
-        let put: BTreeSet<&JobId> = plan.puts.iter().filter_map(plan::id_of).collect();
+        let put: BTreeSet<&JobId> = plan.puts.iter().map(|put| &put.id).collect();
         let users = self.stored.with_calendars.iter().filter(|id| !put.contains(id)).cloned();
-        let again: Vec<Command> = users.map(|job| Command::Replan { job }).collect();
-        plan.puts.extend(again);
-    }
-
-    /// Saves memory: a loaded job that equals the stored one shares its copy.
-    fn share(&mut self) {
-        for (id, own) in &mut self.stored.own {
-            if let Some(loaded) = self.directory.jobs.get(id).filter(|loaded| loaded.job == own.job) {
-                own.job = Arc::clone(&loaded.job);
-            }
-        }
-    }
-
-    fn is_same(&self, loaded: &LoadedJob, own: &DirectoryJob) -> bool {
-        loaded.root == own.root
-            && *own.zone == *self.world.zone.name()
-            && (Arc::ptr_eq(&loaded.job, &own.job) || loaded.job == own.job)
-    }
-
-    fn removal(&self, id: &JobId, own: &DirectoryJob) -> Command {
-        Command::RemoveJob { id: id.clone(), source: self.sources[own.root].clone(), provided: Precondition::Any }
-    }
-
-    fn put(&self, id: &JobId, loaded: &LoadedJob) -> Command {
-        let uid = JobUid::from_bits(SystemEntropy.bits());
-        let (job, source) = (Arc::clone(&loaded.job), self.sources[loaded.root].clone());
-        Command::PutJob { id: id.clone(), job, source, uid, provided: Precondition::Any }
+        plan.replans = users.collect();
     }
 
     /// Sends the changes of the directories that this node applies to the node, and records the results.
     pub async fn apply(&mut self, mut plan: ApplyPlan, node: &NodeHandle, clock: &dyn MachineClock) -> ApplyResult {
-        let is_ours = |source: &JobSource| self.root_of(source).is_some_and(|root| self.holds(root));
-        let left = plan.leave_to_others(is_ours, self.holds_any());
+        let left = plan.leave_to_others(|root| self.holds(root), self.holds_any());
         let mut applied = ApplyResult { left, ..ApplyResult::default() };
-        for commands in [plan.removals, plan.puts] {
-            for answered in plan::send_commands(commands, node, clock).await {
-                self.note(answered, &mut applied);
-            }
+        let removals = plan.removals.into_iter().map(|PlannedJob { id, root }| Command::RemoveJob {
+            id,
+            source: self.sources[root].clone(),
+            provided: Precondition::Any,
+        });
+        self.send(removals.collect(), node, clock, &mut applied).await;
+        let ids: Vec<JobId> = plan.puts.into_iter().map(|put| put.id).collect();
+        for ids in ids.chunks(PUTS_AT_ONCE) {
+            self.send(self.puts(ids), node, clock, &mut applied).await;
         }
+        let replans = plan.replans.into_iter().map(|job| Command::Replan { job });
+        self.send(replans.collect(), node, clock, &mut applied).await;
+        self.live.drop_recent();
         applied
+    }
+
+    async fn send(
+        &mut self,
+        commands: Vec<Command>,
+        node: &NodeHandle,
+        clock: &dyn MachineClock,
+        applied: &mut ApplyResult,
+    ) {
+        for answered in plan::send_commands(commands, node, clock).await {
+            self.note(answered, applied);
+        }
+    }
+
+    /// Commands that put jobs. A job whose file has changed since it was checked is left out, and the next scan finds it.
+    fn puts(&self, ids: &[JobId]) -> Vec<Command> {
+        let options = directory::Options { zones: &self.world.zones, zone: &self.world.zone, now: clock::now() };
+        let jobs = self.live.read_jobs(ids, &options).into_iter().zip(ids);
+        let put = |(read, id): (Option<(usize, Arc<Job>)>, &JobId)| {
+            let (root, job) = read?;
+            let uid = JobUid::from_bits(SystemEntropy.bits());
+            let source = self.sources[root].clone();
+            Some(Command::PutJob { id: id.clone(), job, source, uid, provided: Precondition::Any })
+        };
+        jobs.filter_map(put).collect()
     }
 
     fn root_of(&self, source: &JobSource) -> Option<usize> {
@@ -242,15 +275,16 @@ impl JobDirectories {
                     self.stored.with_calendars.insert(id.clone());
                 }
                 self.refused.remove(&id);
-                self.stored.own.insert(id.clone(), DirectoryJob { root, job, zone: self.world.zone.name().into() });
+                let definition = DefinitionDigest::new(&job);
+                self.stored.own.insert(id.clone(), DirectoryJob { root, definition, is_in_zone: true });
                 if answer == CommandReply::Done {
                     applied.put.push(id);
                 }
             }
             (Command::PutJob { id, job, .. }, Err(refused)) => {
                 applied.refused += 1;
-                let file = self.directory.jobs.get(&id).map_or_else(String::new, |loaded| loaded.file.to_string());
-                self.refused.insert(id, (job, refusal(&file, &refused)));
+                let file = self.live.file_of(&id).unwrap_or_default();
+                self.refused.insert(id, (DefinitionDigest::new(&job), refusal(&file, &refused)));
             }
             (Command::RemoveJob { id, .. }, Ok(_) | Err(RequestError::Rejected(Rejection::NoJob(_)))) => {
                 self.stored.own.remove(&id);
@@ -269,9 +303,10 @@ impl JobDirectories {
     /// The calendars to use from now on; `None` if they have not changed. An invalid or removed calendar keeps its last
     /// valid content, because jobs that name it could not run without it.
     fn new_calendars(&self) -> Option<CalendarSet> {
-        let mut calendars = self.directory.calendars.clone();
+        let valid = &self.live.report().calendars;
+        let mut calendars = valid.clone();
         let before = &self.world.calendars;
-        for name in before.names().filter(|name| self.directory.calendars.get(name).is_none()) {
+        for name in before.names().filter(|name| valid.get(name).is_none()) {
             if let Some(calendar) = before.get(name) {
                 calendars.insert(name, calendar.clone());
             }

@@ -7,7 +7,7 @@ use cronhold_cli::counted;
 use cronhold_core::JobId;
 use cronhold_core::command::Command;
 use cronhold_core::decision::CommandReply;
-use cronhold_core::record::{Actor, JobSource};
+use cronhold_core::record::Actor;
 use cronhold_engine::{MachineClock, NodeHandle, RequestError};
 use cronhold_schedule::Span;
 use tokio::task::JoinSet;
@@ -23,37 +23,47 @@ const SHOWN_MAX: usize = 5;
 #[derive(Debug, Default, PartialEq)]
 pub struct ApplyPlan {
     /// Removed jobs. They are applied first, because another directory may define the same job.
-    pub removals: Vec<Command>,
-    /// New and changed jobs, and jobs whose next occurrences are computed again.
-    pub puts: Vec<Command>,
+    pub removals: Vec<PlannedJob>,
+    /// New and changed jobs.
+    pub puts: Vec<PlannedJob>,
+    /// Jobs whose next occurrences are computed again.
+    pub replans: Vec<JobId>,
     /// Number of stored jobs that equal their files.
     pub unchanged: usize,
     /// Number of stored jobs that stay unchanged because their files are invalid or cannot be read.
     pub kept: usize,
 }
 
+/// A job to put or to remove.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedJob {
+    pub id: JobId,
+    /// Index of its directory.
+    pub root: usize,
+}
+
 impl ApplyPlan {
     /// Takes the wanted removals out of the plan, together with the jobs that would replace the removed ones.
-    pub(super) fn take_removals(&mut self, mut wanted: impl FnMut(&Command) -> bool) -> Vec<Command> {
+    pub(super) fn take_removals(&mut self, mut wanted: impl FnMut(&PlannedJob) -> bool) -> Vec<PlannedJob> {
         let (taken, left) = std::mem::take(&mut self.removals).into_iter().partition(|removal| wanted(removal));
         self.removals = left;
-        let taken: Vec<Command> = taken;
-        let ids: BTreeSet<&JobId> = taken.iter().filter_map(id_of).collect();
-        self.puts.retain(|put| id_of(put).is_none_or(|id| !ids.contains(id)));
+        let taken: Vec<PlannedJob> = taken;
+        let ids: BTreeSet<&JobId> = taken.iter().map(|removal| &removal.id).collect();
+        self.puts.retain(|put| !ids.contains(&put.id));
         taken
     }
 
     /// Removes what other nodes apply from the plan: jobs of directories whose lock this node does not hold. A node
     /// that holds any lock computes occurrences again after a change of calendars. Returns how many new or changed jobs
     /// were left to other nodes.
-    pub(super) fn leave_to_others(&mut self, is_ours: impl Fn(&JobSource) -> bool, has_any: bool) -> usize {
-        let is_kept = |command: &Command| match command {
-            Command::PutJob { source, .. } | Command::RemoveJob { source, .. } => is_ours(source),
-            _ => has_any,
-        };
-        self.removals.retain(is_kept);
-        let left = self.puts.extract_if(.., |put| !is_kept(put));
-        left.filter(|put| id_of(put).is_some()).count()
+    pub(super) fn leave_to_others(&mut self, holds: impl Fn(usize) -> bool, has_any: bool) -> usize {
+        if !has_any {
+            self.replans.clear();
+        }
+        self.removals.retain(|removal| holds(removal.root));
+        let before = self.puts.len();
+        self.puts.retain(|put| holds(put.root));
+        before - self.puts.len()
     }
 }
 
@@ -100,14 +110,6 @@ pub(super) async fn send_commands(
             // Nothing aborts these tasks. A panic is a bug and was printed.
             Some(Err(_)) => {}
         }
-    }
-}
-
-/// The job that a command puts or removes.
-pub(super) fn id_of(command: &Command) -> Option<&JobId> {
-    match command {
-        Command::PutJob { id, .. } | Command::RemoveJob { id, .. } => Some(id),
-        _ => None,
     }
 }
 

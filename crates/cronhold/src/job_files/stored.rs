@@ -1,12 +1,12 @@
 //! The stored jobs: those that come from the directories, and all others.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use cronhold_cli::counted;
-use cronhold_core::record::{JobRecord, JobSource, Record, RecordKey};
-use cronhold_core::{Job, JobId};
-use cronhold_store::{Fault, Query, Store};
+use cronhold_core::record::JobSource;
+use cronhold_core::{DecisionContext, Job, JobId};
+use cronhold_jobfile::{DefinitionDigest, Options, read_stored_job};
+use cronhold_store::{Fault, JobDefinition, Store, StoredDefinition};
 
 /// Jobs that are read with one request.
 const PAGE: usize = 1_000;
@@ -29,42 +29,61 @@ pub(super) struct StoredJobs {
 pub(super) struct DirectoryJob {
     /// The index of the directory.
     pub(super) root: usize,
-    pub(super) job: Arc<Job>,
-    pub(super) zone: Arc<str>,
+    pub(super) definition: DefinitionDigest,
+    /// Whether it was stored by a node with the same default zone.
+    pub(super) is_in_zone: bool,
+}
+
+impl DirectoryJob {
+    /// Whether a job file has nothing to change.
+    pub(super) fn is_same(&self, root: usize, definition: DefinitionDigest) -> bool {
+        self.is_in_zone && self.root == root && self.definition == definition
+    }
 }
 
 impl StoredJobs {
     /// Reads all jobs in the store.
-    pub(super) async fn read(store: &dyn Store, sources: &[JobSource]) -> Result<Self, Fault> {
+    pub(super) async fn read(store: &dyn Store, sources: &[JobSource], world: &DecisionContext) -> Result<Self, Fault> {
         let mut stored = Self::default();
+        let mut own = Vec::new();
         let mut after = None;
         loop {
-            let page = store.page(&Query::Jobs { after }, PAGE).await?;
-            for found in &page.records {
-                if let Record::Job(record) = &found.record {
-                    stored.take(record, sources);
-                }
+            let page = store.definitions(after.as_ref(), PAGE).await?;
+            for job in page.jobs {
+                stored.take(job, sources, world, &mut own);
             }
-            after = match page.next(PAGE) {
-                Some(RecordKey::Job(last)) => Some(last),
-                _ => return Ok(stored),
-            };
+            after = page.next;
+            if after.is_none() {
+                // A map that is made of an ordered list takes half the memory of one that grows.
+                stored.own = own.into_iter().collect();
+                return Ok(stored);
+            }
         }
     }
 
-    fn take(&mut self, record: &JobRecord, sources: &[JobSource]) {
-        if names_calendars(&record.job) {
-            self.with_calendars.insert(record.id.clone());
+    fn take(
+        &mut self,
+        job: JobDefinition,
+        sources: &[JobSource],
+        world: &DecisionContext,
+        own: &mut Vec<(JobId, DirectoryJob)>,
+    ) {
+        let JobDefinition { id, source, zone, definition } = job;
+        if may_name_calendars(&id, &definition, world) {
+            self.with_calendars.insert(id.clone());
         }
-        if let Some(root) = sources.iter().position(|source| *source == record.source) {
-            let own = DirectoryJob { root, job: Arc::clone(&record.job), zone: Arc::clone(&record.zone) };
-            self.own.insert(record.id.clone(), own);
+        if let Some(root) = sources.iter().position(|own| *own == source) {
+            let definition = match definition {
+                StoredDefinition::Job(job) => DefinitionDigest::new(&job),
+                StoredDefinition::Json(json) => DefinitionDigest::of_stored(&json),
+            };
+            own.push((id, DirectoryJob { root, definition, is_in_zone: *zone == *world.zone.name() }));
             return;
         }
-        self.elsewhere.insert(record.id.clone());
-        if let JobSource::Directory(prefix) = &record.source {
-            self.orphans.entry(prefix.clone()).or_insert_with(|| (0, record.id.clone())).0 += 1;
+        if let JobSource::Directory(prefix) = source {
+            self.orphans.entry(prefix).or_insert_with(|| (0, id.clone())).0 += 1;
         }
+        self.elsewhere.insert(id);
     }
 
     /// A message for each prefix that has jobs and whose directory was not given.
@@ -82,4 +101,16 @@ impl StoredJobs {
 
 pub(super) fn names_calendars(job: &Job) -> bool {
     job.schedules.iter().any(|schedule| schedule.spec.calendar.is_some())
+}
+
+/// Whether a stored job names calendars. JSON is decoded only if it may.
+fn may_name_calendars(id: &JobId, definition: &StoredDefinition, world: &DecisionContext) -> bool {
+    match definition {
+        StoredDefinition::Job(job) => names_calendars(job),
+        StoredDefinition::Json(json) if !json.contains("calendar") => false,
+        StoredDefinition::Json(json) => {
+            let read = read_stored_job(id.as_str(), json, &Options { zones: &world.zones });
+            read.job.is_some_and(|job| names_calendars(&job))
+        }
+    }
 }

@@ -10,7 +10,7 @@ use cronhold_cli::LogFormat;
 use cronhold_core::record::{LockName, Record, RecordKey};
 use cronhold_core::{DecisionContext, NodeId};
 use cronhold_engine::{Engine, EngineEvent, EngineObserver, MachineClock, NoPrograms, NodeHandle, NodePorts, Options};
-use cronhold_jobfile::directory::JobsRoot;
+use cronhold_jobfile::directory::{JobFileCache, JobsRoot};
 use cronhold_schedule::{Span, Zone, ZoneRegistry};
 use cronhold_store::{MemoryStore, Query, Store};
 use tokio::task::JoinHandle;
@@ -126,9 +126,11 @@ impl Member {
             path: path.to_path_buf(),
             prefix: prefix.map(str::to_owned),
         };
+        let cache = JobFileCache::new(std::env::temp_dir().join("cronhold-no-cache"), "test".to_owned());
         let (node, roots) = (NodeId::from_bits(number), roots.iter().map(root).collect());
-        let files =
-            JobDirectories::load(node, roots, world, &*store, clock::now(), &log).await.expect("the store works");
+        let files = JobDirectories::load(node, (roots, cache), world, &*store, clock::now(), &log)
+            .await
+            .expect("the store works");
         let ports = NodePorts {
             clock: Arc::clone(&clock),
             entropy: Arc::new(SystemEntropy),

@@ -71,6 +71,43 @@ fn changed_files_are_applied() {
     assert_eq!(daemon.stop().0.code(), Some(0));
 }
 
+/// With many files, a restart takes what it needs from a cache, and finds what has changed in the meantime.
+#[test]
+fn restart_with_many_files_applies_changes() {
+    const FILES: usize = 300;
+    let sandbox = Sandbox::new("live-many");
+    for number in 0..FILES {
+        sandbox.put_job(&format!("j{number:03}"), &never("first"));
+    }
+    let mut daemon = sandbox.up();
+    let api = Api::of(&sandbox);
+    let cache = sandbox.path("home/job-files-cache");
+    // Files that were written just now are not cached.
+    eventually("all files are cached", || {
+        api.post("/api/v1/reload", "");
+        fs::read_to_string(&cache).is_ok_and(|text| text.matches("\"definition\"").count() == FILES)
+    });
+    sandbox.put_job("j007", &never("edited"));
+    daemon.wait_for_event("job_files_applied", &[("jobs_put", "j007")]);
+    assert_eq!(description(&sandbox, "j007"), "edited");
+    daemon.kill();
+
+    sandbox.put_job("j008", &never("edited while it was down"));
+    sandbox.put_job("new", "program: {noop: true}\nconditions: [{after: j009}]\n");
+    sandbox.put_job("wrong", "program: {noop: true}\nconditions: [{after: j010}]\n");
+    sandbox.put_job("j011", "progam: x\n");
+    fs::remove_file(sandbox.job_file("j010")).expect("there");
+    let mut daemon = Daemon::start(&mut sandbox.command(&["--jobs", "jobs"]));
+    daemon.wait_for_event("job_file_invalid", &[("file", "jobs/j011.yaml"), ("line", "1")]);
+    daemon.wait_for_event("job_file_invalid", &[("file", "jobs/wrong.yaml"), ("line", "2"), ("column", "22")]);
+    let counts = [("put", "2"), ("removed", "1"), ("unchanged", "297"), ("kept", "1")];
+    daemon.wait_for_event("job_files_loaded", &counts);
+    daemon.wait_for("ready");
+    assert_eq!(description(&sandbox, "j008"), "edited while it was down");
+    assert_eq!(description(&sandbox, "j007"), "edited");
+    daemon.kill();
+}
+
 /// The mistake is logged with line and column and shown with the job. The last valid version of the job continues.
 #[test]
 fn invalid_file_keeps_last_valid_job_until_fixed() {

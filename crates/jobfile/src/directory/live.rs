@@ -1,229 +1,347 @@
-//! Directories that are scanned repeatedly. Unchanged files are not read again, checks across jobs work on what is in
-//! memory, and jobs in folders that cannot be read for a while are kept.
+//! Directories that are scanned repeatedly. Of valid job files, only outlines are kept in memory. A job is read again when
+//! it is to be applied.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use cronhold_core::JobId;
-use cronhold_schedule::Span;
+use cronhold_core::template::Bindings;
+use cronhold_core::{Job, JobId};
 
-use super::file::ReadFile;
-use super::load::{DirectoryLoader, FileOrigin};
-use super::walk::{DEFAULTS, FileKind, FoundFile, WalkResult, walk};
-use super::{Directory, Options, parallel};
-use crate::mistake::Mistake;
+use super::cache::JobFileCache;
+use super::calendars::CalendarFiles;
+use super::file::JobContent;
+use super::outline::SharedValues;
+use super::root::{JobFileChanges, JobsRoot, KeptJobFile, ReadTarget, RecentJobs, RootFiles, RootScan};
+use super::whole::{FilePosition, WholeCheck};
+use super::{CheckContext, DirectoryReport, Options, parallel};
+use crate::definition::DefinitionDigest;
 
-/// Resolution of timestamps of coarse file systems. A younger file can change without a change of its timestamp.
-const STAMP_TICK: Span = Span::from_secs(2);
-/// Rounds of reading files again, because a mistake was found and only the job was kept in memory. One round is enough
-/// unless files change meanwhile.
+/// Jobs that are kept after they were read, so that they are not read again to be applied.
+const RECENT_MAX: usize = 2_000;
+/// The cache is written when as many files have changed, and at least one in [`UNCACHED_PART`]. Fewer files are read in
+/// a moment.
+const UNCACHED_MAX: usize = 256;
+const UNCACHED_PART: usize = 20;
+/// Rounds of reading files again, because a mistake was found and only the outline of the job was kept. One round is
+/// enough unless files change meanwhile.
 const ROUNDS_MAX: usize = 3;
-/// Suffixes of job files.
-const SUFFIXES: [&str; 2] = ["yaml", "yml"];
-
-/// A directory of job files, and the prefix of its ids.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JobsRoot {
-    pub path: PathBuf,
-    /// Prefix of all ids; `team` turns `backup` into `team/backup`.
-    pub prefix: Option<String>,
-}
-
-impl JobsRoot {
-    /// Whether a job may have a file here. Returns false only if there is certainly no file: a folder may be unreadable, and
-    /// a missing directory may be an unmounted one.
-    pub fn may_have_file(&self, id: &JobId) -> bool {
-        self.name_of(id).is_some_and(|name| !self.path.is_dir() || !self.is_without(name))
-    }
-
-    /// The path of a job's file below the directory, without its suffix. `None` if the job does not belong to this
-    /// directory.
-    fn name_of<'a>(&self, id: &'a JobId) -> Option<&'a str> {
-        let prefix = self.prefix.as_deref();
-        prefix.map_or(Some(id.as_str()), |prefix| id.as_str().strip_prefix(prefix)?.strip_prefix('/'))
-    }
-
-    /// Whether there is certainly no file of that name.
-    fn is_without(&self, name: &str) -> bool {
-        name == DEFAULTS || SUFFIXES.iter().all(|suffix| is_nothing(&self.path.join(format!("{name}.{suffix}"))))
-    }
-}
 
 /// Directories that are scanned repeatedly.
 pub struct LiveDirectories {
     roots: Vec<RootFiles>,
+    calendars: CalendarFiles,
+    /// Changes when calendars do.
+    calendars_number: u64,
+    values: SharedValues,
+    recent: RecentJobs,
+    /// What an earlier process has learned from the files.
+    cache: Option<JobFileCache>,
+    /// Whether the cache has been read.
+    is_restored: bool,
+    /// Changed files since the cache was written.
+    uncached: usize,
+    /// Whether the report may be outdated.
+    is_unchecked: bool,
+    report: DirectoryReport,
 }
 
-/// The last scan of one directory.
-struct RootFiles {
-    root: JobsRoot,
-    /// Files as they were read last, in the order in which they are loaded.
-    kept: BTreeMap<(Arc<str>, Arc<str>), KeptFile>,
-    /// Mistakes about files and folders that could not be read.
-    mistakes: Vec<Mistake>,
-    places: BTreeSet<PathBuf>,
-    /// Whether the directory is missing, or empty after it was not. Then it is more likely unmounted than emptied.
-    is_absent: bool,
+/// A job file that defines a valid job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValidJobFile<'a> {
+    /// The id of the job, which is valid.
+    pub id: Cow<'a, str>,
+    /// Index of its directory.
+    pub root: usize,
+    pub definition: DefinitionDigest,
 }
 
-struct KeptFile {
-    found: FoundFile,
-    read: ReadFile,
-    is_young: bool,
+/// What the directories say about a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobFileState {
+    /// A file defines it.
+    Valid {
+        /// Index of the directory.
+        root: usize,
+        definition: DefinitionDigest,
+    },
+    /// Its file has mistakes, or its directory has invalid defaults.
+    Invalid,
+    /// No file was found.
+    Absent,
 }
 
 impl LiveDirectories {
     /// Directories that have not been scanned yet.
     pub fn new(roots: impl IntoIterator<Item = JobsRoot>) -> Self {
-        Self { roots: roots.into_iter().map(RootFiles::new).collect() }
+        Self::keeping(roots, RECENT_MAX)
+    }
+
+    /// Directories that keep some jobs in memory.
+    pub(super) fn keeping(roots: impl IntoIterator<Item = JobsRoot>, most: usize) -> Self {
+        Self {
+            roots: roots.into_iter().map(RootFiles::new).collect(),
+            calendars: CalendarFiles::default(),
+            calendars_number: 0,
+            values: SharedValues::default(),
+            recent: RecentJobs::new(most),
+            cache: None,
+            is_restored: false,
+            uncached: 0,
+            is_unchecked: true,
+            report: DirectoryReport::default(),
+        }
+    }
+
+    /// Uses a cache. It must be set before the first scan.
+    #[must_use]
+    pub fn with_cache(self, cache: JobFileCache) -> Self {
+        Self { cache: Some(cache), ..self }
     }
 
     pub fn roots(&self) -> impl Iterator<Item = &JobsRoot> {
         self.roots.iter().map(|files| &files.root)
     }
 
-    /// Scans all directories. Returns whether anything has changed.
-    pub fn refresh(&mut self, options: &Options<'_>) -> bool {
-        // All directories are scanned: no short circuit.
-        self.roots.iter_mut().map(|files| files.refresh(options)).fold(false, |before, changed| before | changed)
-    }
-
-    /// The result of the last scan, checked as a whole. Jobs in `elsewhere` exist, but their definitions are unknown.
-    pub fn directory(&mut self, options: &Options<'_>, elsewhere: &BTreeSet<JobId>) -> Directory {
-        let mut directory = self.gather(options, elsewhere);
-        for _ in 1..ROUNDS_MAX {
-            if !self.thicken(&directory, options) {
-                break;
-            }
-            directory = self.gather(options, elsewhere);
-        }
-        directory
-    }
-
     /// Folders whose changes matter.
     pub fn places(&self) -> BTreeSet<&Path> {
-        self.roots.iter().flat_map(|files| &files.places).map(PathBuf::as_path).collect()
+        self.roots.iter().flat_map(|files| &files.places).map(|place| &**place).collect()
+    }
+
+    /// Scans all directories, and reads what has changed. Returns whether anything has.
+    pub fn refresh(&mut self, options: &Options<'_>) -> bool {
+        let (scans, mut changes) = self.scan(options);
+        if !std::mem::replace(&mut self.is_restored, true) {
+            self.restore(options);
+        }
+        let named = self.calendars.named();
+        let around = context(options, &named);
+        let world = around.bindings();
+        let mut target = ReadTarget { values: &mut self.values, recent: &mut self.recent, changes: &mut changes };
+        for (files, scan) in self.roots.iter_mut().zip(scans) {
+            if let Some(scan) = scan {
+                files.take_jobs(scan, (self.calendars_number, &world), around, options, &mut target);
+            }
+        }
+        self.is_unchecked |= changes.has_links;
+        self.uncached += changes.files;
+        changes.is_any
+    }
+
+    /// Takes up the files that the cache has, if it was made with the same defaults and calendars.
+    fn restore(&mut self, options: &Options<'_>) {
+        let Some(cache) = &self.cache else { return };
+        let mut jobs: Vec<Vec<KeptJobFile>> = self.roots.iter().map(|_| Vec::new()).collect();
+        let is_whole = cache.read(&self.basis(options), |file| {
+            if let Some(jobs) = jobs.get_mut(file.root) {
+                jobs.push(KeptJobFile::cached(&file, &mut self.values));
+            }
+        });
+        if is_whole {
+            for (files, jobs) in self.roots.iter_mut().zip(jobs) {
+                files.restore(jobs, self.calendars_number);
+            }
+        }
+    }
+
+    /// Writes the cache, if there is one and many files have changed since it was written. A cache that is a little old is
+    /// as good: files that have changed are read.
+    pub fn save_cache(&mut self, options: &Options<'_>) -> io::Result<()> {
+        let all: usize = self.roots.iter().map(|files| files.jobs.len()).sum();
+        let is_outdated = self.uncached >= UNCACHED_MAX.max(all / UNCACHED_PART);
+        let Some(cache) = self.cache.as_ref().filter(|_| is_outdated) else { return Ok(()) };
+        if self.roots.iter().all(|files| files.is_current(self.calendars_number)) {
+            let files = self.roots.iter().enumerate().flat_map(|(root, files)| files.cacheable(root));
+            cache.write(&self.basis(options), files)?;
+            // Files that were changed just now are not in the cache yet.
+            self.uncached = self.roots.iter().flat_map(|files| &files.jobs).filter(|kept| kept.is_young).count();
+        }
+        Ok(())
+    }
+
+    /// What the outlines depend on, as text.
+    fn basis(&self, options: &Options<'_>) -> String {
+        let roots: Vec<String> = self.roots.iter().map(RootFiles::basis).collect();
+        format!("{} {roots:?}", options.zone.name())
+    }
+
+    /// Scans all directories, and reads only calendars.
+    pub(super) fn refresh_calendars(&mut self, options: &Options<'_>) {
+        self.scan(options);
+        self.roots.iter_mut().for_each(RootFiles::drop_defaults);
+    }
+
+    /// Walks through all directories, and reads what jobs need: calendars and defaults.
+    fn scan(&mut self, options: &Options<'_>) -> (Vec<Option<RootScan>>, JobFileChanges) {
+        let mut changes = JobFileChanges::default();
+        let mut scans = Vec::new();
+        let mut has_new_calendars = false;
+        // All directories are scanned: no short circuit.
+        for files in &mut self.roots {
+            let (mut scan, is_changed) = files.scan();
+            let has_new = scan.as_mut().is_some_and(|scan| files.take_shared(scan, options));
+            changes.is_any |= is_changed || has_new;
+            changes.has_links |= is_changed || has_new;
+            has_new_calendars |= has_new;
+            scans.push(scan);
+        }
+        if has_new_calendars {
+            let calendars = CalendarFiles::new(&self.roots);
+            self.calendars_number += u64::from(calendars.named() != self.calendars.named());
+            self.calendars = calendars;
+        }
+        (scans, changes)
+    }
+
+    /// Reads all files, whether they have changed or not: whether a job is valid can depend on the time.
+    pub fn refresh_all(&mut self, options: &Options<'_>) {
+        self.calendars_number += 1;
+        self.refresh(options);
+    }
+
+    /// Whether something has changed since the last check that can matter to other files.
+    pub fn is_unchecked(&self) -> bool {
+        self.is_unchecked
+    }
+
+    /// Checks all files together. Jobs in `elsewhere` exist, but their definitions are unknown.
+    pub fn check(&mut self, options: &Options<'_>, elsewhere: &BTreeSet<JobId>) {
+        let named = self.calendars.named();
+        let around = context(options, &named);
+        let world = around.bindings();
+        // Whether a file has such a mistake can depend on the time.
+        let has_own_mistake =
+            |kept: &KeptJobFile| kept.content.outline().is_some() && !kept.content.mistakes().is_empty();
+        let wrong = self.positions(has_own_mistake);
+        self.read_in_full(&wrong, around, &world);
+        for round in 1.. {
+            let check = WholeCheck::new(&self.roots, elsewhere);
+            let missing = check.without_places();
+            if missing.is_empty() || round == ROUNDS_MAX {
+                let (report, invalid) = check.finish(&self.calendars);
+                self.report = report;
+                self.set_valid(&invalid);
+                break;
+            }
+            self.read_in_full(&missing, around, &world);
+        }
+        self.is_unchecked = false;
+    }
+
+    /// The result of the last check.
+    pub fn report(&self) -> &DirectoryReport {
+        &self.report
+    }
+
+    pub(super) fn into_report(self) -> DirectoryReport {
+        self.report
+    }
+
+    /// All valid jobs.
+    pub fn jobs(&self) -> impl Iterator<Item = ValidJobFile<'_>> {
+        self.roots.iter().enumerate().flat_map(|(root, files)| {
+            files.jobs.iter().filter(|kept| kept.is_valid).filter_map(move |kept| {
+                let id = files.root.id_text(kept.path.name());
+                Some(ValidJobFile { id, root, definition: kept.content.outline()?.definition })
+            })
+        })
+    }
+
+    /// What the directories say about a job.
+    pub fn find(&self, id: &JobId) -> JobFileState {
+        let Some((root, kept)) = self.file(id) else { return JobFileState::Absent };
+        match kept.content.outline().filter(|_| kept.is_valid) {
+            Some(outline) => JobFileState::Valid { root, definition: outline.definition },
+            None => JobFileState::Invalid,
+        }
+    }
+
+    /// The name of the file that defines a job.
+    pub fn file_of(&self, id: &JobId) -> Option<String> {
+        let (root, kept) = self.file(id)?;
+        Some(kept.path.shown(&self.roots[root].root.path))
     }
 
     /// Whether the file of a job is certainly gone from a directory; false if its folder cannot be read.
     pub fn is_gone(&self, root: usize, id: &JobId) -> bool {
-        let Some(files) = self.roots.get(root).filter(|files| !files.is_absent && files.has_jobs()) else {
+        let Some(files) = self.roots.get(root).filter(|files| !files.is_absent && !files.jobs.is_empty()) else {
             return false;
         };
-        let is_kept = |name: &str| {
-            let first = (Arc::from(name), Arc::from(""));
-            files.kept.range(first..).take_while(|((own, _), _)| **own == *name).any(|(_, kept)| kept.is_job())
-        };
-        files.root.name_of(id).is_some_and(|name| !is_kept(name) && files.root.is_without(name))
+        files.root.name_of(id).is_some_and(|name| files.job_file(name).is_none() && files.root.is_without(name))
     }
 
-    fn gather(&self, options: &Options<'_>, elsewhere: &BTreeSet<JobId>) -> Directory {
-        let mut loading = DirectoryLoader::default();
-        for (root, files) in self.roots.iter().enumerate() {
-            loading.mistakes.extend(files.mistakes.iter().cloned());
-            let origin = FileOrigin { root, prefix: files.root.prefix.as_deref() };
-            for kept in files.kept.values() {
-                loading.take(&kept.found, &kept.read, origin);
-            }
+    /// Valid jobs, each with the index of its directory; `None` for a job whose file has changed since it was checked.
+    pub fn read_jobs(&self, ids: &[JobId], options: &Options<'_>) -> Vec<Option<(usize, Arc<Job>)>> {
+        let named = self.calendars.named();
+        let around = context(options, &named);
+        let world = around.bindings();
+        parallel::map(ids, |id| self.read_job(id, around, &world))
+    }
+
+    /// Drops the jobs that were kept after they were read.
+    pub fn drop_recent(&mut self) {
+        self.recent.clear();
+    }
+
+    fn read_job(&self, id: &JobId, around: CheckContext<'_>, world: &Bindings) -> Option<(usize, Arc<Job>)> {
+        let JobFileState::Valid { root, definition } = self.find(id) else { return None };
+        let is_checked = |job: &Arc<Job>| DefinitionDigest::new(job) == definition;
+        if let Some(job) = self.recent.get(id).filter(|job| is_checked(job)) {
+            return Some((root, Arc::clone(job)));
         }
-        loading.finish(options, elsewhere)
+        let (_, kept) = self.file(id)?;
+        let job = self.roots[root].reader(around, world).read(&kept.path).job?;
+        is_checked(&job).then_some((root, job))
     }
 
-    /// Reads files again that have mistakes and of which only the job was kept. Returns whether there were any.
-    fn thicken(&mut self, directory: &Directory, options: &Options<'_>) -> bool {
-        let wrong: BTreeSet<&str> = directory.mistakes.iter().map(|mistake| mistake.file.as_str()).collect();
-        let kept = self.roots.iter_mut().flat_map(|files| files.kept.values_mut());
-        let thin = kept.filter(|kept| kept.read.is_thin && wrong.contains(&*kept.found.file));
-        let mut is_any = false;
-        for kept in thin {
-            kept.read = ReadFile::new(&kept.found, options);
-            is_any = true;
-        }
-        is_any
-    }
-}
-
-impl RootFiles {
-    fn new(root: JobsRoot) -> Self {
-        Self { root, kept: BTreeMap::new(), mistakes: Vec::new(), places: BTreeSet::new(), is_absent: false }
+    /// The file that defines a job. If several directories do, the first of them counts.
+    fn file(&self, id: &JobId) -> Option<(usize, &KeptJobFile)> {
+        self.roots.iter().enumerate().find_map(|(root, files)| Some((root, files.job_file(files.root.name_of(id)?)?)))
     }
 
-    fn has_jobs(&self) -> bool {
-        self.kept.values().any(KeptFile::is_job)
-    }
-
-    fn refresh(&mut self, options: &Options<'_>) -> bool {
-        let WalkResult { found, mut mistakes, closed, places, has_root } = walk(&self.root.path);
-        self.places = places;
-        let was_absent = self.is_absent;
-        self.is_absent = !has_root || self.has_jobs() && !found.iter().any(|found| found.kind == FileKind::Job);
-        if self.is_absent {
-            if has_root {
-                let message = "it contains no job files any more, so all its jobs are kept";
-                let hint = "check whether it is mounted; once it contains a job file, jobs without a file are removed";
-                mistakes.push(Mistake::new(self.root.path.to_string_lossy(), 0..0, message).hint(hint));
-            }
-            let is_changed = self.mistakes != mistakes;
-            self.mistakes = mistakes;
-            return is_changed;
-        }
-        let mut is_changed = was_absent || self.mistakes != mistakes;
-        self.mistakes = mistakes;
-        let (changed, removed) = self.take(found, &closed, options);
-        is_changed |= changed > 0 || removed > 0;
-        is_changed
-    }
-
-    /// Stores the result of a scan, and returns how many files have changed and how many are gone.
-    fn take(&mut self, found: Vec<FoundFile>, closed: &[PathBuf], options: &Options<'_>) -> (usize, usize) {
-        let mut before = std::mem::take(&mut self.kept);
-        let mut doubtful = Vec::new();
-        for found in found {
-            let key = (found.name.clone(), found.file.clone());
-            match before.remove(&key) {
-                Some(kept) if kept.found == found && !kept.is_young => drop(self.kept.insert(key, kept)),
-                old => doubtful.push((key, found, old)),
-            }
-        }
-        let read = parallel::map(&doubtful, |(_, found, old)| {
-            ReadFile::unless(found, options, old.as_ref().map(|kept| kept.read.digest)).map(ReadFile::thinned)
+    fn positions(&self, wanted: impl Fn(&KeptJobFile) -> bool) -> Vec<FilePosition> {
+        let all = self.roots.iter().enumerate().flat_map(|(root, files)| {
+            files.jobs.iter().enumerate().map(move |(at, kept)| (FilePosition { root, at }, kept))
         });
-        let mut changed = 0;
-        let young = options.now.minus(STAMP_TICK);
-        for ((key, found, old), read) in doubtful.into_iter().zip(read) {
-            changed += usize::from(read.is_some());
-            let read = read
-                .map(ReadFile::compacted)
-                .or(old.map(|kept| kept.read))
-                .expect("a file that was not read is as it was before");
-            let is_young = found.stamp.is_after(young);
-            self.kept.insert(key, KeptFile { found, read, is_young });
+        all.filter(|(_, kept)| wanted(kept)).map(|(position, _)| position).collect()
+    }
+
+    fn read_in_full(&mut self, wanted: &[FilePosition], around: CheckContext<'_>, world: &Bindings) {
+        for (root, files) in self.roots.iter_mut().enumerate() {
+            let own: Vec<usize> =
+                wanted.iter().filter(|position| position.root == root).map(|position| position.at).collect();
+            if !own.is_empty() {
+                files.read_in_full(&own, around, world);
+            }
         }
-        // Files below an unreadable folder are kept as they were.
-        let is_closed = |kept: &KeptFile| closed.iter().any(|closed| kept.found.path.starts_with(closed));
-        let (hidden, gone): (Vec<_>, Vec<_>) = before.into_iter().partition(|(_, kept)| is_closed(kept));
-        self.kept.extend(hidden);
-        (changed, gone.len())
+    }
+
+    /// Records which files are valid, and drops texts and places of files that have no mistake any more.
+    fn set_valid(&mut self, invalid: &BTreeSet<FilePosition>) {
+        for (root, files) in self.roots.iter_mut().enumerate() {
+            for (at, kept) in files.jobs.iter_mut().enumerate() {
+                kept.is_valid = !files.has_broken_defaults
+                    && !invalid.contains(&FilePosition { root, at })
+                    && kept.content.outline().is_some();
+                if let (true, JobContent::Full(full)) = (kept.is_valid, &kept.content)
+                    && let Some(outline) = &full.outline
+                {
+                    kept.content = JobContent::Outline(self.values.compact(outline));
+                }
+            }
+        }
     }
 }
 
-impl KeptFile {
-    fn is_job(&self) -> bool {
-        self.found.kind == FileKind::Job
-    }
-}
-
-fn is_nothing(path: &Path) -> bool {
-    let nothing = |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
-    fs::symlink_metadata(path).is_err_and(|error| nothing(&error))
+fn context<'a>(options: &Options<'a>, calendars: &'a cronhold_schedule::calendar::CalendarSet) -> CheckContext<'a> {
+    CheckContext { zones: options.zones, zone: options.zone, calendars, now: options.now }
 }
 
 impl fmt::Debug for LiveDirectories {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.roots.iter().map(|files| (&files.root, files.kept.len()))).finish()
+        f.debug_list().entries(self.roots.iter().map(|files| (&files.root, files.jobs.len()))).finish()
     }
 }

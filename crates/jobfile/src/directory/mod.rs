@@ -1,14 +1,19 @@
 //! Loads a directory of jobs and calendars, and runs the checks that need more than one file. It is the only part of the
 //! crate that reads files; the checks themselves are pure.
 
+mod cache;
+mod calendars;
 mod check;
 mod file;
 mod live;
 mod load;
+mod outline;
 mod parallel;
+mod root;
 mod text;
 mod walk;
 mod watch;
+mod whole;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,10 +22,11 @@ use cronhold_core::{Job, JobId};
 use cronhold_schedule::calendar::CalendarSet;
 use cronhold_schedule::{Instant, Zone, ZoneRegistry};
 
-use check::check_drafts;
-pub use check::{CheckContext, check};
-pub use live::{JobsRoot, LiveDirectories};
+pub use cache::JobFileCache;
+pub use check::{CheckContext, check_one};
+pub use live::{JobFileState, LiveDirectories, ValidJobFile};
 pub use load::{load, load_calendars};
+pub use root::JobsRoot;
 pub use text::{UnreadableFile, read_text};
 pub use watch::{DirectoryWatch, WatchCoverage};
 
@@ -42,7 +48,14 @@ pub struct Options<'a> {
 #[derive(Debug, Default)]
 pub struct Directory {
     /// Jobs without a mistake.
-    pub jobs: BTreeMap<JobId, LoadedJob>,
+    pub jobs: BTreeMap<JobId, Arc<Job>>,
+    /// Everything else.
+    pub report: DirectoryReport,
+}
+
+/// The calendars of a set of directories, and what is wrong with their files.
+#[derive(Debug, Default)]
+pub struct DirectoryReport {
     /// Ids of jobs that have a mistake. They exist, so a reference to one is not a mistake.
     pub broken: BTreeSet<JobId>,
     /// Calendars without a mistake.
@@ -65,11 +78,9 @@ pub struct LoadedJob {
     pub file: Arc<str>,
     /// Places of its parts in the file.
     pub places: Arc<JobPlaces>,
-    /// Index of its directory, if there are several.
-    pub root: usize,
 }
 
-impl Directory {
+impl DirectoryReport {
     /// The text that a mistake points into; empty for a file that could not be read.
     pub fn text_of(&self, mistake: &Mistake) -> &str {
         self.texts.get(&mistake.file).map(String::as_str).unwrap_or_default()

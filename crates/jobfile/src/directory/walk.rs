@@ -1,14 +1,16 @@
 //! Finds the files of a directory that are read, their order and their names. Entries are sorted, so that the result does
 //! not depend on the order of the file system.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fs::{self, DirEntry, Metadata};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use cronhold_schedule::Instant;
+use serde::{Deserialize, Serialize};
 
 use crate::mistake::Mistake;
 
@@ -30,44 +32,79 @@ pub(super) enum FileKind {
     Ics,
 }
 
+/// The path of a file below its root, with `/`. Files are ordered by their name without suffix, and then by the whole
+/// path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FilePath {
+    path: Box<str>,
+    /// Length of the path without suffix.
+    stem: u32,
+}
+
+impl FilePath {
+    fn new(folder: &str, stem: &str, file_name: &str) -> Self {
+        let len = folder.len() + stem.len();
+        Self { path: format!("{folder}{file_name}").into(), stem: len.try_into().expect("paths are shorter") }
+    }
+
+    /// The path without suffix.
+    pub(super) fn name(&self) -> &str {
+        &self.path[..self.stem as usize]
+    }
+
+    /// The path of the file below a root.
+    pub(super) fn below(&self, root: &Path) -> PathBuf {
+        root.join(&*self.path)
+    }
+
+    /// The name of the file that mistakes use.
+    pub(super) fn shown(&self, root: &Path) -> String {
+        self.below(root).to_string_lossy().into_owned()
+    }
+}
+
+impl Ord for FilePath {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.name(), &self.path).cmp(&(other.name(), &other.path))
+    }
+}
+
+impl PartialOrd for FilePath {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 /// A file to read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct FoundFile {
     pub(super) kind: FileKind,
-    pub(super) path: PathBuf,
-    /// Name that mistakes use.
-    pub(super) file: Arc<str>,
-    /// Its path below the root with `/` and without suffix.
-    pub(super) name: Arc<str>,
+    pub(super) path: FilePath,
     /// Metadata that tells whether the file has changed.
     pub(super) stamp: FileStamp,
 }
 
 /// Metadata of a file. If it has changed, the content may have changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FileStamp {
-    device: u64,
-    inode: u64,
-    bytes: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
+    /// Digest of device, inode, size and the times of the last changes. There can be very many files.
+    digest: u64,
+    /// When the file was changed last, in seconds.
+    changed: i64,
 }
 
 impl FileStamp {
-    fn new(metadata: &Metadata) -> Self {
-        Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            bytes: metadata.size(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        }
+    pub(super) fn new(metadata: &Metadata) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (metadata.dev(), metadata.ino(), metadata.size()).hash(&mut hasher);
+        (metadata.mtime(), metadata.mtime_nsec(), metadata.ctime(), metadata.ctime_nsec()).hash(&mut hasher);
+        Self { digest: hasher.finish(), changed: metadata.ctime() }
     }
 
     /// Whether the file was changed after an instant. A further change within the resolution of the timestamp would not
     /// be visible.
     pub(super) fn is_after(&self, instant: Instant) -> bool {
-        self.changed.0 >= instant.secs()
+        self.changed >= instant.secs()
     }
 }
 
@@ -114,7 +151,7 @@ pub(super) fn walk(root: &Path) -> WalkResult {
         }
         walk.folder(&folder);
     }
-    walk.found.sort_by(|a, b| (&a.name, &a.file).cmp(&(&b.name, &b.file)));
+    walk.found.sort_by(|a, b| a.path.cmp(&b.path));
     let DirectoryWalk { found, mistakes, closed, places, .. } = walk;
     let has_root = places.contains(root);
     WalkResult { found, mistakes, closed, places, has_root }
@@ -178,7 +215,7 @@ impl DirectoryWalk {
         };
         match (os_name.to_str(), named) {
             (Some(name), _) if metadata.is_dir() => self.inner(folder, path, name),
-            (_, Some(((kind, stem), _))) => self.file(folder, path, kind, stem, &metadata),
+            (_, Some(((kind, stem), name))) => self.file(folder, path, (kind, stem, name), &metadata),
             (None, _) if metadata.is_dir() || is_ours(path) => {
                 self.report(path, "its name is not UTF-8", Some("rename it"));
             }
@@ -186,21 +223,20 @@ impl DirectoryWalk {
         }
     }
 
-    fn file(&mut self, folder: &OpenFolder, path: &Path, kind: FileKind, stem: &str, metadata: &Metadata) {
+    fn file(
+        &mut self,
+        folder: &OpenFolder,
+        path: &Path,
+        (kind, stem, name): (FileKind, &str, &str),
+        metadata: &Metadata,
+    ) {
         if !metadata.is_file() {
             return self.report(path, "it is not a regular file", Some("move it out of the directory"));
         }
         let is_defaults = kind == FileKind::Job && folder.name.is_empty() && stem == DEFAULTS;
         let kind = if is_defaults { FileKind::Defaults } else { kind };
-        let name = format!("{}{stem}", folder.name);
-        let stamp = FileStamp::new(metadata);
-        self.found.push(FoundFile {
-            kind,
-            path: path.to_owned(),
-            file: path.to_string_lossy().into(),
-            name: name.into(),
-            stamp,
-        });
+        let path = FilePath::new(&folder.name, stem, name);
+        self.found.push(FoundFile { kind, path, stamp: FileStamp::new(metadata) });
     }
 
     /// The target of a link can be replaced in its own folder.

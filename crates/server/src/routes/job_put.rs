@@ -2,7 +2,7 @@
 //! report the same mistakes.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -13,7 +13,7 @@ use cronhold_core::command::{Command, Precondition};
 use cronhold_core::decision::Rejection;
 use cronhold_core::record::{JobSource, RecordKey};
 use cronhold_core::{DecisionContext, Job, JobId, JobUid};
-use cronhold_jobfile::directory::{CheckContext, LoadedJob, check};
+use cronhold_jobfile::directory::{CheckContext, LoadedJob, check_one};
 use cronhold_jobfile::{Mistake, Options, escape_unprintable, read_job, render_line};
 use cronhold_store::{Fault, Query};
 use serde::de::IgnoredAny;
@@ -122,12 +122,11 @@ async fn read(app: &AppState, id: &JobId, text: &str) -> Result<Arc<Job>, ApiErr
     let Some(job) = read.job else { return Err(wrong(&read.mistakes, text)) };
     let job = Arc::new(job);
     let places = Arc::new(read.places);
-    let loaded = LoadedJob { job: Arc::clone(&job), file: id.as_str().into(), places, root: 0 };
-    let jobs = BTreeMap::from([(id.clone(), loaded)]);
-    let mut mistakes = check_job(app, &world, &jobs, &BTreeSet::new());
+    let loaded = LoadedJob { job: Arc::clone(&job), file: id.as_str().into(), places };
+    let mut mistakes = check_job(app, &world, (id, &loaded), &BTreeSet::new());
     if !mistakes.is_empty() {
         // Most jobs refer to no other jobs, so the ids are loaded only if the check without them fails.
-        mistakes = check_job(app, &world, &jobs, &known_ids(app).await?);
+        mistakes = check_job(app, &world, (id, &loaded), &known_ids(app).await?);
     }
     if !mistakes.is_empty() {
         return Err(wrong(&mistakes, text));
@@ -138,11 +137,12 @@ async fn read(app: &AppState, id: &JobId, text: &str) -> Result<Arc<Job>, ApiErr
 fn check_job(
     app: &AppState,
     world: &DecisionContext,
-    jobs: &BTreeMap<JobId, LoadedJob>,
+    (id, loaded): (&JobId, &LoadedJob),
     others: &BTreeSet<JobId>,
 ) -> Vec<Mistake> {
     let now = app.clock.now();
-    check(jobs, others, &CheckContext { zones: &world.zones, zone: &world.zone, calendars: &world.calendars, now })
+    let around = CheckContext { zones: &world.zones, zone: &world.zone, calendars: &world.calendars, now };
+    check_one(id, loaded, others, &around)
 }
 
 async fn known_ids(app: &AppState) -> Result<BTreeSet<JobId>, Fault> {

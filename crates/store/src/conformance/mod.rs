@@ -124,6 +124,7 @@ macro_rules! conformance_cases {
             due::completed_records_are_not_due
             pages::lists_are_ordered_by_key
             pages::schedules_of_a_job_are_ordered
+            pages::definitions_list_all_jobs
             pages::nodes_are_ordered_by_id
             pages::lists_hold_one_kind
             pages::identities_are_listed_once

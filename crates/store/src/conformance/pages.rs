@@ -7,7 +7,7 @@ use cronhold_core::record::{Record, RecordKey, StoredRecord};
 use super::Subject;
 use super::samples::{action, at, backlog, cursor, each_kind, identity, job, job_state, node, pool, run_id};
 use super::test_writer::TestWriter;
-use crate::Query;
+use crate::{DefinitionPage, Query, StoredDefinition};
 
 /// Lists have few records here, so this many pages indicate an endless loop.
 pub(super) const PAGES_MAX: usize = 1_000;
@@ -70,6 +70,37 @@ pub fn schedules_of_a_job_are_ordered(subject: &dyn Subject) {
         for limit in [1, 5, 100] {
             let found = walk(&mut writer, query, limit, |_| {}).into_iter().map(|stored| stored.record);
             assert!(found.eq(expected.iter().cloned()), "{limit} at a time");
+        }
+    }
+}
+
+/// Definitions list every job once, in order, with what the store has of it.
+pub fn definitions_list_all_jobs(subject: &dyn Subject) {
+    let mut writer = TestWriter::of(subject);
+    assert_eq!(writer.definitions(None, 9), DefinitionPage::default());
+    let shuffled = [7, 2, 11, 0, 5, 9, 1, 10, 3, 8, 6, 4].map(|index: usize| job(NAMES[index], NAMES[index]));
+    writer.put_all(&shuffled);
+    for limit in [1, 5, NAMES.len(), 100] {
+        let (mut found, mut after) = (Vec::new(), None);
+        for _ in 0..PAGES_MAX {
+            let page = writer.definitions(after.as_ref(), limit);
+            assert!(page.jobs.len() <= limit);
+            found.extend(page.jobs);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(found.len(), NAMES.len(), "{limit} at a time");
+        for (found, name) in found.iter().zip(NAMES) {
+            let Record::Job(expected) = job(name, name) else { panic!("it is a job") };
+            assert_eq!((&found.id, &found.source, &*found.zone), (&expected.id, &expected.source, "UTC"));
+            match &found.definition {
+                StoredDefinition::Job(job) => assert_eq!(*job, expected.job),
+                StoredDefinition::Json(json) => {
+                    assert!(json.contains(&format!("\"description\":\"{name}\"")), "{json}")
+                }
+            }
         }
     }
 }

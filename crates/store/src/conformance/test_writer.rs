@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use cronhold_core::RunId;
 use cronhold_core::decision::{LockRelease, LockTake, RecordChange};
 use cronhold_core::record::{LockName, LockState, NodeRecord, Record, RecordKey, RecordVersion, StoredRecord};
+use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Span;
 
 use super::{Subject, block_on};
-use crate::{Page, Query, Store, Unit, UnitReceipt, UnitRefusal};
+use crate::{DefinitionPage, Page, Query, Store, Unit, UnitReceipt, UnitRefusal};
 
 /// An enrolled writer with its own handle.
 #[derive(Debug)]
@@ -96,6 +96,10 @@ impl TestWriter {
 
     pub(super) fn page(&self, query: &Query, limit: usize) -> Page {
         block_on(self.store.page(query, limit)).expect("pages can be read")
+    }
+
+    pub(super) fn definitions(&self, after: Option<&JobId>, limit: usize) -> DefinitionPage {
+        block_on(self.store.definitions(after, limit)).expect("definitions can be read")
     }
 
     /// Takes a lock in a separate unit and returns its fence.

@@ -4,46 +4,39 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use cronhold_core::JobId;
-
-use super::super::LoadedJob;
-use crate::mistake::Mistake;
+use super::super::outline::JobLink;
+use super::{JobConflict, JobIndex};
 
 /// Most jobs of a cycle that a message lists.
 const SHOWN_MAX: usize = 12;
 
-/// A job and the jobs that it waits for, each with the path of the condition.
-pub(super) type Waits<'a> = (&'a JobId, Vec<(JobId, String)>);
-
-/// One mistake for each group of jobs that wait for each other. `waits` is in the order of the ids.
-pub(super) fn check(jobs: &BTreeMap<JobId, LoadedJob>, waits: &[Waits<'_>]) -> Vec<Mistake> {
-    let numbers: BTreeMap<&JobId, usize> = waits.iter().enumerate().map(|(number, (id, _))| (*id, number)).collect();
-    let edges: Vec<Vec<usize>> = waits
-        .iter()
-        .map(|(_, targets)| targets.iter().filter_map(|(target, _)| numbers.get(target).copied()).collect())
-        .collect();
+/// One cycle for each group of jobs that wait for each other.
+pub(in crate::directory) fn find_cycles(jobs: &JobIndex<'_>) -> Vec<JobConflict> {
+    let waits = |number: usize| {
+        let links: &[JobLink] = &jobs.jobs[number].1.links;
+        links.iter().filter(|link| link.waits).filter_map(|link| Some((jobs.number(&link.job)?, &link.path)))
+    };
+    let edges: Vec<Vec<usize>> =
+        (0..jobs.jobs.len()).map(|number| waits(number).map(|(target, _)| target).collect()).collect();
     let group_of = groups(&edges);
-    let mut mistakes = Vec::new();
+    let mut cycles = Vec::new();
     let mut seen = vec![false; edges.len()];
     for start in 0..edges.len() {
         if std::mem::replace(&mut seen[group_of[start]], true) {
             continue;
         }
         let Some(circle) = shortest_circle(start, &edges, &group_of) else { continue };
-        let (id, targets) = &waits[start];
         let next = circle.get(1).copied().unwrap_or(start);
-        let edge = targets.iter().find(|(target, _)| target == waits[next].0);
-        let (Some(loaded), Some((_, path))) = (jobs.get(*id), edge) else { continue };
-        let message = if circle.len() == 1 {
-            format!("the job waits for itself: {id} → {id}")
-        } else {
-            let ids: Vec<&str> = circle.iter().map(|number| waits[*number].0.as_str()).collect();
-            format!("these jobs wait for each other: {}", shown(&ids))
+        let Some((_, path)) = waits(start).find(|(target, _)| *target == next) else { continue };
+        let ids: Vec<&str> = circle.iter().map(|number| &*jobs.jobs[*number].0).collect();
+        let message = match &ids[..] {
+            [id] => format!("the job waits for itself: {id} → {id}"),
+            _ => format!("these jobs wait for each other: {}", shown(&ids)),
         };
-        let at = loaded.places.get(&format!("{path}.job"));
-        mistakes.push(Mistake::new(&*loaded.file, at, message).hint("remove one of the `after` conditions"));
+        let path = format!("{path}.job");
+        cycles.push(JobConflict { number: start, path, message, hint: "remove one of the `after` conditions" });
     }
-    mistakes
+    cycles
 }
 
 fn shown(ids: &[&str]) -> String {

@@ -1,13 +1,16 @@
-//! Checks that need more than one file: references to jobs and params, calendars, missing values of runs, cycles,
-//! and the sizes of pools. They
-//! are pure functions of the loaded jobs, so that the API uses them as well.
+//! The checks of jobs. `own` needs only the job itself: its triggers, a sample run of each schedule, and the ids that
+//! its references lead to. `links` checks these references against other jobs, of which only outlines are known, `cycles`
+//! finds jobs that wait for each other, and `pools` compares the sizes of pools. All of them are pure functions, so that
+//! the API uses them as well.
 
 mod cycles;
+mod links;
+mod own;
 mod pools;
-mod references;
 mod samples;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -17,15 +20,19 @@ use cronhold_schedule::calendar::CalendarSet;
 use cronhold_schedule::text::did_you_mean;
 use cronhold_schedule::{Instant, Zone, ZoneRegistry};
 
-use super::{LoadedJob, parallel};
+pub(super) use cycles::find_cycles;
+pub(super) use links::{check_draft, check_links};
+pub(super) use own::{OwnFindings, check_own};
+pub(super) use pools::check_pools;
+
+use super::LoadedJob;
+use super::outline::JobOutline;
 use crate::mistake::Mistake;
+use crate::read::JobPlaces;
 use crate::yaml::MISTAKES_MAX;
 
 /// Most unknown jobs for which a similar id is suggested. A suggestion compares all ids.
 const GUESSES_MAX: usize = 100;
-
-/// Most templates of one job that are bound by the checks; a job with more is loaded without checking the rest.
-const BINDS_MAX: usize = 5_000;
 
 /// What the checks depend on besides the jobs.
 #[derive(Debug, Clone, Copy)]
@@ -40,126 +47,139 @@ pub struct CheckContext<'a> {
     pub now: Instant,
 }
 
-/// All mistakes of a set of jobs, in the order of the jobs. The ids in `broken` exist, but their definitions are unknown.
-pub fn check(jobs: &BTreeMap<JobId, LoadedJob>, broken: &BTreeSet<JobId>, around: &CheckContext<'_>) -> Vec<Mistake> {
-    let set = JobSet::new(jobs, broken, around);
-    let entries: Vec<(&JobId, &LoadedJob)> = jobs.iter().collect();
-    let mut found = parallel::map(&entries, |(id, loaded)| {
-        let mut checking = set.checking(id, loaded);
-        checking.references();
-        checking.windows();
-        checking.triggers();
-        checking.samples();
-        checking.findings
-    });
-    guess(&mut found, &set);
-    let waits = entries.iter().zip(&mut found).map(|((id, _), findings)| (*id, std::mem::take(&mut findings.waits)));
-    let waits: Vec<cycles::Waits<'_>> = waits.collect();
-    let cycles = cycles::check(jobs, &waits);
-    found.into_iter().flat_map(|findings| findings.mistakes).chain(cycles).chain(pools::check(jobs)).collect()
-}
-
-/// Unknown jobs in jobs that have mistakes of their own. Nothing else is checked in a draft, because it would repeat those
-/// mistakes.
-pub(super) fn check_drafts(
-    drafts: &BTreeMap<JobId, LoadedJob>,
-    jobs: &BTreeMap<JobId, LoadedJob>,
-    broken: &BTreeSet<JobId>,
-    around: &CheckContext<'_>,
-) -> Vec<Mistake> {
-    let set = JobSet::new(jobs, broken, around);
-    let mut found: Vec<JobFindings> = Vec::with_capacity(drafts.len());
-    for (id, loaded) in drafts {
-        let mut checking = set.checking(id, loaded);
-        checking.unknown_jobs();
-        found.push(checking.findings);
-    }
-    guess(&mut found, &set);
-    found.into_iter().flat_map(|findings| findings.mistakes).collect()
-}
-
-/// All jobs and their context.
-struct JobSet<'a> {
-    jobs: &'a BTreeMap<JobId, LoadedJob>,
-    broken: &'a BTreeSet<JobId>,
-    around: &'a CheckContext<'a>,
+impl CheckContext<'_> {
     /// Zones and calendars for templates, without any name bound.
-    world: Bindings,
-}
-
-impl<'a> JobSet<'a> {
-    fn new(jobs: &'a BTreeMap<JobId, LoadedJob>, broken: &'a BTreeSet<JobId>, around: &'a CheckContext<'a>) -> Self {
-        let world = Bindings::new(Arc::clone(around.zones), Arc::new(around.calendars.clone()));
-        Self { jobs, broken, around, world }
-    }
-
-    fn checking(&'a self, id: &'a JobId, loaded: &'a LoadedJob) -> JobCheck<'a> {
-        JobCheck { set: self, id, loaded, findings: JobFindings::default() }
+    pub(super) fn bindings(&self) -> Bindings {
+        Bindings::new(Arc::clone(self.zones), Arc::new(self.calendars.clone()))
     }
 }
 
-/// One job being checked.
-struct JobCheck<'a> {
-    set: &'a JobSet<'a>,
-    id: &'a JobId,
-    loaded: &'a LoadedJob,
-    findings: JobFindings,
+/// All mistakes of one job, among other jobs whose definitions are unknown.
+pub fn check_one(id: &JobId, loaded: &LoadedJob, others: &BTreeSet<JobId>, around: &CheckContext<'_>) -> Vec<Mistake> {
+    let OwnFindings { mut mistakes, params, links, pools } = check_own(id, loaded, around, &around.bindings());
+    let outline = JobOutline::new(&loaded.job, params, links, pools);
+    let jobs = JobIndex::new(vec![(Cow::Borrowed(id.as_str()), &outline)], vec![others]);
+    let mut found = vec![check_links(&outline, &loaded.file, &loaded.places, &jobs)];
+    guess(&mut found, &jobs);
+    mistakes.extend(found.into_iter().flat_map(|findings| findings.mistakes));
+    let conflicts = find_cycles(&jobs).into_iter().chain(check_pools(&jobs));
+    mistakes.extend(conflicts.map(|conflict| conflict.mistake(&loaded.file, &loaded.places)));
+    mistakes
 }
 
-/// What one job's check found.
-#[derive(Default)]
-struct JobFindings {
-    mistakes: Vec<Mistake>,
+/// All jobs that exist, by id.
+pub(super) struct JobIndex<'a> {
+    /// Jobs in the order of their ids.
+    jobs: Vec<(Cow<'a, str>, &'a JobOutline)>,
+    /// Ids of jobs that exist, but whose definitions are unknown.
+    others: Vec<&'a BTreeSet<JobId>>,
+}
+
+/// What is known about a job.
+enum KnownJob<'a> {
+    Outline(&'a JobOutline),
+    /// It exists.
+    Unknown,
+    Missing,
+}
+
+impl<'a> JobIndex<'a> {
+    /// `jobs` must be in the order of their ids.
+    pub(super) fn new(jobs: Vec<(Cow<'a, str>, &'a JobOutline)>, others: Vec<&'a BTreeSet<JobId>>) -> Self {
+        debug_assert!(jobs.is_sorted_by(|(a, _), (b, _)| a < b));
+        Self { jobs, others }
+    }
+
+    fn number(&self, id: &JobId) -> Option<usize> {
+        self.jobs.binary_search_by(|(own, _)| (**own).cmp(id.as_str())).ok()
+    }
+
+    fn find(&self, id: &JobId) -> KnownJob<'a> {
+        match self.number(id) {
+            Some(number) => KnownJob::Outline(self.jobs[number].1),
+            None if self.others.iter().any(|others| others.contains(id)) => KnownJob::Unknown,
+            None => KnownJob::Missing,
+        }
+    }
+
+    fn ids(&self) -> impl Iterator<Item = &str> {
+        let others = self.others.iter().flat_map(|others| others.iter()).map(JobId::as_str);
+        self.jobs.iter().map(|(id, _)| &**id).chain(others)
+    }
+}
+
+/// The mistakes that the check of one job's references found.
+#[derive(Debug, Default)]
+pub(super) struct LinkFindings {
+    pub(super) mistakes: Vec<Mistake>,
     /// Indexes of the mistakes about unknown jobs, with the ids.
     unknown: Vec<(usize, String)>,
-    /// Jobs that this one waits for, with the path of the condition.
-    waits: Vec<(JobId, String)>,
-    /// Templates bound so far.
-    bound: usize,
 }
 
-impl<'a> JobCheck<'a> {
-    fn job(&self) -> &'a Job {
-        &self.loaded.job
-    }
+/// Jobs that contradict each other. One of them gets the mistake.
+pub(super) struct JobConflict {
+    /// The number of that job in the index.
+    pub(super) number: usize,
+    /// Path of the value in its file.
+    path: String,
+    message: String,
+    hint: &'static str,
+}
 
-    fn report(&mut self, at: Range<usize>, message: impl Into<String>, hint: Option<String>) {
-        let mistake = Mistake { hint, ..Mistake::new(&*self.loaded.file, at, message) };
-        // One template can name the same thing for several values of a param.
-        if !self.is_full() && !self.findings.mistakes.contains(&mistake) {
-            self.findings.mistakes.push(mistake);
-        }
-    }
-
-    /// Reports an unknown job.
-    fn report_unknown(&mut self, at: Range<usize>, id: &JobId) {
-        let before = self.findings.mistakes.len();
-        self.report(at, format!("there is no job `{id}`"), None);
-        if self.findings.mistakes.len() > before {
-            self.findings.unknown.push((before, id.to_string()));
-        }
-    }
-
-    fn is_full(&self) -> bool {
-        self.findings.mistakes.len() >= MISTAKES_MAX
-    }
-
-    /// Takes one template out of the budget. Returns false if the budget is used up.
-    fn may_bind(&mut self) -> bool {
-        self.findings.bound += 1;
-        self.findings.bound <= BINDS_MAX
+impl JobConflict {
+    /// The mistake in the file of the job.
+    pub(super) fn mistake(&self, file: &str, places: &JobPlaces) -> Mistake {
+        Mistake::new(file, places.get(&self.path), self.message.clone()).hint(self.hint)
     }
 }
 
 /// Adds suggestions to mistakes about unknown jobs.
-fn guess(found: &mut [JobFindings], set: &JobSet<'_>) {
+pub(super) fn guess(found: &mut [LinkFindings], jobs: &JobIndex<'_>) {
     let mut left = GUESSES_MAX;
-    for JobFindings { mistakes, unknown, .. } in found {
+    for LinkFindings { mistakes, unknown } in found {
         for (index, id) in unknown.iter().take(left) {
-            let ids = set.jobs.keys().chain(set.broken).map(JobId::as_str);
-            let meant = did_you_mean(id, ids).map(|meant| format!("did you mean `{meant}`?"));
+            let meant = did_you_mean(id, jobs.ids()).map(|meant| format!("did you mean `{meant}`?"));
             mistakes[*index].hint = meant;
         }
         left = left.saturating_sub(unknown.len());
     }
+}
+
+/// Collects the mistakes of one file.
+struct MistakeList<'a> {
+    file: &'a str,
+    places: &'a JobPlaces,
+    found: Vec<Mistake>,
+}
+
+impl<'a> MistakeList<'a> {
+    fn new(file: &'a str, places: &'a JobPlaces) -> Self {
+        Self { file, places, found: Vec::new() }
+    }
+
+    /// Adds a mistake.
+    fn report(&mut self, at: Range<usize>, message: impl Into<String>, hint: Option<String>) {
+        self.push(Mistake { hint, ..Mistake::new(self.file, at, message) });
+    }
+
+    /// Adds a mistake. Returns its index; `None` if the list has it already, or is full.
+    fn push(&mut self, mistake: Mistake) -> Option<usize> {
+        // One template can name the same thing for several values of a param.
+        if self.found.len() >= MISTAKES_MAX || self.found.contains(&mistake) {
+            return None;
+        }
+        self.found.push(mistake);
+        Some(self.found.len() - 1)
+    }
+}
+
+/// A job and what was found so far.
+struct JobCheck<'a> {
+    id: &'a JobId,
+    job: &'a Job,
+    around: &'a CheckContext<'a>,
+    world: &'a Bindings,
+    mistakes: MistakeList<'a>,
+    /// Templates bound so far.
+    bound: usize,
 }

@@ -3,33 +3,42 @@
 
 use std::collections::BTreeMap;
 
-use cronhold_core::JobId;
-use cronhold_core::job::{Condition, Requirement};
+use cronhold_core::job::{Condition, Job, Requirement};
 use cronhold_core::record::PoolName;
 
-use super::super::LoadedJob;
-use crate::mistake::Mistake;
+use super::super::outline::PoolUse;
+use super::{JobConflict, JobIndex};
 
-/// One mistake for each condition whose `count` is not that of the first job, by id, that names the pool.
-pub(super) fn check(jobs: &BTreeMap<JobId, LoadedJob>) -> Vec<Mistake> {
-    let mut sizes: BTreeMap<&PoolName, (&JobId, u32)> = BTreeMap::new();
-    let mut mistakes = Vec::new();
-    for (id, loaded) in jobs {
-        for (index, condition) in loaded.job.conditions.iter().enumerate() {
-            let mut named = Vec::new();
-            limits(condition, &format!("conditions[{index}]"), &mut named);
-            for (path, pool, count) in named {
-                let (first, size) = *sizes.entry(pool).or_insert((id, count));
-                if size != count {
-                    let at = loaded.places.get(&format!("{path}.max_running.count"));
-                    let message = format!("the pool `{pool}` has {size} places in the job `{first}`, and {count} here");
-                    let hint = "give all conditions that name a pool the same `count`";
-                    mistakes.push(Mistake::new(&*loaded.file, at, message).hint(hint));
-                }
+/// One conflict for each condition whose `count` is not that of the first job, by id, that names the pool.
+pub(in crate::directory) fn check_pools(jobs: &JobIndex<'_>) -> Vec<JobConflict> {
+    let mut sizes: BTreeMap<&str, (&str, u32)> = BTreeMap::new();
+    let mut conflicts = Vec::new();
+    for (number, (id, outline)) in jobs.jobs.iter().enumerate() {
+        for PoolUse { path, pool, count } in &outline.pools {
+            let (first, size) = *sizes.entry(pool).or_insert((id, *count));
+            if size != *count {
+                let path = format!("{path}.max_running.count");
+                let message = format!("the pool `{pool}` has {size} places in the job `{first}`, and {count} here");
+                let hint = "give all conditions that name a pool the same `count`";
+                conflicts.push(JobConflict { number, path, message, hint });
             }
         }
     }
-    mistakes
+    conflicts
+}
+
+/// The pools that the conditions of a job name.
+pub(super) fn pools(job: &Job) -> Vec<PoolUse> {
+    let mut named = Vec::new();
+    for (index, condition) in job.conditions.iter().enumerate() {
+        limits(condition, &format!("conditions[{index}]"), &mut named);
+    }
+    let pool = |(path, pool, count): (String, &PoolName, u32)| PoolUse {
+        path: path.into(),
+        pool: pool.to_string().into(),
+        count,
+    };
+    named.into_iter().map(pool).collect()
 }
 
 /// The pools that a condition names, with its path. Recursion is bounded: readers limit the nesting of conditions.

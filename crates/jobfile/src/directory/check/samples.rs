@@ -19,20 +19,20 @@ impl JobCheck<'_> {
     pub(super) fn samples(&mut self) {
         let mut samples = 0;
         let mut failed = BTreeSet::new();
-        for (index, schedule) in self.job().schedules.iter().enumerate() {
-            let around = self.set.around;
+        for (index, schedule) in self.job.schedules.iter().enumerate() {
+            let around = self.around;
             let compiled = match Schedule::compile(&schedule.spec, surroundings(self)) {
                 Ok(compiled) => compiled,
                 Err(error) => {
-                    let at = self.loaded.places.of_schedule(index, error.key);
-                    self.report(at, error.error.message, error.error.hint);
+                    let at = self.mistakes.places.of_schedule(index, error.key);
+                    self.mistakes.report(at, error.error.message, error.error.hint);
                     continue;
                 }
             };
             let Some(occurrence) = sample(&schedule.spec, &compiled, around.now) else { continue };
             let automatic = compiled.automatic_args(occurrence).into_iter();
             let automatic: BTreeMap<String, String> = automatic.map(|(name, value)| (name.to_owned(), value)).collect();
-            match Args::bind(&self.job().params, &schedule.args, &automatic) {
+            match Args::bind(&self.job.params, &schedule.args, &automatic) {
                 Ok(args) if samples < SAMPLES_MAX => {
                     samples += 1;
                     self.bind(&args, Some(occurrence), &mut failed);
@@ -41,14 +41,14 @@ impl JobCheck<'_> {
                 Err(errors) => errors.0.into_iter().for_each(|error| self.wrong_arg(index, error)),
             }
         }
-        if self.job().schedules.is_empty() {
+        if self.job.schedules.is_empty() {
             self.bind(&self.own_values(), None, &mut failed);
         }
     }
 
     /// Bindings of a run that is not started by a schedule: params that have a default.
     fn own_values(&self) -> Args {
-        let params = self.job().params.iter();
+        let params = self.job.params.iter();
         let value = params.filter_map(|(name, param)| {
             let value = param.default.as_ref().or(param.choices.first())?;
             Some((name.clone(), value.clone()))
@@ -57,25 +57,25 @@ impl JobCheck<'_> {
     }
 
     fn wrong_arg(&mut self, index: usize, error: ArgError) {
-        let at = self.loaded.places.get(&format!("schedule[{index}].args"));
+        let at = self.mistakes.places.get(&format!("schedule[{index}].args"));
         match error {
             ArgError::Missing { name, choices } => {
                 let message = format!("runs of this schedule have no value for the param `{name}`");
                 let value = choices.first().map_or("…", String::as_str);
                 let hint = format!("write `args: {{{name}: {value}}}` here, or give the param a default");
-                self.report(at, message, Some(hint));
+                self.mistakes.report(at, message, Some(hint));
             }
-            other => self.report(at, other.to_string(), None),
+            other => self.mistakes.report(at, other.to_string(), None),
         }
     }
 
     /// Binds every template that depends only on the run. Responses and messages are not known yet, and neither are
     /// params without a value.
     fn bind(&mut self, args: &Args, occurrence: Option<Instant>, failed: &mut BTreeSet<String>) {
-        let run = self.run_bindings(args, occurrence.unwrap_or(self.set.around.now));
-        let params = &self.job().params;
+        let run = self.run_bindings(args, occurrence.unwrap_or(self.around.now));
+        let params = &self.job.params;
         let mut found = Vec::new();
-        self.job().each_template(&mut |path, template, scope| {
+        self.job.each_template(&mut |path, template, scope| {
             if template.is_literal() || failed.contains(path) || !self.may_bind() {
                 return;
             }
@@ -94,13 +94,13 @@ impl JobCheck<'_> {
                 Some(occurrence) => format!("for the run of {occurrence}: {}", error.message),
                 None => error.message,
             };
-            self.report(self.loaded.places.get(&path), message, error.hint);
+            self.mistakes.report(self.mistakes.places.get(&path), message, error.hint);
             failed.insert(path);
         }
     }
 
     fn run_bindings(&self, args: &Args, occurrence: Instant) -> Bindings {
-        let run = self.set.world.clone();
+        let run = self.world.clone();
         let run = run.with("run_id", SAMPLE_RUN).with("job", self.id.as_str());
         let run = run.with("nominal_time", occurrence.to_string()).with("attempt", 1u32);
         args.iter().fold(run, |run, (name, value)| run.with(name, value))
@@ -115,7 +115,7 @@ fn action_bindings(run: &Bindings, path: &str) -> Bindings {
 }
 
 fn surroundings<'a>(checking: &JobCheck<'a>) -> CompileContext<'a> {
-    let around = checking.set.around;
+    let around = checking.around;
     CompileContext { zones: around.zones, zone: around.zone, calendars: around.calendars, job: checking.id.as_str() }
 }
 
