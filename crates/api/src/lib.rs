@@ -16,7 +16,7 @@ pub use entry::{AdminToken, DaemonLocation, PageLink, PageSession, SOCKET, SignI
 pub use event::{FeedReset, JobChange, NodeChange, PauseChange, StoreChange};
 pub use job::{FileMistake, JobDetail, JobList, JobSummary, PauseSummary, ScheduleSummary, UpcomingRun};
 pub use node::{DrainReply, HealthProblem, HealthProblemCode, HealthReport, NodeSummary};
-pub use operation::{ControlEvent, CreatedRun, MarkBody, PauseBody, RerunBody, RunBody, SignalBody, SkipBody};
+pub use operation::{AdHocRunBody, ControlEvent, CreatedRun, MarkBody, PauseBody, RerunBody, RunBody, SignalBody, SkipBody};
 pub use peer::{PeerRun, PeerState};
 pub use problem::{Problem, ProblemCode};
 pub use report::{AnswerLine, BackfillItem, BackfillPlan, HolesReport, ReloadReport, UnreadableItem, WhyReport};

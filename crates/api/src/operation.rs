@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cronhold_core::run::State;
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 /// Creates a run of a job.
@@ -13,6 +13,22 @@ use utoipa::ToSchema;
 #[serde(deny_unknown_fields)]
 pub struct RunBody {
     /// Args of the run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub args: BTreeMap<String, String>,
+    /// Start time; default: now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub at: Option<Instant>,
+}
+
+/// Creates a run of a job that is not stored.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AdHocRunBody {
+    /// Job with the keys of a job file.
+    #[schema(value_type = Object)]
+    pub job: Map<String, Value>,
+    /// Args of the run, for the job's `params`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub args: BTreeMap<String, String>,
     /// Start time; default: now.

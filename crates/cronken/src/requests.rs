@@ -98,6 +98,9 @@ impl ReconcileRequests {
             }
             _ => return,
         };
+        if job.is_ad_hoc() {
+            return;
+        }
         self.add(|pending| {
             let known = pending.jobs.entry(job.clone()).or_insert(true);
             *known &= is_known;

@@ -11,7 +11,7 @@ use crate::args::Args;
 use crate::decision::{CommandReply, DecidedUnit, Effect, LockRelease, LockTake, RecordChange};
 use crate::ids::{JobId, RunId};
 use crate::record::{
-    Cursor, Identity, JobState, LatestOutcomes, LockName, Record, RecordKey, Run, ScheduleId, SkipSpan,
+    Cursor, Identity, JobRecord, JobState, LatestOutcomes, LockName, Record, RecordKey, Run, ScheduleId, SkipSpan,
 };
 use crate::view::{DecisionView, Halt};
 
@@ -51,6 +51,24 @@ impl<'a> UnitDraft<'a> {
             _ => None,
         });
         runs.collect()
+    }
+
+    /// A job as this unit leaves it so far. One that is stored is compared by the commit.
+    pub(super) fn job(&self, id: &JobId) -> Option<Arc<JobRecord>> {
+        self.written_job(id).map_or_else(|| self.view.job(id), |written| written.cloned())
+    }
+
+    /// A job as it is known: as this unit leaves it, or as it is loaded; see [`DecisionView::known_job`].
+    pub(super) fn known_job(&self, id: &JobId) -> Option<Arc<JobRecord>> {
+        self.written_job(id).unwrap_or_else(|| self.view.known_job(id)).cloned()
+    }
+
+    /// What this unit writes for a job so far: the job, or `None` if it is deleted. `None` if it writes nothing.
+    fn written_job(&self, id: &JobId) -> Option<Option<&Arc<JobRecord>>> {
+        self.written.get(&RecordKey::Job(id.clone())).map(|change| match change {
+            RecordChange::Put(Record::Job(job)) => Some(job),
+            _ => None,
+        })
     }
 
     /// A span of skips as this unit leaves it so far.

@@ -57,7 +57,7 @@ pub(super) fn finish_as(
     if let Some(lock) = run.lock.clone().filter(|_| had_program) {
         draft.release_lock(lock, run.id);
     }
-    let job = draft.view.job(&run.job).filter(|job| job.uid == run.uid);
+    let job = draft.job(&run.job).filter(|job| job.uid == run.uid);
     if let Some(job) = &job {
         if let Some(retry) = create_retry(draft, &run, state, job) {
             run.retried_by = Some(retry.id);

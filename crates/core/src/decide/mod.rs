@@ -41,6 +41,7 @@ mod rerun;
 mod resume;
 mod retire;
 mod run;
+mod run_ad_hoc;
 mod run_lifecycle;
 mod signal;
 mod skip;
@@ -88,6 +89,7 @@ fn dispatch(view: &DecisionView<'_>, command: &Command) -> Result<DecidedUnit, H
         Command::Fire { job, schedule, nominal, at_start } => fire::decide(view, job, schedule, *nominal, *at_start),
         Command::CatchUp { job, schedule } => catch_up::decide(view, job, schedule),
         Command::Run { job, args, id, at } => run::decide(view, job, args, *id, *at),
+        Command::RunAdHoc { job, args, id, at } => run_ad_hoc::decide(view, job, args, *id, *at),
         Command::Wake { run } => wake::decide(view, *run),
         Command::Report { run, report } => report::decide(view, *run, report),
         Command::Start { run } => start::decide(view, *run),

@@ -31,6 +31,9 @@ pub(super) fn decide(
     provided: Precondition,
 ) -> Result<DecidedUnit, Halt> {
     view.replace_unreadable(&[RecordKind::Job, RecordKind::Cursor, RecordKind::Backlog]);
+    if id.is_ad_hoc() {
+        return Err(Rejection::AdHocJob(id.clone()).into());
+    }
     let mut draft = UnitDraft::new(view);
     let (old, mut state) = (view.job(id), draft.job_state(id));
     view.require_loaded()?;
@@ -107,7 +110,7 @@ pub(super) fn check(
 }
 
 /// Checks that the name of the job's lock is valid and not reserved.
-fn check_lock(id: &JobId, job: &Job) -> Result<(), Rejection> {
+pub(super) fn check_lock(id: &JobId, job: &Job) -> Result<(), Rejection> {
     match LockName::of(id, &job.lock) {
         Some(lock) if LockName::parse(lock.as_str()).is_err() => {
             Err(Rejection::Lock { job: id.clone(), length: lock.as_str().len() })

@@ -3,6 +3,7 @@
 
 mod action;
 mod condition;
+mod param;
 mod policies;
 mod program;
 mod scope;
@@ -12,10 +13,10 @@ mod templates;
 use std::collections::BTreeMap;
 
 use cronhold_schedule::{ScheduleSpec, Span};
-use serde::Serialize;
 
 pub use action::{Action, ActionKind, HttpTarget, RunEvent, SecretSource};
 pub use condition::{Condition, Probe, Requirement};
+pub use param::{ArgPattern, Param, ParamType};
 pub use policies::{
     Batching, CatchUpPolicy, CatchUpRule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, QUEUE_LIMIT_DEFAULT,
     ResourceLimits, Retain, Retry, RetryOn, StopPolicy, StopSchedule, Trigger,
@@ -148,17 +149,6 @@ impl Job {
             paused: false,
         }
     }
-}
-
-/// One parameter of a job. Arguments are always strings.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Param {
-    /// Value that is used if none is given; a param without a default is required.
-    pub default: Option<String>,
-    /// Allowed values; any value when empty.
-    pub choices: Vec<String>,
-    /// Description, shown to users.
-    pub description: String,
 }
 
 /// One schedule of a job, with what it gives to its runs.

@@ -1,5 +1,6 @@
 //! A node on a shared store, with a clock that the test moves.
 
+mod ad_hoc;
 mod repairs;
 
 use std::collections::BTreeMap;
@@ -263,6 +264,11 @@ impl TestNode {
         self.until(|node, _| (node.time.passed() >= end).then_some(()));
     }
 
+    /// Lets days pass at once.
+    fn days(&self, days: u64) {
+        self.time.passed.fetch_add(Span::from_secs(days * 86_400).micros(), Ordering::Relaxed);
+    }
+
     fn request(&mut self, command: Command) -> CommandReply {
         self.try_request(command).expect("accepted")
     }
@@ -519,15 +525,12 @@ fn nothing_of_removed_jobs_and_lost_nodes_is_kept_for_ever() {
         keys.map(|key| node.record(key).is_some())
     };
     let is_stranger_there = |node: &TestNode| node.record(RecordKey::Node(NodeId::from_bits(9))).is_some();
-    let days = |node: &TestNode, days: u64| {
-        node.time.passed.fetch_add(Span::from_secs(days * 86_400).micros(), Ordering::Relaxed);
-    };
-    days(&node, 6);
+    node.days(6);
     node.pass(Span::from_secs(90));
     assert_eq!((there(&node, "goes"), is_stranger_there(&node)), ([true; 3], true));
-    days(&node, 2);
+    node.days(2);
     node.until(|node, _| (!is_stranger_there(node)).then_some(()));
-    days(&node, 23);
+    node.days(23);
     node.until(|node, _| (there(node, "goes") == [false; 3]).then_some(()));
     assert_eq!(there(&node, "stays"), [true, true, false], "a job keeps its runs, and outcomes for a month");
     assert!(node.record(RecordKey::Node(NODE)).is_some());

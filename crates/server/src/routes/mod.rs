@@ -1,5 +1,6 @@
 //! All routes, one file per resource. Each file has a `router` with absolute paths.
 
+pub(crate) mod ad_hoc_runs;
 pub(crate) mod backfill;
 pub(crate) mod control;
 pub(crate) mod document;

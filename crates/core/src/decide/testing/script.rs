@@ -11,7 +11,7 @@
 //! Jobs are `put NAME item; item; …`: a schedule as one text, `NAME: schedule` for one with a name, `jitter 30s`,
 //! `calendar X`, `disabled` and `args k=v` for the schedule before them, and keys of a job (see [`job`]). `add`,
 //! `change` and `revise REVISION` put it with a precondition. `due` fires every cursor that is due, `catch up` takes
-//! one step in every backlog, `wake` checks every run that is due. Lines about several nodes are in `cluster.rs`.
+//! one step in every backlog, `wake` checks every run that is due. `ad-hoc ITEMS with k=v` runs a job that is not stored. Lines about several nodes are in `cluster.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -200,6 +200,13 @@ impl DecisionBench {
                 let id = RunId::from_key(START, &format!("{} {more}", self.now));
                 let at = words(more).find_map(|word| word.strip_prefix("at=").map(instant));
                 (anna, Command::Run { job: job_id(first), args: pairs(more, "at"), id, at })
+            }
+            // `ad-hoc ITEMS with ARGS`
+            "ad-hoc" => {
+                let (items, more) = rest.split_once(" with ").unwrap_or((rest, ""));
+                let id = RunId::from_key(START, &format!("ad hoc {}", self.now));
+                let at = words(more).find_map(|word| word.strip_prefix("at=").map(instant));
+                (anna, Command::RunAdHoc { job: Arc::new(job(items)), args: pairs(more, "at"), id, at })
             }
             "wake" => (Actor::Queue, Command::Wake { run: run() }),
             "launched" => (Actor::Program, Command::Report { run: run(), report: ProgramReport::Launched }),
