@@ -44,6 +44,11 @@ pub struct PauseBody {
     /// Reason, kept with the record.
     #[serde(default)]
     pub why: String,
+    /// When the pause ends by itself; default: only when it is resumed. For a job that is paused already, this changes
+    /// the end of the pause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub until: Option<Instant>,
 }
 
 /// Skips a run.

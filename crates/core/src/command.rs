@@ -124,12 +124,19 @@ pub enum Command {
         /// Whether the program is bound again from the job's current definition instead of copied from the run.
         current: bool,
     },
-    /// Pause a job, or all jobs.
+    /// Pause a job, or all jobs. If it is paused already, this changes when the pause ends.
     Pause {
         /// The job; all jobs if `None`.
         job: Option<JobId>,
         /// The operator's reason; may be empty.
         why: String,
+        /// When the pause ends by itself; `None` if only a resume ends it.
+        until: Option<Instant>,
+    },
+    /// End a pause whose time has passed.
+    EndPause {
+        /// The job; all jobs if `None`.
+        job: Option<JobId>,
     },
     /// Resume a job, or all jobs.
     Resume {

@@ -23,6 +23,8 @@ pub enum PlanItem {
     ReloadChanges,
     /// Check the jobs after one for records that contradict each other.
     CheckJobs(Option<JobId>),
+    /// End a pause of a job, or of all jobs, that ends by itself.
+    EndPause(Option<JobId>),
     /// Check a run: whether it may start, or has reached a limit.
     Wake(RunId),
     /// Try an action that is not done.

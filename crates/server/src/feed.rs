@@ -337,8 +337,10 @@ impl FeedReader {
 /// The events of a commit, in the order of its changes.
 fn events(stamp: &CommandStamp, done: &DecidedUnit) -> Vec<FeedEntry> {
     let paused = |job: Option<&JobId>, pauses: &PauseState| {
-        // The record changes for many reasons. The pause began or ended in this commit if it has the commit's time.
-        let began = pauses.current.as_ref().is_some_and(|pause| pause.since == stamp.at);
+        // The record changes for many reasons. The pause began or ended in this commit if it has the commit's time. If it
+        // has the commit's actor, its end may have been changed; at worst, readers get the same pause twice.
+        let is_of_commit = |pause: &ActivePause| pause.since == stamp.at || pause.by == stamp.actor;
+        let began = pauses.current.as_ref().is_some_and(is_of_commit);
         let ended = pauses.last.is_some_and(|(_, to)| to == stamp.at);
         (began || ended).then(|| FeedEntry::Pause(job.cloned(), pauses.current.clone()))
     };

@@ -61,6 +61,7 @@ impl From<Rejection> for ApiError {
             | Rejection::Lock { .. }
             | Rejection::ReservedLock { .. }
             | Rejection::SameSchedule { .. }
+            | Rejection::PauseUntil(_)
             | Rejection::AdHocKey(_) => ProblemCode::Invalid,
             Rejection::JobChanged { .. } => ProblemCode::Changed,
             _ => ProblemCode::Conflict,

@@ -4,6 +4,7 @@
 pub(crate) mod backfill;
 pub(crate) mod bench;
 pub(crate) mod check;
+pub(crate) mod coming;
 pub(crate) mod explain;
 pub(crate) mod explanation;
 mod format;

@@ -116,7 +116,7 @@ pub(super) fn plan_after(draft: &mut UnitDraft<'_>, run: &Run, job: &JobRecord) 
         Err(_) => Some(draft.at().plus(interval(schedule))),
     };
     cursor.follows = None;
-    cursor.next = next.filter(|_| schedule.enabled);
+    cursor.next = next.filter(|_| job.job.enables(schedule));
     cursor.wake = cursor.next;
     draft.put_cursor(cursor);
 }

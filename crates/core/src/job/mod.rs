@@ -112,11 +112,18 @@ pub struct Job {
     pub retain: Retain,
     /// What happens to a run whose node is lost while the run is starting.
     pub on_lost: OnLost,
+    /// Whether its schedules are in effect. Runs that are started explicitly start anyway.
+    pub enabled: bool,
     /// Whether it is paused when it is created.
     pub paused: bool,
 }
 
 impl Job {
+    /// Whether a schedule of the job is in effect.
+    pub const fn enables(&self, schedule: &JobSchedule) -> bool {
+        self.enabled && schedule.enabled
+    }
+
     /// A job that runs `program` with all defaults.
     pub fn new(program: Program) -> Self {
         Self {
@@ -146,6 +153,7 @@ impl Job {
             triggers: Vec::new(),
             retain: Retain::default(),
             on_lost: OnLost::default(),
+            enabled: true,
             paused: false,
         }
     }

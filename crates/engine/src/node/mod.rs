@@ -416,6 +416,7 @@ impl NodeLoop {
             PlanItem::CheckJobs(after) => self.check_jobs(after.clone(), now).await,
             PlanItem::Expire(step) => self.expire(step, now).await,
             PlanItem::Prune(_)
+            | PlanItem::EndPause(_)
             | PlanItem::Wake(_)
             | PlanItem::Deliver(_)
             | PlanItem::Fire(..)

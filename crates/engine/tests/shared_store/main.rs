@@ -308,7 +308,7 @@ fn locks_of_events_are_not_renewed() {
     let held = LockName::parse("#cronhold/loader/").expect("a name");
     let once = LockName::of_event("e1").expect("a name");
     node.request(Command::AcquireLock { lock: held.clone(), holder, ttl: Span::from_millis(600) });
-    let pause = Box::new(Command::Pause { job: None, why: String::new() });
+    let pause = Box::new(Command::Pause { job: None, why: String::new(), until: None });
     assert_eq!(node.request(Command::Event { once: once.clone(), holder, command: pause }), CommandReply::Done);
     assert!(node.record(RecordKey::Lock(once.clone())).is_some(), "other nodes see that the event was handled");
     for _ in 0..16 {
@@ -370,7 +370,7 @@ fn run_created_without_a_node_is_started_within_seconds() {
 #[test]
 fn request_on_a_full_store_fails_within_seconds() {
     let mut node = TestNode::new(0);
-    let pause = || Command::Pause { job: None, why: String::new() };
+    let pause = || Command::Pause { job: None, why: String::new(), until: None };
     node.pass(Span::from_secs(5));
     node.is_full.store(true, Ordering::Relaxed);
     node.pass(Span::from_secs(60));
@@ -395,7 +395,7 @@ fn unreadable_record_is_reported_with_its_key_and_fails_only_what_needs_it() {
     *node.unreadable.lock().expect("no panic") = Some(key.clone());
     let run = Command::Run { job: JobId::parse("j").expect("an id"), args: BTreeMap::new(), id: RunId::MIN, at: None };
     assert!(matches!(node.try_request(run), Err(RequestError::Failed(Fault::Unreadable(_)))));
-    assert_eq!(node.request(Command::Pause { job: None, why: String::new() }), CommandReply::Done);
+    assert_eq!(node.request(Command::Pause { job: None, why: String::new(), until: None }), CommandReply::Done);
     assert_eq!((node.events(), node.handle.counters().unreadable), (vec![format!("unreadable {key}")], 1));
 }
 

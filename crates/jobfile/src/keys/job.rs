@@ -93,6 +93,11 @@ record! {
         "What happens to a run whose node is lost while the run is starting.",
     )
     .default("error");
+    value enabled = codec::BOOL => key(
+        "enabled",
+        "Whether the schedules of the job are in effect. Runs that a person or an action starts are not affected.",
+    )
+    .default("true");
     value paused = codec::BOOL => key("paused", "Whether the job is paused when it is created.").default("false");
 }
 

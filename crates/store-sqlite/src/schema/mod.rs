@@ -19,6 +19,7 @@ pub(crate) const STEPS: &[&str] = &[
     include_str!("v6.sql"),
     include_str!("v7.sql"),
     include_str!("v8.sql"),
+    include_str!("v9.sql"),
 ];
 
 /// What a database file contains.

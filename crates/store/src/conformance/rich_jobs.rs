@@ -66,6 +66,7 @@ fn full(program: Program) -> Job {
         ("note".to_owned(), Param { default: Some(String::new()), ..Param::default() }),
     ]);
     job.schedules = schedules();
+    job.enabled = false;
     job.conditions = conditions();
     job.lock = LockPolicy::Named("prices & größe".to_owned());
     job.ttl = Span::from_secs(31);

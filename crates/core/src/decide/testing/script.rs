@@ -188,7 +188,13 @@ impl DecisionBench {
             "withdraw" => (anna, self.remove(first, JobSource::Foreign, Precondition::Any)),
             "repair" => (Actor::Watchdog, Command::RepairJob { job: job_id(first) }),
             "replan" => (Actor::Watchdog, Command::Replan { job: job_id(first) }),
-            "pause" => (anna, Command::Pause { job: what(), why: more.to_owned() }),
+            // `pause JOB [until=TIME] [WHY]`
+            "pause" => {
+                let timed = more.strip_prefix("until=").map(|more| more.split_once(' ').unwrap_or((more, "")));
+                let (until, why) = timed.map_or((None, more), |(until, why)| (Some(instant(until)), why));
+                (anna, Command::Pause { job: what(), why: why.to_owned(), until })
+            }
+            "end-pause" => (Actor::Schedule, Command::EndPause { job: what() }),
             "resume" => (anna, Command::Resume { job: what() }),
             "fire" => {
                 let (schedule, nominal) = more.split_once(' ').expect("a schedule and a time");
@@ -359,6 +365,7 @@ pub(in crate::decide) fn job(items: &str) -> Job {
                 job.on.entry(event).or_default().push(super::action::action(action));
             }
             "skipped" => job.retain.skipped = value.parse().expect("a number"),
+            "off" => job.enabled = false,
             "paused" => job.paused = true,
             _ => job.schedules.push(schedule(item)),
         }
