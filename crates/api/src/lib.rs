@@ -18,7 +18,9 @@ pub use job::{
     ComingList, ComingRun, FileMistake, JobDetail, JobList, JobSummary, PauseSummary, ScheduleSummary, UpcomingRun,
 };
 pub use node::{DrainReply, HealthProblem, HealthProblemCode, HealthReport, NodeSummary};
-pub use operation::{AdHocRunBody, ControlEvent, CreatedRun, MarkBody, PauseBody, RerunBody, RunBody, SignalBody, SkipBody};
+pub use operation::{
+    AdHocRunBody, ControlEvent, CreatedRun, MarkBody, PauseBody, RerunBody, RunBody, SignalBody, SkipBody,
+};
 pub use peer::{PeerRun, PeerState};
 pub use problem::{Problem, ProblemCode};
 pub use report::{AnswerLine, BackfillItem, BackfillPlan, HolesReport, ReloadReport, UnreadableItem, WhyReport};

@@ -229,6 +229,7 @@ mod tests {
             place: &place,
             surroundings: &surroundings,
             stores: &crate::NoStoreServer,
+            prompt: None,
             end_with_reader: || (),
         };
         let line = Line::try_parse_from([&["add"], args].concat()).expect("a command line");

@@ -6,6 +6,7 @@
 //! implemented by the binary.
 
 mod bench_report;
+mod bulk;
 mod definition;
 mod failure;
 mod follow;
@@ -63,6 +64,8 @@ pub struct CliSession<'a> {
     pub surroundings: &'a CliEnv,
     /// Serves stores for commands without a daemon.
     pub stores: &'a dyn StoreServer,
+    /// Asks a question on the terminal, and returns whether the answer is yes; `None` if there is no terminal.
+    pub prompt: Option<fn(&str) -> bool>,
     /// Ends the process when the reader of its output has gone, for commands that wait for events.
     pub end_with_reader: fn(),
 }

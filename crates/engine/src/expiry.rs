@@ -109,9 +109,7 @@ pub(crate) async fn take_step(
     };
     result.next = match (result.next, step) {
         // The last page still counts for the span.
-        (Some(ExpiryStep::Jobs { after: None, totals }), _) => {
-            ExpiryStep::Jobs { after: None, totals }.following(kept)
-        }
+        (Some(ExpiryStep::Jobs { after: None, totals }), _) => ExpiryStep::Jobs { after: None, totals }.following(kept),
         (Some(next), _) => Some(next),
         (None, step) => step.following(kept),
     };

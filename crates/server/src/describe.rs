@@ -162,8 +162,13 @@ pub(crate) fn job(record: &JobRecord, around: &JobSurroundings, mistakes: &JobFi
     let next = around.cursors(&record.id).iter().filter_map(|cursor| cursor.next).min();
     // Nothing is due during a pause.
     let next = next.filter(|_| pause.is_none());
-    let schedules: Vec<String> =
-        record.job.schedules.iter().filter(|schedule| record.job.enables(schedule)).map(|it| it.spec.to_string()).collect();
+    let schedules: Vec<String> = record
+        .job
+        .schedules
+        .iter()
+        .filter(|schedule| record.job.enables(schedule))
+        .map(|it| it.spec.to_string())
+        .collect();
     JobSummary {
         id: record.id.to_string(),
         description: record.job.description.lines().next().unwrap_or_default().to_owned(),

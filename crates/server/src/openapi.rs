@@ -8,8 +8,8 @@ use utoipa::openapi::{Content, RefOr, Required, Schema};
 use utoipa::{Modify, OpenApi};
 
 use crate::routes::{
-    ad_hoc_runs, backfill, coming, control, entry, feed, health, holes, job_put, job_remove, jobs, metrics, next, nodes, outputs, pauses,
-    peers, reload, run_operations, runs, why,
+    ad_hoc_runs, backfill, coming, control, entry, feed, health, holes, job_put, job_remove, jobs, metrics, next,
+    nodes, outputs, pauses, peers, reload, run_operations, runs, why,
 };
 
 /// The OpenAPI document.

@@ -8,6 +8,7 @@ use cronhold_core::command::{Command, Precondition};
 use cronhold_core::record::{JobSource, Run};
 use cronhold_core::signal::Signal;
 use cronhold_core::{Job, JobId, JobUid, NodeId, RunId, State};
+use cronhold_schedule::Instant;
 
 use crate::context::SimContext;
 use crate::job_actions;

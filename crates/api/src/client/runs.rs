@@ -8,7 +8,9 @@ use serde_json::{Map, Value};
 
 use super::exchange::RequestBuilder;
 use super::{CallError, DaemonClient, RequestPath, api};
-use crate::{AdHocRunBody, CreatedRun, MarkBody, RerunBody, RunBody, RunDetail, RunList, RunSummary, SignalBody, SkipBody};
+use crate::{
+    AdHocRunBody, CreatedRun, MarkBody, RerunBody, RunBody, RunDetail, RunList, RunSummary, SignalBody, SkipBody,
+};
 
 /// Filter of a list of runs.
 #[derive(Debug, Clone, Default)]
@@ -83,9 +85,10 @@ impl DaemonClient {
         self.post(named(run).segment("mark"), &MarkBody { state, why: why.to_owned() })
     }
 
-    /// Runs a finished run again.
-    pub fn rerun(&self, run: &str, current: bool) -> Result<CreatedRun, CallError> {
-        self.post(named(run).segment("rerun"), &RerunBody { current })
+    /// Runs a finished run again. The same key never creates a second run.
+    pub fn rerun(&self, run: &str, current: bool, key: Option<&str>) -> Result<CreatedRun, CallError> {
+        let request = RequestBuilder::new(Method::POST, named(run).segment("rerun")).json(&RerunBody { current });
+        self.send(with_key(request, key))?.read()
     }
 }
 

@@ -67,6 +67,6 @@ mod tests {
         let none = ComingList { items: Vec::new(), cut: false };
         table(&none, Span::from_secs(3_600), &clock(), false, &mut out).expect("written");
         out.extend(err);
-        insta::assert_snapshot!(String::from_utf8(out).expect("text"), @"");
+        insta::assert_snapshot!(String::from_utf8(out).expect("text"));
     }
 }

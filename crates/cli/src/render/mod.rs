@@ -3,6 +3,7 @@
 
 pub(crate) mod backfill;
 pub(crate) mod bench;
+pub(crate) mod bulk;
 pub(crate) mod check;
 pub(crate) mod coming;
 pub(crate) mod explain;

@@ -68,7 +68,11 @@ impl ResumeArgs {
             Some(encoding) => encoding.write(&changes, out)?,
             None => {
                 let rest = jobs.len() - changed;
-                let rest = if rest == 0 { String::new() } else { format!("; nothing to do for {}", counted(rest, "other job")) };
+                let rest = if rest == 0 {
+                    String::new()
+                } else {
+                    format!("; nothing to do for {}", counted(rest, "other job"))
+                };
                 render::line(&format!("resumed {}{rest}", counted(changed, "job")), out)?;
             }
         }

@@ -53,22 +53,22 @@ impl<'a> UnitDraft<'a> {
         runs.collect()
     }
 
-    /// A job as this unit leaves it so far. One that is stored is compared by the commit.
+    /// A job as it is stored and compared by the commit, or as this unit creates it. What happens to runs in the unit that
+    /// changes or removes a job follows the definition that they had.
     pub(super) fn job(&self, id: &JobId) -> Option<Arc<JobRecord>> {
-        self.written_job(id).map_or_else(|| self.view.job(id), |written| written.cloned())
+        self.view.job(id).or_else(|| self.created_job(id))
     }
 
-    /// A job as it is known: as this unit leaves it, or as it is loaded; see [`DecisionView::known_job`].
+    /// Like [`Self::job`], as it is known; see [`DecisionView::known_job`].
     pub(super) fn known_job(&self, id: &JobId) -> Option<Arc<JobRecord>> {
-        self.written_job(id).unwrap_or_else(|| self.view.known_job(id)).cloned()
+        self.view.known_job(id).cloned().or_else(|| self.created_job(id))
     }
 
-    /// What this unit writes for a job so far: the job, or `None` if it is deleted. `None` if it writes nothing.
-    fn written_job(&self, id: &JobId) -> Option<Option<&Arc<JobRecord>>> {
-        self.written.get(&RecordKey::Job(id.clone())).map(|change| match change {
-            RecordChange::Put(Record::Job(job)) => Some(job),
+    fn created_job(&self, id: &JobId) -> Option<Arc<JobRecord>> {
+        match self.written.get(&RecordKey::Job(id.clone())) {
+            Some(RecordChange::Put(Record::Job(job))) => Some(Arc::clone(job)),
             _ => None,
-        })
+        }
     }
 
     /// A span of skips as this unit leaves it so far.

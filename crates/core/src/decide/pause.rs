@@ -77,7 +77,8 @@ pub(super) fn is_paused(view: &DecisionView<'_>, state: &JobState) -> bool {
 /// The ends of the pauses that keep something of a job from starting. A node that was not there when a pause began plans
 /// its end when it first meets it.
 pub(super) fn planned_ends(state: &JobState, everything: &PauseState) -> Vec<Effect> {
-    let end = |pauses: &PauseState, job: Option<JobId>| Some(Effect::EndPause { job, at: pauses.current.as_ref()?.until? });
+    let end =
+        |pauses: &PauseState, job: Option<JobId>| Some(Effect::EndPause { job, at: pauses.current.as_ref()?.until? });
     let own = end(&state.pauses, Some(state.job.clone()));
     own.into_iter().chain(end(everything, None)).collect()
 }
@@ -126,13 +127,13 @@ mod tests {
             00:10 due
                 (rest 00:10), (end pause of j 00:15)
             00:12 end-pause j
-                unchanged, (end pause of j 00:15)
+                (end pause of j 00:15), unchanged
             00:15 end-pause j
                 job resumed, (plan 00:10)
             00:15 end-pause j
                 unchanged
             00:15 due
-                #1 00:10 starting, next 00:20
+                next 00:20, backlog 00:10–00:10 of 1
             00:16 end-pause nobody
                 unchanged
             00:16 pause all until=00:16
@@ -162,7 +163,7 @@ mod tests {
             00:04 pause j until=00:20 rain
                 job paused until 00:20: rain
             00:10 end-pause j
-                unchanged, (end pause of j 00:20)
+                (end pause of j 00:20), unchanged
             00:11 pause j
                 job paused: rain
             00:20 end-pause j

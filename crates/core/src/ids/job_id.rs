@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::run_id::RunId;
 use cronhold_schedule::TextError;
 use cronhold_schedule::text::shortened;
-use super::run_id::RunId;
 
 /// Longest id in bytes.
 pub const JOB_ID_MAX: usize = 200;

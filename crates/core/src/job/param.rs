@@ -4,8 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use cronhold_schedule::{Day, TextError};
 use cronhold_schedule::text::shortened;
+use cronhold_schedule::{Day, TextError};
 use regex::{Regex, RegexBuilder};
 use serde::Serialize;
 
@@ -102,7 +102,8 @@ impl ArgPattern {
         match regex {
             Ok(regex) => Ok(Self { text: text.into(), regex }),
             Err(error) => {
-                let reason = error.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+                let reason =
+                    error.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
                 let message = format!("`{}` is not a regular expression: {reason}", shortened(text));
                 Err(TextError::new(whole, message))
             }
@@ -153,7 +154,11 @@ mod tests {
                 &["0", "-7", "42", "9223372036854775807", "-9223372036854775808"],
                 &["", "+1", "007", "-0", "1.0", "1e3", " 1", "9223372036854775808", "x"],
             ),
-            (ParamType::Date, &["2026-03-29", "2024-02-29"], &["", "2026-3-29", "2026-02-30", "today", "2026-03-29T00"]),
+            (
+                ParamType::Date,
+                &["2026-03-29", "2024-02-29"],
+                &["", "2026-3-29", "2026-02-30", "today", "2026-03-29T00"],
+            ),
             (ParamType::Bool, &["true", "false"], &["", "True", "yes", "1"]),
         ] {
             let is_accepted = |value: &&&str| kind.accepts(value);
@@ -166,7 +171,8 @@ mod tests {
     #[test]
     fn pattern_has_to_match_the_whole_value() {
         let pattern = ArgPattern::parse("[a-z]+|x1").expect("a pattern");
-        for (value, expected) in [("abc", true), ("x1", true), ("abc1", false), ("1abc", false), ("", false), ("a\n", false)]
+        for (value, expected) in
+            [("abc", true), ("x1", true), ("abc1", false), ("1abc", false), ("", false), ("a\n", false)]
         {
             assert_eq!(pattern.matches(value), expected, "{value:?}");
         }

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::NameMap;
 use cronhold_core::job::{
-    Action, ArgPattern, Batching, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HttpProgram, HttpTarget, JobSchedule,
-    LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, ParamType, Program, Requirement, ResourceLimits, Retain, Retry,
-    RetryOn, RunEvent, SecretSource, StopPolicy, TaskProgram, TemplateScope, Trigger,
+    Action, ArgPattern, Batching, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HttpProgram, HttpTarget,
+    JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, ParamType, Program, Requirement,
+    ResourceLimits, Retain, Retry, RetryOn, RunEvent, SecretSource, StopPolicy, TaskProgram, TemplateScope, Trigger,
 };
 use cronhold_core::run::State;
 use cronhold_core::signal::Signal;

@@ -63,9 +63,8 @@ impl JobReader<'_> {
 
     /// Checks that type and pattern of a param allow a value. Choices are not checked.
     fn check_value(&mut self, item: NamedNode<'_>, name: &str, param: &Param, value: &str) {
-        let param = Param { choices: Vec::new(), ..param.clone() };
-        if let Err(error) = check_arg(name, &param, value) {
-            let mistake = self.mistake(&item.node.span, error.to_string());
+        if let Some(message) = form_error(name, param, value) {
+            let mistake = self.mistake(&item.node.span, message);
             self.report(mistake);
         }
     }
@@ -104,4 +103,10 @@ impl JobReader<'_> {
             }
         }
     }
+}
+
+/// Why type and pattern of a param do not allow a value; `None` if they do. Choices are not checked.
+pub(crate) fn form_error(name: &str, param: &Param, value: &str) -> Option<String> {
+    let param = Param { choices: Vec::new(), ..param.clone() };
+    check_arg(name, &param, value).err().map(|error| error.to_string())
 }

@@ -116,11 +116,7 @@ fn is_json(headers: &HeaderMap) -> Result<bool, ApiError> {
 }
 
 /// Parses and checks a job. The inner error contains all mistakes.
-pub(super) async fn read(
-    app: &AppState,
-    id: &JobId,
-    text: &str,
-) -> Result<Result<Arc<Job>, Vec<Mistake>>, Fault> {
+pub(super) async fn read(app: &AppState, id: &JobId, text: &str) -> Result<Result<Arc<Job>, Vec<Mistake>>, Fault> {
     let world = (app.world)();
     let read = read_job(id.as_str(), text, &Options { zones: &world.zones });
     let Some(job) = read.job else { return Ok(Err(read.mistakes)) };

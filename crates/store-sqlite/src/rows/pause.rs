@@ -7,8 +7,12 @@ use cronhold_core::record::{ActivePause, Actor, PauseState, Record};
 use super::cells::{CellReader, RowCells, UnreadableRow};
 use super::table::TableLayout;
 
-pub(super) const LAYOUT: TableLayout =
-    TableLayout { name: "pause", key: &["id"], rest: &["since", "by", "why", "last_from", "last_to", "until"], fixed: &[] };
+pub(super) const LAYOUT: TableLayout = TableLayout {
+    name: "pause",
+    key: &["id"],
+    rest: &["since", "by", "why", "last_from", "last_to", "until"],
+    fixed: &[],
+};
 
 /// The key of the only row.
 pub(super) const ONLY: i64 = 1;

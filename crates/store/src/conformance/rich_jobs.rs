@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use cronhold_core::NameMap;
 use cronhold_core::job::{
-    Action, ArgPattern, Batching, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HttpProgram, HttpTarget, Job, JobSchedule,
-    LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, ParamType, Probe, Program, RemoteProgram, Requirement, ResourceLimits,
-    Retain, Retry, RetryOn, RunEvent, SecretSource, StopPolicy, StopSchedule, TaskProgram, Trigger,
+    Action, ArgPattern, Batching, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HttpProgram, HttpTarget, Job,
+    JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, ParamType, Probe, Program, RemoteProgram,
+    Requirement, ResourceLimits, Retain, Retry, RetryOn, RunEvent, SecretSource, StopPolicy, StopSchedule, TaskProgram,
+    Trigger,
 };
 use cronhold_core::record::{JobRecord, JobSource};
 use cronhold_core::signal::Signal;
@@ -57,7 +58,8 @@ fn full(program: Program) -> Job {
     job.description = "Loads *prices*.\n\nAsk \"Zoë\" \\ 日本 🦀 first: it's `50%`.\n".to_owned();
     job.labels = vec!["eod".to_owned(), "größe".to_owned()];
     let choices = ["us", "eu", ""].map(str::to_owned).to_vec();
-    let region = Param { default: Some("eu".to_owned()), choices, description: "Which market?".to_owned(), ..Param::default() };
+    let region =
+        Param { default: Some("eu".to_owned()), choices, description: "Which market?".to_owned(), ..Param::default() };
     job.params = NameMap::from([
         ("region".to_owned(), region),
         ("date".to_owned(), Param::default()),

@@ -188,14 +188,7 @@ impl DecisionBench {
             "withdraw" => (anna, self.remove(first, JobSource::Foreign, Precondition::Any)),
             "repair" => (Actor::Watchdog, Command::RepairJob { job: job_id(first) }),
             "replan" => (Actor::Watchdog, Command::Replan { job: job_id(first) }),
-            // `pause JOB [until=TIME] [WHY]`
-            "pause" => {
-                let timed = more.strip_prefix("until=").map(|more| more.split_once(' ').unwrap_or((more, "")));
-                let (until, why) = timed.map_or((None, more), |(until, why)| (Some(instant(until)), why));
-                (anna, Command::Pause { job: what(), why: why.to_owned(), until })
-            }
-            "end-pause" => (Actor::Schedule, Command::EndPause { job: what() }),
-            "resume" => (anna, Command::Resume { job: what() }),
+            "pause" | "end-pause" | "resume" => pause_command(verb, what(), more),
             "fire" => {
                 let (schedule, nominal) = more.split_once(' ').expect("a schedule and a time");
                 let (job, schedule) = (job_id(first), self.schedule(first, schedule));
@@ -207,13 +200,7 @@ impl DecisionBench {
                 let at = words(more).find_map(|word| word.strip_prefix("at=").map(instant));
                 (anna, Command::Run { job: job_id(first), args: pairs(more, "at"), id, at })
             }
-            // `ad-hoc ITEMS with ARGS`
-            "ad-hoc" => {
-                let (items, more) = rest.split_once(" with ").unwrap_or((rest, ""));
-                let id = RunId::from_key(START, &format!("ad hoc {}", self.now));
-                let at = words(more).find_map(|word| word.strip_prefix("at=").map(instant));
-                (anna, Command::RunAdHoc { job: Arc::new(job(items)), args: pairs(more, "at"), id, at })
-            }
+            "ad-hoc" => (anna, self.ad_hoc_command(rest)),
             "wake" => (Actor::Queue, Command::Wake { run: run() }),
             "launched" => (Actor::Program, Command::Report { run: run(), report: ProgramReport::Launched }),
             "lost" => (Actor::Recovery, Command::Report { run: run(), report: ProgramReport::Lost }),
@@ -253,6 +240,14 @@ impl DecisionBench {
             }
             _ => self.cluster_command(verb, rest),
         }
+    }
+
+    /// `ad-hoc ITEMS with ARGS`
+    fn ad_hoc_command(&self, rest: &str) -> Command {
+        let (items, more) = rest.split_once(" with ").unwrap_or((rest, ""));
+        let id = RunId::from_key(START, &format!("ad hoc {}", self.now));
+        let at = words(more).find_map(|word| word.strip_prefix("at=").map(instant));
+        Command::RunAdHoc { job: Arc::new(job(items)), args: pairs(more, "at"), id, at }
     }
 
     /// Fires cursors until none is due. A cursor that a decision postpones is not fired again at the same time.
@@ -318,6 +313,20 @@ impl DecisionBench {
             return RunId::from_key(START, "a run that is not there");
         }
         self.run((!job.is_empty()).then(|| job_id(job)).as_ref(), number).id
+    }
+}
+
+/// `pause JOB [until=TIME] [WHY]`, `resume JOB`, and `end-pause JOB` for the end of its time.
+fn pause_command(verb: &str, job: Option<JobId>, more: &str) -> (Actor, Command) {
+    let anna = Actor::Operator("anna".to_owned());
+    match verb {
+        "pause" => {
+            let timed = more.strip_prefix("until=").map(|more| more.split_once(' ').unwrap_or((more, "")));
+            let (until, why) = timed.map_or((None, more), |(until, why)| (Some(instant(until)), why));
+            (anna, Command::Pause { job, why: why.to_owned(), until })
+        }
+        "end-pause" => (Actor::Limit, Command::EndPause { job }),
+        _ => (anna, Command::Resume { job }),
     }
 }
 

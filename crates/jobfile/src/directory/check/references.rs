@@ -8,6 +8,7 @@ use cronhold_core::template::Template;
 use cronhold_schedule::text::{did_you_mean, shortened};
 
 use super::JobCheck;
+use crate::read::form_error;
 
 /// An id with expressions is checked for every choice of its params, if there are no more than this.
 const COMBINATIONS_MAX: usize = 64;
@@ -162,6 +163,10 @@ impl JobCheck<'_> {
                 let message = format!("`{}` is not one of the choices of `{name}` in `{id}`", shortened(text));
                 let hint = format!("choices are {}", param.choices.join(", "));
                 self.report(self.loaded.places.get(&path), message, Some(hint));
+            } else if value.is_literal()
+                && let Some(message) = form_error(name, param, text)
+            {
+                self.report(self.loaded.places.get(&path), format!("{message} of `{id}`"), None);
             }
         }
         mistyped

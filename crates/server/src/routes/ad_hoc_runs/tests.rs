@@ -16,10 +16,11 @@ fn ad_hoc_run_is_shown_and_its_job_is_not_listed() {
         let run = rig.request(&format!("GET /api/v1/runs/{id}"), "").await.json();
         assert_eq!((&run["command"], &run["args"]), (&json!("echo monday"), &json!({"day": "monday"})));
         let job = rig.request(&format!("GET /api/v1/jobs/adhoc%2F{id}"), "").await;
-        assert_eq!((job.status.as_u16(), &job.json()["definition"]["params"]), (200, &json!({"day": {}})), "{job:?}");
+        assert_eq!((job.status, &job.json()["definition"]["params"]), (200, &json!({"day": {}})), "{job:?}");
         let listed = async |query: &str| {
             let jobs = rig.request(&format!("GET /api/v1/jobs{query}"), "").await.json();
-            jobs["jobs"].as_array().expect("a list").len()
+            let ids = jobs["jobs"].as_array().expect("a list").iter().filter_map(|job| job["id"].as_str());
+            ids.filter(|id| id.starts_with("adhoc/")).count()
         };
         assert_eq!([listed("").await, listed("?match=*").await, listed("?match=adhoc/*").await], [0, 0, 1]);
     });
@@ -40,7 +41,7 @@ fn one_key_creates_one_ad_hoc_run() {
             let first = create("order 1").await;
             let again = create("order 1").await;
             let other = create("order 2").await;
-            assert_eq!([first.status, again.status, other.status].map(|status| status.as_u16()), [201, 200, 201]);
+            assert_eq!([first.status, again.status, other.status], [201, 200, 201]);
             assert_eq!(first.json(), again.json());
             assert_ne!(first.json(), other.json());
         }
