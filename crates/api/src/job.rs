@@ -17,6 +17,9 @@ pub struct JobSummary {
     pub description: String,
     /// Schedules on one line; empty if there are none.
     pub schedule: String,
+    /// Whether the schedules of the job are in effect: `enabled` of its definition.
+    #[serde(default = "is_true")]
+    pub enabled: bool,
     /// Next due time; `null` if unknown or never.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub next: Option<Instant>,
@@ -81,6 +84,10 @@ pub struct PauseSummary {
     /// Start of the pause.
     #[schema(value_type = String, format = DateTime)]
     pub since: Instant,
+    /// When the pause ends by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub until: Option<Instant>,
     /// Author of the pause.
     pub by: String,
     /// Reason; may be empty.
@@ -134,4 +141,35 @@ pub struct UpcomingRun {
     pub schedule: String,
     /// Nominal time in the schedule's zone.
     pub local: String,
+}
+
+/// A run that is about to come: an occurrence of a schedule, or a run that waits for its time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ComingRun {
+    /// Job id.
+    pub job: String,
+    /// Nominal time.
+    #[schema(value_type = String, format = DateTime)]
+    pub nominal: Instant,
+    /// Due time: the nominal time plus jitter.
+    #[schema(value_type = String, format = DateTime)]
+    pub due: Instant,
+    /// Id of the schedule; `null` for a run that was created otherwise.
+    pub schedule: Option<String>,
+    /// Run id; `null` for an occurrence that has no run yet.
+    pub run: Option<String>,
+}
+
+/// Coming runs of all jobs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ComingList {
+    /// Runs by due time.
+    pub items: Vec<ComingRun>,
+    /// Whether there are more in the window.
+    pub cut: bool,
+}
+
+/// An older daemon has no disabled jobs.
+const fn is_true() -> bool {
+    true
 }

@@ -15,9 +15,13 @@ mod run;
 
 pub use entry::{AdminToken, DaemonLocation, PageLink, PageSession, SOCKET, SignInBody};
 pub use event::{FeedReset, JobChange, NodeChange, PauseChange, StoreChange};
-pub use job::{FileMistake, JobDetail, JobList, JobSummary, PauseSummary, ScheduleSummary, UpcomingRun};
+pub use job::{
+    ComingList, ComingRun, FileMistake, JobDetail, JobList, JobSummary, PauseSummary, ScheduleSummary, UpcomingRun,
+};
 pub use node::{DrainReply, HealthProblem, HealthProblemCode, HealthReport, NodeSummary};
-pub use operation::{ControlEvent, CreatedRun, MarkBody, PauseBody, RerunBody, RunBody, SignalBody, SkipBody};
+pub use operation::{
+    AdHocRunBody, ControlEvent, CreatedRun, MarkBody, PauseBody, RerunBody, RunBody, SignalBody, SkipBody,
+};
 pub use peer::{PeerRun, PeerState};
 pub use pool::PoolSummary;
 pub use problem::{Problem, ProblemCode};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cronhold_core::run::State;
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 /// Creates a run of a job.
@@ -21,6 +21,22 @@ pub struct RunBody {
     pub at: Option<Instant>,
 }
 
+/// Creates a run of a job that is not stored.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AdHocRunBody {
+    /// Job with the keys of a job file.
+    #[schema(value_type = Object)]
+    pub job: Map<String, Value>,
+    /// Args of the run, for the job's `params`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub args: BTreeMap<String, String>,
+    /// Start time; default: now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub at: Option<Instant>,
+}
+
 /// Pauses a job, or everything.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -28,6 +44,11 @@ pub struct PauseBody {
     /// Reason, kept with the record.
     #[serde(default)]
     pub why: String,
+    /// When the pause ends by itself; default: only when it is resumed. For a job that is paused already, this changes
+    /// the end of the pause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub until: Option<Instant>,
 }
 
 /// Skips a run.

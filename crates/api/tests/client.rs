@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread::{self, JoinHandle};
 
 use cronhold_api::client::{CallError, CallerOptions, DaemonAddress, DaemonClient, JobFilter, PutPrecondition};
-use cronhold_api::{ProblemCode, RunBody};
+use cronhold_api::{PauseBody, ProblemCode, RunBody};
 
 /// A stub server that sends each connection one response, and records the requests.
 struct Server {
@@ -70,7 +70,7 @@ fn requests_have_path_credentials_and_user() {
     let (first, is_new) = client.make_run_once("a/b", &RunBody::default(), Some("käse")).expect("created");
     assert_eq!((first.number, is_new), (1, true));
     assert!(!client.make_run_once("a/b", &RunBody::default(), None).expect("created").1);
-    client.pause(None, "tea").expect("paused");
+    client.pause(None, &PauseBody { why: "tea".to_owned(), until: None }).expect("paused");
     let requests = server.requests();
     assert!(requests[0].starts_with("POST /api/v1/jobs/a%2Fb/runs HTTP/1.1\r\n"), "{}", requests[0]);
     for line in ["authorization: Bearer secret\r\n", "x-cronhold-user: ada\r\n", "idempotency-key: k%C3%A4se\r\n"] {

@@ -88,10 +88,7 @@ impl JobFlags {
             inner(keys, "retry").insert("attempts".to_owned(), json!(attempts));
         }
         for variable in &self.env {
-            let (name, value) = variable
-                .split_once('=')
-                .filter(|(name, _)| !name.is_empty())
-                .ok_or_else(|| CliError::usage(format!("--env: `{variable}` is not NAME=VALUE"), "write NAME=VALUE"))?;
+            let (name, value) = self::variable(variable)?;
             inner(keys, "env").insert(name.to_owned(), json!(value));
         }
         Ok(())
@@ -129,6 +126,12 @@ impl JobFlags {
     }
 }
 
+/// Parses the value of `--env`.
+pub(crate) fn variable(text: &str) -> Result<(&str, &str), CliError> {
+    let parts = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    parts.ok_or_else(|| CliError::usage(format!("--env: `{text}` is not NAME=VALUE"), "write NAME=VALUE"))
+}
+
 /// The value of the key `program`: a list of words, or one string for the shell.
 pub(crate) fn program(words: &[String], shell: bool) -> Value {
     if shell { json!(words.join(" ")) } else { json!(words) }
@@ -149,6 +152,19 @@ pub(crate) fn text(name: &str, keys: DefinitionKeys, session: &CliSession<'_>) -
 
 /// Reads a job file and returns its text if it is valid.
 pub(crate) fn file(path: &Path, session: &CliSession<'_>) -> Result<String, CliError> {
+    read_file(path, session).map(|(text, _)| text)
+}
+
+/// Reads a job file and returns its keys if it is valid.
+pub(crate) fn file_keys(path: &Path, session: &CliSession<'_>) -> Result<DefinitionKeys, CliError> {
+    let (_, job) = read_file(path, session)?;
+    match write_job(&job) {
+        Value::Object(keys) => Ok(keys),
+        _ => unreachable!("a job is written as a map"),
+    }
+}
+
+fn read_file(path: &Path, session: &CliSession<'_>) -> Result<(String, Job), CliError> {
     let shown = path.display().to_string();
     let wrong = |mistakes, text: String| {
         let texts = [(shown.clone(), text)].into();
@@ -159,7 +175,10 @@ pub(crate) fn file(path: &Path, session: &CliSession<'_>) -> Result<String, CliE
         wrong(vec![mistake], text)
     })?;
     let read = read_job(&shown, &text, &Options { zones: session.zones });
-    if read.job.is_some() { Ok(text) } else { Err(wrong(read.mistakes, text)) }
+    match read.job {
+        Some(job) => Ok((text, job)),
+        None => Err(wrong(read.mistakes, text)),
+    }
 }
 
 /// The map at a key, created if there is none.
@@ -210,6 +229,7 @@ mod tests {
             place: &place,
             surroundings: &surroundings,
             stores: &crate::NoStoreServer,
+            prompt: None,
             end_with_reader: || (),
         };
         let line = Line::try_parse_from([&["add"], args].concat()).expect("a command line");

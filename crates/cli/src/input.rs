@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use cronhold_core::job::JobSchedule;
-use cronhold_core::{Job, JobId};
+use cronhold_core::JobId;
+use cronhold_core::job::{Job, JobSchedule};
 use cronhold_jobfile::directory::{self, DirectoryReport, UnreadableFile};
 use cronhold_jobfile::{JobPlaces, Mistake, Options, read_job, read_schedule};
 use cronhold_schedule::calendar::CalendarSet;
@@ -95,7 +95,7 @@ impl ScheduleFlags {
         let root = self.root.clone().unwrap_or_else(|| guess_root(path));
         let around = self.calendars_below(&root, &job.schedules, session)?;
         let owner = self.owner_of(path, &root)?;
-        let compiled = self.compile(&owner, job.schedules, &around.calendars, session);
+        let compiled = self.compile(&owner, effective_schedules(&job), &around.calendars, session);
         compiled.map_err(|wrong| self.uncompiled(wrong, &source, &read.places, around))
     }
 
@@ -108,7 +108,7 @@ impl ScheduleFlags {
         session: &CliSession<'_>,
     ) -> Option<Vec<ResolvedSchedule>> {
         let owner = ScheduleOwner::Known(id.to_string());
-        self.compile(&owner, job.schedules.clone(), calendars, session).ok()
+        self.compile(&owner, effective_schedules(job), calendars, session).ok()
     }
 
     /// Options for loading a directory.
@@ -245,4 +245,10 @@ fn job_file(given: &str) -> Option<PathBuf> {
     let path = Path::new(given);
     let named_like_one = path.extension().is_some_and(|end| end == "yaml" || end == "yml") && !given.contains('\n');
     (named_like_one && !given.trim_start().starts_with('{') || path.is_file()).then(|| path.to_owned())
+}
+
+/// The schedules of a job. None of them is in effect if the job is disabled.
+fn effective_schedules(job: &Job) -> Vec<JobSchedule> {
+    let schedules = job.schedules.iter().cloned();
+    schedules.map(|schedule| JobSchedule { enabled: job.enables(&schedule), ..schedule }).collect()
 }

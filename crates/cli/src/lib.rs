@@ -6,6 +6,7 @@
 //! implemented by the binary.
 
 mod bench_report;
+mod bulk;
 mod definition;
 mod failure;
 mod follow;
@@ -63,6 +64,8 @@ pub struct CliSession<'a> {
     pub surroundings: &'a CliEnv,
     /// Serves stores for commands without a daemon.
     pub stores: &'a dyn StoreServer,
+    /// Asks a question on the terminal, and returns whether the answer is yes; `None` if there is no terminal.
+    pub prompt: Option<fn(&str) -> bool>,
     /// Ends the process when the reader of its output has gone, for commands that wait for events.
     pub end_with_reader: fn(),
 }
@@ -156,6 +159,7 @@ pub enum RemoteVerb {
     Rerun(verbs::rerun::RerunArgs),
     Pause(verbs::pause::PauseArgs),
     Resume(verbs::resume::ResumeArgs),
+    Coming(verbs::coming::ComingArgs),
     Why(verbs::why::WhyArgs),
     Holes(verbs::holes::HolesArgs),
     Import(verbs::import::ImportArgs),
@@ -270,6 +274,7 @@ impl RemoteVerb {
             Self::Rerun(rerun) => rerun.run(remote, out, err),
             Self::Pause(pause) => pause.run(remote, out, err),
             Self::Resume(resume) => resume.run(remote, out, err),
+            Self::Coming(coming) => coming.run(remote, out, err),
             Self::Why(why) => why.run(remote, out, err),
             Self::Holes(holes) => holes.run(remote, out, err),
             Self::Import(import) => import.run(remote, out, err),

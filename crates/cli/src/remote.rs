@@ -391,6 +391,7 @@ mod tests {
             place,
             surroundings,
             stores: &AllStores,
+            prompt: None,
             end_with_reader: || (),
         };
         match RemoteDaemon::find(&session) {
@@ -471,6 +472,7 @@ mod tests {
             place: &place,
             surroundings: &CliEnv::default(),
             stores: &crate::NoStoreServer,
+            prompt: None,
             end_with_reader: || (),
         };
         let Err(CliError::Refused { message, hint }) = needs_daemon(&session, "`cronhold reload` needs a daemon")

@@ -9,7 +9,7 @@ use cronhold_schedule::text::{did_you_mean, shortened};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::job::{Param, TemplateScope};
+use crate::job::{Param, ParamType, TemplateScope};
 use crate::name_map::NameMap;
 
 /// Longest value of an argument in bytes.
@@ -53,6 +53,24 @@ pub enum ArgError {
         meant: Option<String>,
         /// Allowed values; never empty.
         choices: Vec<String>,
+    },
+    /// The value is not one of the param's type.
+    #[error("`{}` is not {} for `{name}` ({})", shortened(.value), .kind.noun().0, .kind.noun().1)]
+    WrongType {
+        name: String,
+        /// The value as given.
+        value: String,
+        /// The type of the param.
+        kind: ParamType,
+    },
+    /// The value does not match the param's pattern.
+    #[error("`{}` does not match the pattern `{pattern}` of `{name}`", shortened(.value))]
+    NoMatch {
+        name: String,
+        /// The value as given.
+        value: String,
+        /// The pattern of the param.
+        pattern: String,
     },
     /// The value is too long.
     #[error("the value of `{name}` has {bytes} bytes; {ARG_MAX} are allowed (pass large values in a file)")]
@@ -118,7 +136,7 @@ impl Args {
         let mut args = BTreeMap::new();
         for (name, param) in params {
             let value = given.get(name.as_str()).copied().or_else(|| automatic.get(name)).or(param.default.as_ref());
-            match value.map(|value| checked(name, param, value)) {
+            match value.map(|value| check_arg(name, param, value)) {
                 Some(Ok(value)) => drop(args.insert(name.clone(), value.to_owned())),
                 Some(Err(error)) => errors.push(error),
                 None => errors.push(ArgError::Missing { name: name.clone(), choices: param.choices.clone() }),
@@ -174,9 +192,18 @@ pub fn check_param_name(name: &str) -> Result<(), TextError> {
     Ok(())
 }
 
-fn checked<'a>(name: &str, param: &Param, value: &'a str) -> Result<&'a str, ArgError> {
+/// Checks a value for a param: its length, and whether type, pattern and choices allow it.
+pub fn check_arg<'a>(name: &str, param: &Param, value: &'a str) -> Result<&'a str, ArgError> {
     if value.len() > ARG_MAX {
         return Err(ArgError::TooLong { name: name.to_owned(), bytes: value.len() });
+    }
+    let (own_name, own_value) = (|| name.to_owned(), || value.to_owned());
+    if !param.kind.accepts(value) {
+        return Err(ArgError::WrongType { name: own_name(), value: own_value(), kind: param.kind });
+    }
+    if let Some(pattern) = param.pattern.as_ref().filter(|pattern| !pattern.matches(value)) {
+        let pattern = pattern.as_str().to_owned();
+        return Err(ArgError::NoMatch { name: own_name(), value: own_value(), pattern });
     }
     if !param.choices.is_empty() && !param.choices.iter().any(|choice| choice == value) {
         return Err(ArgError::NotAChoice {
@@ -267,6 +294,38 @@ mod tests {
         assert!(Args::bind(&params, &long, &BTreeMap::new()).expect_err("long").to_string().contains("32769 bytes"));
         let none = Args::bind(&NameMap::new(), &map("a=1"), &BTreeMap::new()).expect_err("no params");
         assert_eq!(none.to_string(), "there is no param `a` (the job has no params)");
+    }
+
+    #[test]
+    fn args_are_checked_against_type_and_pattern() {
+        let pattern = Some(crate::job::ArgPattern::parse("[A-Z]{3}").expect("a pattern"));
+        let of = |kind| Param { kind, ..Param::default() };
+        let params = NameMap::from([
+            ("count".to_owned(), of(ParamType::Int)),
+            ("day".to_owned(), of(ParamType::Date)),
+            ("full".to_owned(), Param { default: Some("false".to_owned()), ..of(ParamType::Bool) }),
+            ("symbol".to_owned(), Param { pattern, ..Param::default() }),
+        ]);
+        for (given, automatic, expected) in [
+            ("count=3 symbol=ABC", "day=2026-03-29", Ok("count=3 day=2026-03-29 full=false symbol=ABC")),
+            (
+                "count=03 day=today full=yes symbol=AB",
+                "",
+                Err("`03` is not a whole number for `count` (write digits without leading zeros, such as 42 or -7); \
+                     `today` is not a date for `day` (write year-month-day, such as 2026-03-29); \
+                     `yes` is not a boolean for `full` (write true or false); \
+                     `AB` does not match the pattern `[A-Z]{3}` of `symbol`"),
+            ),
+            (
+                "count=3 symbol=ABC",
+                "day=2026-03-29T00:00:00Z",
+                Err("`2026-03-29T00:00:00Z` is not a date for `day` (write year-month-day, such as 2026-03-29)"),
+            ),
+        ] {
+            let bound = Args::bind(&params, &map(given), &map(automatic));
+            let found = bound.map(|args| args.to_string()).map_err(|errors| errors.to_string());
+            assert_eq!(found, expected.map(str::to_owned).map_err(str::to_owned), "{given} / {automatic}");
+        }
     }
 
     #[test]

@@ -67,6 +67,18 @@ pub enum Command {
         /// When the run starts; now if `None`.
         at: Option<Instant>,
     },
+    /// Create a run of a job that is not among the stored jobs. Its definition is stored for this run alone, under
+    /// [`JobId::of_ad_hoc_run`].
+    RunAdHoc {
+        /// The definition. It must have neither schedules nor triggers.
+        job: Arc<Job>,
+        /// The args by name.
+        args: BTreeMap<String, String>,
+        /// The id of the new run, from an idempotency key or random. A second command with the same id creates nothing.
+        id: RunId,
+        /// When the run starts; now if `None`.
+        at: Option<Instant>,
+    },
     /// Check a run: it may be due, or nothing may block it any longer.
     Wake { run: RunId },
     /// A run's program has changed its state.
@@ -121,12 +133,19 @@ pub enum Command {
         /// Whether the program is bound again from the job's current definition instead of copied from the run.
         current: bool,
     },
-    /// Pause a job, or all jobs.
+    /// Pause a job, or all jobs. If it is paused already, this changes when the pause ends.
     Pause {
         /// The job; all jobs if `None`.
         job: Option<JobId>,
         /// The operator's reason; may be empty.
         why: String,
+        /// When the pause ends by itself; `None` if only a resume ends it.
+        until: Option<Instant>,
+    },
+    /// End a pause whose time has passed.
+    EndPause {
+        /// The job; all jobs if `None`.
+        job: Option<JobId>,
     },
     /// Resume a job, or all jobs.
     Resume {
@@ -196,12 +215,13 @@ pub enum Command {
     Keyed {
         /// The mark of the key; see [`LockName::of_request`].
         key: LockName,
-        /// The command: [`Self::Run`] or [`Self::Rerun`].
+        /// The command: [`Self::Run`], [`Self::RunAdHoc`] or [`Self::Rerun`].
         command: Box<Command>,
     },
     /// Delete records that have expired. Those that have not, or no longer, are kept.
     Expire {
-        /// Keys of identities, of nodes that own no run, and of the states of removed jobs that have no runs.
+        /// Keys of identities, of nodes that own no run, of ad hoc jobs whose runs have ended, and of the states of removed
+        /// jobs that have no runs.
         keys: Vec<RecordKey>,
         /// Records that have not been used since then are deleted.
         before: Instant,

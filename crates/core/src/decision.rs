@@ -99,6 +99,12 @@ pub enum Effect {
         /// The nominal time of the occurrence.
         nominal: Instant,
     },
+    /// Plan the end of a pause that ends by itself.
+    EndPause {
+        /// The job; all jobs if `None`.
+        job: Option<JobId>,
+        at: Instant,
+    },
     /// Plan the next step through a backlog.
     CatchUp {
         /// The job of the backlog.
@@ -274,6 +280,15 @@ pub enum Rejection {
         /// The id of both.
         schedule: ScheduleId,
     },
+    /// An ad hoc run was requested with a key that starts further runs.
+    #[error("an ad hoc run cannot have `{0}`")]
+    AdHocKey(&'static str),
+    /// The id belongs to the job of an ad hoc run, which cannot be changed.
+    #[error("the job `{0}` belongs to an ad hoc run and cannot be created or changed")]
+    AdHocJob(JobId),
+    /// A pause would end before it begins.
+    #[error("a pause cannot end at {0}, which has passed")]
+    PauseUntil(Instant),
     /// The job, or all jobs for `None`, are already paused.
     #[error("{} is already paused", pause_target(.0.as_ref()))]
     Paused(Option<JobId>),
@@ -318,6 +333,9 @@ impl Rejection {
             Self::OtherSource { source_of_job: JobSource::Directory(_), .. } => Some("change or remove its job file"),
             Self::OtherSource { .. } => Some("change it where it was created, or choose another name"),
             Self::Lock { .. } | Self::ReservedLock { .. } => Some("choose another name for the lock"),
+            Self::PauseUntil(_) => Some("give a time in the future"),
+            Self::AdHocKey(_) => Some("remove it; a job that runs more than once is created with `cronhold add`"),
+            Self::AdHocJob(_) => Some("choose another name"),
             Self::SameSchedule { .. } => Some("give one of them a different `name`"),
             Self::Args(_) | Self::Schedule { .. } | Self::Paused(_) | Self::NotPaused(_) => None,
         }

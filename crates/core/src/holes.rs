@@ -84,7 +84,7 @@ pub fn holes(known: &KnownRecords, world: &DecisionContext, from: Instant, to: I
     let Some(job) = &known.job else { return holes };
     let kept_from = known.kept_from();
     let mut steps = STEPS_MAX;
-    for (id, schedule) in job.schedules().filter(|(_, schedule)| schedule.enabled && is_by_time(schedule)) {
+    for (id, schedule) in job.schedules().filter(|(_, schedule)| job.job.enables(schedule) && is_by_time(schedule)) {
         let mut unchecked = |because| holes.unchecked.push(UncheckedPart { schedule: id.clone(), because });
         let Some(cursor) = known.cursors.iter().find(|cursor| cursor.job == job.id && cursor.schedule == *id) else {
             unchecked(UncheckedReason::NoCursor);

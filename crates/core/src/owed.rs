@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use crate::decision::{Effect, RecordChange};
-use crate::ids::NodeId;
-use crate::record::{ActionRecord, Record, RecordKey, ResolvedAction, Run, RunOwner};
+use crate::ids::{JobId, NodeId};
+use crate::record::{ActionRecord, PauseState, Record, RecordKey, ResolvedAction, Run, RunOwner};
 use crate::run::State;
 use crate::when::When;
 
@@ -29,10 +29,11 @@ pub fn owed(record: &Record, me: RunOwner) -> Vec<Effect> {
         Record::JobState(state) => {
             let first = |target: Option<NodeId>| state.queue.iter().find(move |queued| queued.target == target);
             let heads = first(None).into_iter().chain(first(Some(me.node)));
-            heads.map(|head| Effect::Wake { run: head.run, at: When::Now }).collect()
+            let wakes = heads.map(|head| Effect::Wake { run: head.run, at: When::Now });
+            wakes.chain(end_of_pause(&state.pauses, Some(&state.job))).collect()
         }
-        Record::Pause(_)
-        | Record::SkipSpan(_)
+        Record::Pause(pauses) => end_of_pause(pauses, None).into_iter().collect(),
+        Record::SkipSpan(_)
         | Record::Job(_)
         | Record::Identity(_)
         | Record::Lock(_)
@@ -40,6 +41,12 @@ pub fn owed(record: &Record, me: RunOwner) -> Vec<Effect> {
         | Record::Node(_)
         | Record::Foreign(_) => Vec::new(),
     }
+}
+
+/// The planned end of a pause that ends by itself.
+fn end_of_pause(pauses: &PauseState, job: Option<&JobId>) -> Option<Effect> {
+    let at = pauses.current.as_ref()?.until?;
+    Some(Effect::EndPause { job: job.cloned(), at })
 }
 
 /// The effects that a change owes. Deleting a record cancels what it owed.
@@ -110,7 +117,7 @@ mod tests {
     use cronhold_schedule::Instant;
 
     use super::*;
-    use crate::ids::{JobId, JobUid, RunId, RunNumber};
+    use crate::ids::{JobUid, RunId, RunNumber};
     use crate::record::{JobState, ProbeLease, ProbeState, QueuedRun, ResolvedProbe};
 
     const ME: RunOwner = RunOwner { node: NodeId::from_bits(1), incarnation: 2 };

@@ -2,6 +2,7 @@
 //! do the work.
 
 mod pipe;
+mod prompt;
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -111,6 +112,7 @@ fn session<'a>(
         place,
         surroundings,
         stores,
+        prompt: prompt::terminal(),
         end_with_reader,
     }
 }

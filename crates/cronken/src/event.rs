@@ -90,7 +90,7 @@ impl CronkenEvent {
     /// The command that carries out the event, if a single one does. `id` becomes the id of the run, if the event starts one.
     pub fn command(&self, id: RunId) -> Option<Command> {
         match self {
-            Self::Pause(job) => Some(Command::Pause { job: job.clone(), why: String::new() }),
+            Self::Pause(job) => Some(Command::Pause { job: job.clone(), why: String::new(), until: None }),
             Self::Resume(Some(job)) => Some(Command::Resume { job: Some(job.clone()) }),
             Self::Signal(run, signal) => Some(Command::Signal { run: *run, signal: *signal }),
             Self::Remove(job) => {

@@ -215,7 +215,7 @@ fn plan_merge(
     // While everything is paused, every definition has `paused`, and a writer that keeps it does not pause the job.
     if theirs.paused && !local.shows_paused() {
         let why = "paused in its shared definition".to_owned();
-        commands.push(Command::Pause { job: Some(id.clone()), why });
+        commands.push(Command::Pause { job: Some(id.clone()), why, until: None });
     }
     if is_changed && !is_file {
         commands.push(change_job(record, job.clone()));

@@ -98,6 +98,9 @@ impl ReconcileRequests {
             }
             _ => return,
         };
+        if job.is_ad_hoc() {
+            return;
+        }
         self.add(|pending| {
             let known = pending.jobs.entry(job.clone()).or_insert(true);
             *known &= is_known;
@@ -110,13 +113,13 @@ impl ReconcileRequests {
 }
 
 impl EngineObserver for ReconcileRequests {
-    /// Only operators, job files and events change jobs and pauses. Changes that come from a definition are in the
+    /// Only operators, job files, events and the times of pauses change jobs and pauses. Changes that come from a definition are in the
     /// definition already.
     fn on_event(&self, news: &EngineEvent<'_>) {
         let EngineEvent::Committed { stamp, done } = news else { return };
         let is_known = match &stamp.actor {
             Actor::ForeignEvent => true,
-            Actor::Operator(_) | Actor::JobFiles => false,
+            Actor::Operator(_) | Actor::JobFiles | Actor::Limit => false,
             _ => return,
         };
         done.changes.iter().for_each(|change| self.add_change(change, is_known));

@@ -115,6 +115,8 @@ impl ReconcileSnapshot {
 
     fn add(&mut self, record: &Record) {
         match record {
+            // Cronken's form has no place for a job that is due once and already started.
+            Record::Job(job) if job.id.is_ad_hoc() => {}
             Record::Job(job) => drop(self.jobs.insert(job.id.clone(), Arc::clone(job))),
             Record::Pause(pauses) => self.all_paused = pauses.is_paused(),
             Record::JobState(state) if state.pauses.is_paused() => drop(self.paused.insert(state.job.clone())),

@@ -68,6 +68,9 @@ impl ClaimOrder<'_> {
             PlanItem::CatchUp(job, schedule) => {
                 self.position_for(Some(job), &[job.as_str(), schedule.as_str()], b"catch-up")
             }
+            PlanItem::EndPause(job) => {
+                self.position_for(None, &[job.as_ref().map_or("", JobId::as_str)], b"end of a pause")
+            }
             PlanItem::Wake(run) => self.position_for_run(*run),
             PlanItem::Deliver(action) => self.position_for(None, &[], action.to_string().as_bytes()),
             PlanItem::Watchdog

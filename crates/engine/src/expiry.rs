@@ -1,12 +1,13 @@
-//! The walk that deletes what has expired: outputs, fences of locks, outcomes, the runs and states of removed jobs, and
-//! nodes. It takes one small step a second, so that nothing waits for it long. Each step reads a page and returns commands
+//! The walk that deletes what has expired: outputs, fences of locks, outcomes, jobs of ad hoc runs, the runs and states of
+//! removed jobs, and nodes. It takes one small step a second, so that nothing waits for it long. Each step reads a page and returns commands
 //! that delete; the commands check every record again.
 
 use std::collections::BTreeMap;
 
 use cronhold_core::command::Command;
+use cronhold_core::ids::AD_HOC_FOLDER;
 use cronhold_core::job::Retain;
-use cronhold_core::policy::retention::{EXPIRE_MAX, KeptSpans, TRIM_MAX, longest_within, with_margin};
+use cronhold_core::policy::retention::{AD_HOC_MAX, EXPIRE_MAX, KeptSpans, TRIM_MAX, longest_within, with_margin};
 use cronhold_core::record::{JobState, Record, RecordKey, StoredRecord};
 use cronhold_core::{Args, JobId, NodeId, RunId};
 use cronhold_schedule::{Instant, Span};
@@ -28,14 +29,25 @@ pub enum ExpiryStep {
     Outputs(Option<RunId>),
     /// Delete fences of locks, and marks.
     Locks,
-    /// Find out how far the conditions of jobs look back, after a job.
-    Jobs { after: Option<JobId>, longest: Span },
+    /// Find out how far the conditions of jobs look back, and how many ad hoc jobs there are, after a job.
+    Jobs { after: Option<JobId>, totals: JobTotals },
+    /// Remove the jobs of ad hoc runs that have ended, after a job.
+    AdHocJobs { after: Option<JobId>, totals: JobTotals },
     /// Delete outcomes that are older than a span.
     Identities { after: Option<(JobId, Args)>, kept: Span },
     /// Delete the runs and the states of removed jobs, after a job.
     JobStates(Option<JobId>),
     /// Delete nodes that are gone.
     Nodes(Option<NodeId>),
+}
+
+/// What the steps of a walk need to know about all jobs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct JobTotals {
+    /// How far the conditions of jobs look back.
+    longest: Span,
+    /// The number of jobs of ad hoc runs.
+    ad_hoc: usize,
 }
 
 /// What a step found, and the next step; `None` at the end of the walk.
@@ -55,8 +67,11 @@ impl ExpiryStep {
     fn following(&self, kept: &KeptSpans) -> Option<Self> {
         match self {
             Self::Outputs(_) => Some(Self::Locks),
-            Self::Locks => Some(Self::Jobs { after: None, longest: Span::ZERO }),
-            Self::Jobs { longest, .. } => Some(Self::Identities { after: None, kept: kept.outcomes.max(*longest) }),
+            Self::Locks => Some(Self::Jobs { after: None, totals: JobTotals::default() }),
+            Self::Jobs { totals, .. } => Some(Self::AdHocJobs { after: None, totals: *totals }),
+            Self::AdHocJobs { totals, .. } => {
+                Some(Self::Identities { after: None, kept: kept.outcomes.max(totals.longest) })
+            }
             Self::Identities { .. } => Some(Self::JobStates(None)),
             Self::JobStates(_) => Some(Self::Nodes(None)),
             Self::Nodes(_) => None,
@@ -80,9 +95,12 @@ pub(crate) async fn take_step(
             })
         }
         ExpiryStep::Locks => store.expire_locks(now.minus(kept.fence)).await.map(|()| continued(Vec::new(), None)),
-        ExpiryStep::Jobs { after, longest } => read_jobs(store, after.clone(), *longest).await,
+        ExpiryStep::Jobs { after, totals } => read_jobs(store, after.clone(), *totals).await,
+        ExpiryStep::AdHocJobs { after, totals } => {
+            ended_ad_hoc_jobs(store, after.clone(), *totals, kept.ad_hoc_job, now).await
+        }
         ExpiryStep::Identities { after, kept } => expired_identities(store, after.clone(), *kept, now).await,
-        ExpiryStep::JobStates(after) => removed_jobs(store, after.clone(), now.minus(kept.removed_job)).await,
+        ExpiryStep::JobStates(after) => removed_jobs(store, after.clone(), kept.removed_job, now).await,
         ExpiryStep::Nodes(after) => gone_nodes(store, *after, now.minus(kept.node)).await,
     };
     let mut result = match result {
@@ -91,9 +109,7 @@ pub(crate) async fn take_step(
     };
     result.next = match (result.next, step) {
         // The last page still counts for the span.
-        (Some(ExpiryStep::Jobs { after: None, longest }), _) => {
-            ExpiryStep::Jobs { after: None, longest }.following(kept)
-        }
+        (Some(ExpiryStep::Jobs { after: None, totals }), _) => ExpiryStep::Jobs { after: None, totals }.following(kept),
         (Some(next), _) => Some(next),
         (None, step) => step.following(kept),
     };
@@ -104,19 +120,77 @@ fn continued(commands: Vec<Command>, next: Option<ExpiryStep>) -> ExpiryResult {
     ExpiryResult { commands, unreadable: Vec::new(), next }
 }
 
-/// Finds out how far conditions look back. At the end of the list, `after` of the returned step is `None`.
-async fn read_jobs(store: &dyn Store, after: Option<JobId>, longest: Span) -> Result<ExpiryResult, Fault> {
+/// Finds out how far conditions look back, and counts ad hoc jobs. At the end of the list, `after` of the returned step is
+/// `None`.
+async fn read_jobs(store: &dyn Store, after: Option<JobId>, mut totals: JobTotals) -> Result<ExpiryResult, Fault> {
     let page = store.page(&Query::Jobs { after }, JOBS_MAX).await?;
-    let spans = page.records.iter().filter_map(|stored| match &stored.record {
-        Record::Job(job) => Some(longest_within(&job.job)),
-        _ => None,
-    });
-    let longest = spans.max().unwrap_or(Span::ZERO).max(longest);
+    for stored in &page.records {
+        if let Record::Job(job) = &stored.record {
+            totals.longest = totals.longest.max(longest_within(&job.job));
+            totals.ad_hoc += usize::from(job.id.is_ad_hoc());
+        }
+    }
     let after = match page.next(JOBS_MAX) {
         Some(RecordKey::Job(last)) => Some(last),
         _ => None,
     };
-    Ok(continued(Vec::new(), Some(ExpiryStep::Jobs { after, longest })))
+    Ok(continued(Vec::new(), Some(ExpiryStep::Jobs { after, totals })))
+}
+
+/// Finds jobs of ad hoc runs whose runs have ended long ago, and the oldest if there are too many. The ids of such jobs
+/// are in the order of their runs.
+async fn ended_ad_hoc_jobs(
+    store: &dyn Store,
+    after: Option<JobId>,
+    mut totals: JobTotals,
+    kept: Span,
+    now: Instant,
+) -> Result<ExpiryResult, Fault> {
+    let before = now.minus(kept);
+    let after = after.unwrap_or_else(|| JobId::parse(AD_HOC_FOLDER).expect("one word"));
+    let page = store.page(&Query::JobStates { after: Some(after) }, JOBS_MAX).await?;
+    let mut keys = Vec::new();
+    for state in page.records.iter().filter_map(as_state).filter(|state| state.job.is_ad_hoc()) {
+        let is_surplus = totals.ad_hoc > AD_HOC_MAX;
+        let is_idle = state.removed.is_none() && state.active.is_empty() && state.queue.is_empty();
+        // A run that started later has not ended before that either.
+        let may_be_old = state.latest.is_none_or(|latest| latest.at < before);
+        if !is_idle || !is_surplus && !may_be_old {
+            continue;
+        }
+        if let Some(ended) = all_ended(store, &state.job).await?
+            && (is_surplus || ended < before)
+        {
+            totals.ad_hoc -= usize::from(is_surplus);
+            keys.push(RecordKey::Job(state.job.clone()));
+        }
+    }
+    let next = match page.next(JOBS_MAX) {
+        Some(RecordKey::JobState(last)) if may_precede_ad_hoc(&last) => {
+            Some(ExpiryStep::AdHocJobs { after: Some(last), totals })
+        }
+        // Jobs after the ad hoc ones.
+        _ => None,
+    };
+    Ok(ExpiryResult { unreadable: page.unreadable, ..continued(expire(keys, now), next) })
+}
+
+/// Whether jobs of ad hoc runs may follow in the order of ids, given an id after [`AD_HOC_FOLDER`].
+fn may_precede_ad_hoc(last: &JobId) -> bool {
+    let rest = last.as_str().strip_prefix(AD_HOC_FOLDER);
+    rest.and_then(|rest| rest.bytes().next()).is_some_and(|byte| byte <= b'/')
+}
+
+/// When the last run of a job ended; `None` if one has not ended or cannot be read.
+async fn all_ended(store: &dyn Store, job: &JobId) -> Result<Option<Instant>, Fault> {
+    let query = RunQuery { job: Some(job.clone()), ..RunQuery::default() };
+    let page = store.page(&Query::Runs(query), JOBS_MAX).await?;
+    let ends = page.records.iter().map(|stored| match &stored.record {
+        Record::Run(run) => run.active_until(),
+        _ => Some(Instant::EPOCH),
+    });
+    let latest = ends.collect::<Option<Vec<Instant>>>().map(|ends| ends.into_iter().max().unwrap_or(Instant::EPOCH));
+    Ok(latest.filter(|_| page.unreadable.is_empty()))
 }
 
 async fn expired_identities(
@@ -142,7 +216,13 @@ async fn expired_identities(
 
 /// Finds jobs with more runs than they retain, and jobs that were removed before a time: first the runs of those are
 /// deleted, and in the next walk their states.
-async fn removed_jobs(store: &dyn Store, after: Option<JobId>, before: Instant) -> Result<ExpiryResult, Fault> {
+async fn removed_jobs(
+    store: &dyn Store,
+    after: Option<JobId>,
+    kept: Span,
+    now: Instant,
+) -> Result<ExpiryResult, Fault> {
+    let before = now.minus(kept);
     let page = store.page(&Query::JobStates { after }, JOBS_MAX).await?;
     let states: Vec<&JobState> = page.records.iter().filter_map(as_state).collect();
     let keys: Vec<RecordKey> = states.iter().map(|state| RecordKey::Job(state.job.clone())).collect();
@@ -150,7 +230,7 @@ async fn removed_jobs(store: &dyn Store, after: Option<JobId>, before: Instant) 
     let mut unreadable = page.unreadable.clone();
     unreadable.extend(jobs.unreadable);
     let jobs: BTreeMap<RecordKey, Option<StoredRecord>> = jobs.records.into_iter().collect();
-    let (mut commands, mut expired) = (Vec::new(), Vec::new());
+    let (mut commands, mut expired, mut expired_ad_hoc) = (Vec::new(), Vec::new(), Vec::new());
     for state in states {
         let job = match jobs.get(&RecordKey::Job(state.job.clone())) {
             // A job that cannot be read has not been removed.
@@ -170,7 +250,8 @@ async fn removed_jobs(store: &dyn Store, after: Option<JobId>, before: Instant) 
         match state.removed {
             // An older version has removed the job: the decision notes that.
             None => expired.push(RecordKey::JobState(state.job.clone())),
-            Some(at) if at >= before => {}
+            // The job of an ad hoc run was removed by this walk, after its time.
+            Some(at) if at >= before && !state.job.is_ad_hoc() => {}
             Some(_) if has_runs => {
                 let mut surplus = SurplusRuns::default();
                 for finished in FINAL_STATES {
@@ -179,10 +260,12 @@ async fn removed_jobs(store: &dyn Store, after: Option<JobId>, before: Instant) 
                 commands.extend(surplus.commands);
                 unreadable.extend(surplus.unreadable);
             }
+            Some(_) if state.job.is_ad_hoc() => expired_ad_hoc.push(RecordKey::JobState(state.job.clone())),
             Some(_) => expired.push(RecordKey::JobState(state.job.clone())),
         }
     }
     commands.extend(expire(expired, before));
+    commands.extend(expire(expired_ad_hoc, now));
     let next = match page.next(JOBS_MAX) {
         Some(RecordKey::JobState(last)) => Some(ExpiryStep::JobStates(Some(last))),
         _ => None,

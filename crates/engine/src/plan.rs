@@ -25,6 +25,8 @@ pub enum PlanItem {
     CheckJobs(Option<JobId>),
     /// Check the pools after one for runs that are gone.
     CheckPools(Option<PoolName>),
+    /// End a pause of a job, or of all jobs, that ends by itself.
+    EndPause(Option<JobId>),
     /// Check a run: whether it may start, or has reached a limit.
     Wake(RunId),
     /// Try an action that is not done.

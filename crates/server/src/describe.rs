@@ -162,12 +162,18 @@ pub(crate) fn job(record: &JobRecord, around: &JobSurroundings, mistakes: &JobFi
     let next = around.cursors(&record.id).iter().filter_map(|cursor| cursor.next).min();
     // Nothing is due during a pause.
     let next = next.filter(|_| pause.is_none());
-    let schedules: Vec<String> =
-        record.job.schedules.iter().filter(|schedule| schedule.enabled).map(|it| it.spec.to_string()).collect();
+    let schedules: Vec<String> = record
+        .job
+        .schedules
+        .iter()
+        .filter(|schedule| record.job.enables(schedule))
+        .map(|it| it.spec.to_string())
+        .collect();
     JobSummary {
         id: record.id.to_string(),
         description: record.job.description.lines().next().unwrap_or_default().to_owned(),
         schedule: schedules.join("; "),
+        enabled: record.job.enabled,
         next,
         paused: pause.is_some(),
         pause,
@@ -186,6 +192,7 @@ pub(crate) fn job_of_file(id: &JobId, around: &JobSurroundings, mistakes: &JobFi
         id: id.to_string(),
         description: String::new(),
         schedule: String::new(),
+        enabled: true,
         next: None,
         paused: around.pause.is_some(),
         pause: around.pause.clone(),
@@ -209,7 +216,7 @@ pub(crate) async fn detail(app: &AppState, record: &Arc<JobRecord>) -> Result<Jo
             id: id.to_string(),
             text: schedule.spec.to_string(),
             words: schedule.spec.words(record.id.as_str()),
-            enabled: schedule.enabled,
+            enabled: record.job.enables(schedule),
             next: cursor.and_then(|cursor| cursor.next).filter(|_| !job.paused),
             error: record
                 .compile(schedule, &world)
@@ -233,7 +240,7 @@ fn pause_summary(pauses: &PauseState, everything: bool) -> Option<PauseSummary> 
         Actor::Operator(name) => name.clone(),
         other => other.to_string(),
     };
-    Some(PauseSummary { since: pause.since, by, why: pause.why.clone(), everything })
+    Some(PauseSummary { since: pause.since, until: pause.until, by, why: pause.why.clone(), everything })
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use cronhold_core::command::CommandStamp;
 use cronhold_core::decision::{DecidedUnit, RecordChange};
-use cronhold_core::record::{ActivePause, PauseState, Record, RecordKey};
+use cronhold_core::record::{ActivePause, Actor, PauseState, Record, RecordKey};
 use cronhold_core::{JobId, NodeId, RunId};
 use cronhold_engine::EngineEvent;
 use cronhold_store::{UnreadableRecord, lock_mutex};
@@ -337,9 +337,15 @@ impl FeedReader {
 /// The events of a commit, in the order of its changes.
 fn events(stamp: &CommandStamp, done: &DecidedUnit) -> Vec<FeedEntry> {
     let paused = |job: Option<&JobId>, pauses: &PauseState| {
-        // The record changes for many reasons. The pause began or ended in this commit if it has the commit's time.
-        let began = pauses.current.as_ref().is_some_and(|pause| pause.since == stamp.at);
-        let ended = pauses.last.is_some_and(|(_, to)| to == stamp.at);
+        // The record changes for many reasons. The pause began or ended in this commit if it has the commit's time. If it
+        // has the operator of the commit, its end may have been changed; at worst, readers get the same pause twice.
+        let is_of_commit = |pause: &ActivePause| {
+            let is_by_operator = matches!(stamp.actor, Actor::Operator(_)) && pause.by == stamp.actor;
+            pause.since == stamp.at || is_by_operator
+        };
+        let began = pauses.current.as_ref().is_some_and(is_of_commit);
+        let has_expired = stamp.actor == Actor::Limit && !pauses.is_paused();
+        let ended = has_expired || pauses.last.is_some_and(|(_, to)| to == stamp.at);
         (began || ended).then(|| FeedEntry::Pause(job.cloned(), pauses.current.clone()))
     };
     let event = |change: &RecordChange| match change {

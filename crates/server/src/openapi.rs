@@ -8,8 +8,8 @@ use utoipa::openapi::{Content, RefOr, Required, Schema};
 use utoipa::{Modify, OpenApi};
 
 use crate::routes::{
-    backfill, control, entry, feed, health, holes, job_put, job_remove, jobs, metrics, next, nodes, outputs, pauses,
-    peers, pools, reload, run_operations, runs, why,
+    ad_hoc_runs, backfill, coming, control, entry, feed, health, holes, job_put, job_remove, jobs, metrics, next,
+    nodes, outputs, pauses, peers, pools, reload, run_operations, runs, why,
 };
 
 /// The OpenAPI document.
@@ -21,8 +21,8 @@ use crate::routes::{
     paths(
         jobs::list, jobs::show, job_put::put, job_remove::remove,
         pauses::pause, pauses::resume, pauses::pause_all, pauses::resume_all,
-        next::next, why::explain, backfill::backfill, holes::find_holes,
-        runs::list, runs::show, runs::create, outputs::output,
+        next::next, coming::coming, why::explain, backfill::backfill, holes::find_holes,
+        runs::list, runs::show, runs::create, ad_hoc_runs::create, outputs::output,
         run_operations::start, run_operations::skip, run_operations::stop, run_operations::kill,
         run_operations::signal, run_operations::mark, run_operations::rerun,
         feed::feed,

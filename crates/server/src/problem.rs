@@ -60,7 +60,9 @@ impl From<Rejection> for ApiError {
             | Rejection::Schedule { .. }
             | Rejection::Lock { .. }
             | Rejection::ReservedLock { .. }
-            | Rejection::SameSchedule { .. } => ProblemCode::Invalid,
+            | Rejection::SameSchedule { .. }
+            | Rejection::PauseUntil(_)
+            | Rejection::AdHocKey(_) => ProblemCode::Invalid,
             Rejection::JobChanged { .. } => ProblemCode::Changed,
             _ => ProblemCode::Conflict,
         };

@@ -39,8 +39,7 @@ impl JobRecipe {
         }
         let default = Some(VALUES[0].to_owned());
         let choices = VALUES.iter().map(|value| (*value).to_owned()).collect();
-        job.params =
-            cronhold_core::NameMap::from([(PARAM.to_owned(), Param { default, choices, description: String::new() })]);
+        job.params = cronhold_core::NameMap::from([(PARAM.to_owned(), Param { default, choices, ..Param::default() })]);
         let has_param = job.clone();
         for schedule in &mut job.schedules {
             schedule.args = draw_args(Some(&has_param), &self.rng).into_iter().collect();

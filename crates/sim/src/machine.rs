@@ -158,7 +158,7 @@ impl SimMachine {
             }),
         };
         // Every claim is prepared ahead, so that faults can fall between its decision and its commit.
-        let kept = KeptSpans { outcomes: KEPT, removed_job: KEPT, node: KEPT, fence: KEPT };
+        let kept = KeptSpans { outcomes: KEPT, removed_job: KEPT, ad_hoc_job: KEPT, node: KEPT, fence: KEPT };
         let options = Options { prepare_ahead_min: 1, kept, ..Options::new(self.node(), &self.name) };
         let (engine, handle) = Engine::new(ports, options, self.world.clone());
         self.programs.connect(handle.clone());

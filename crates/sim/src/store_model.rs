@@ -94,8 +94,13 @@ impl StoreModel {
         self.locks.get(lock).filter(lasts).map(|held| held.by)
     }
 
-    /// Whether a job or all jobs are paused.
-    pub(crate) fn is_paused(&self, job: &JobId) -> bool {
+    /// Whether a job or all jobs are paused at a time.
+    pub(crate) fn is_paused(&self, job: &JobId, now: Instant) -> bool {
+        self.pauses.is_paused_at(now) || self.states.get(job).is_some_and(|state| state.pauses.is_paused_at(now))
+    }
+
+    /// Whether a pause of a job or of all jobs is recorded, even if its time has passed.
+    pub(crate) fn has_pause(&self, job: &JobId) -> bool {
         self.pauses.is_paused() || self.states.get(job).is_some_and(|state| state.pauses.is_paused())
     }
 

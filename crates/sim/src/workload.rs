@@ -8,6 +8,7 @@ use cronhold_core::command::{Command, Precondition};
 use cronhold_core::record::{JobSource, Run};
 use cronhold_core::signal::Signal;
 use cronhold_core::{Job, JobId, JobUid, NodeId, RunId, State};
+use cronhold_schedule::Instant;
 
 use crate::context::SimContext;
 use crate::job_actions;
@@ -93,14 +94,19 @@ impl OperatorWorkload {
                 let run = self.a_run(rng, after_program)?;
                 Command::Rerun { run, id: self.run_id(rng), current: rng.one_in(2) }
             }
-            11 | 12 => Command::Pause { job: Some(job), why },
+            11 | 12 => Command::Pause { job: Some(job), why, until: self.end_of_pause(rng) },
             13 | 14 => Command::Resume { job: Some(job) },
-            15 => Command::Pause { job: None, why },
+            15 => Command::Pause { job: None, why, until: self.end_of_pause(rng) },
             16 => Command::Resume { job: None },
             17 => Command::RemoveJob { id: job, source: JobSource::Api, provided: Precondition::Any },
             _ => self.put(job, rng),
         };
         Some(command)
+    }
+
+    /// Draws when a pause ends by itself.
+    fn end_of_pause(&self, rng: &SimRandom) -> Option<Instant> {
+        rng.one_in(2).then(|| self.context.time.day().plus(rng.secs(1, 300)))
     }
 
     /// The command that lifts a pause; `None` if nothing is paused.

@@ -1,12 +1,12 @@
 //! Requests about jobs.
 
-use cronhold_schedule::Instant;
+use cronhold_schedule::{Instant, Span};
 use hyper::Method;
 use hyper::header::{IF_MATCH, IF_NONE_MATCH};
 
 use super::exchange::RequestBuilder;
 use super::{CallError, DaemonClient, RequestPath, api};
-use crate::{BackfillPlan, JobDetail, JobList, LIMIT_MAX, PauseBody, UpcomingRun, WhyReport};
+use crate::{BackfillPlan, ComingList, JobDetail, JobList, LIMIT_MAX, PauseBody, UpcomingRun, WhyReport};
 
 /// Filter of a list of jobs.
 #[derive(Debug, Clone, Default)]
@@ -80,6 +80,11 @@ impl DaemonClient {
         self.get(job(id).segment("next").with("count", count).with_some("from", from))
     }
 
+    /// Loads what runs next across all jobs.
+    pub fn coming(&self, window: Span, limit: usize) -> Result<ComingList, CallError> {
+        self.get(api().segment("coming").with("for", window).with("limit", limit))
+    }
+
     /// Explains why a job runs or does not run, now or at a given time.
     pub fn why(&self, id: &str, at: Option<Instant>) -> Result<WhyReport, CallError> {
         self.get(job(id).segment("why").with_some("at", at))
@@ -91,8 +96,8 @@ impl DaemonClient {
     }
 
     /// Pauses a job, or everything. Returns false if it was paused already.
-    pub fn pause(&self, id: Option<&str>, why: &str) -> Result<bool, CallError> {
-        self.post_change(job_or_all(id).segment("pause"), &PauseBody { why: why.to_owned() })
+    pub fn pause(&self, id: Option<&str>, body: &PauseBody) -> Result<bool, CallError> {
+        self.post_change(job_or_all(id).segment("pause"), body)
     }
 
     /// Ends the pause of a job, or of everything. Returns false if it was not paused.

@@ -8,7 +8,9 @@ use serde_json::{Map, Value};
 
 use super::exchange::RequestBuilder;
 use super::{CallError, DaemonClient, RequestPath, api};
-use crate::{CreatedRun, MarkBody, RerunBody, RunBody, RunDetail, RunList, RunSummary, SignalBody, SkipBody};
+use crate::{
+    AdHocRunBody, CreatedRun, MarkBody, RerunBody, RunBody, RunDetail, RunList, RunSummary, SignalBody, SkipBody,
+};
 
 /// Filter of a list of runs.
 #[derive(Debug, Clone, Default)]
@@ -43,12 +45,14 @@ impl DaemonClient {
     /// Like `make_run`, and also returns whether the run is new.
     pub fn make_run_once(&self, job: &str, body: &RunBody, key: Option<&str>) -> Result<(CreatedRun, bool), CallError> {
         let request = RequestBuilder::new(Method::POST, api().segment("jobs").segment(job).segment("runs")).json(body);
-        let request = match key {
-            Some(key) => request.header(HeaderName::from_static("idempotency-key"), key),
-            None => request,
-        };
-        let response = self.send(request)?;
+        let response = self.send(with_key(request, key))?;
         Ok((response.read()?, response.status == StatusCode::CREATED))
+    }
+
+    /// Creates a run of a job that is not stored. The same key never creates a second run.
+    pub fn make_ad_hoc_run(&self, body: &AdHocRunBody, key: Option<&str>) -> Result<CreatedRun, CallError> {
+        let request = RequestBuilder::new(Method::POST, api().segment("runs")).json(body);
+        self.send(with_key(request, key))?.read()
     }
 
     /// Starts a scheduled or waiting run now.
@@ -81,14 +85,23 @@ impl DaemonClient {
         self.post(named(run).segment("mark"), &MarkBody { state, why: why.to_owned() })
     }
 
-    /// Runs a finished run again.
-    pub fn rerun(&self, run: &str, current: bool) -> Result<CreatedRun, CallError> {
-        self.post(named(run).segment("rerun"), &RerunBody { current })
+    /// Runs a finished run again. The same key never creates a second run.
+    pub fn rerun(&self, run: &str, current: bool, key: Option<&str>) -> Result<CreatedRun, CallError> {
+        let request = RequestBuilder::new(Method::POST, named(run).segment("rerun")).json(&RerunBody { current });
+        self.send(with_key(request, key))?.read()
     }
 }
 
 fn named(run: &str) -> RequestPath {
     api().segment("runs").segment(run)
+}
+
+/// The request with an idempotency key.
+fn with_key(request: RequestBuilder, key: Option<&str>) -> RequestBuilder {
+    match key {
+        Some(key) => request.header(HeaderName::from_static("idempotency-key"), key),
+        None => request,
+    }
 }
 
 /// An empty body.

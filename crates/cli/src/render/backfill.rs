@@ -209,6 +209,7 @@ mod tests {
                 place: &place,
                 surroundings: &surroundings,
                 stores: &crate::NoStoreServer,
+                prompt: None,
                 end_with_reader: || (),
             };
             let (mut out, mut err) = (Vec::new(), Vec::new());

@@ -31,7 +31,7 @@ pub(crate) fn text(detail: &JobDetail, clock: &LocalTimeFormat, colours: bool, o
     }
     if let Some(pause) = &job.pause {
         let what = if pause.everything { "everything is " } else { "" };
-        let text = format!("{what}{}, since {}", paused(pause), clock.at(pause.since));
+        let text = format!("{what}{}, since {}", paused(pause, clock), clock.at(pause.since));
         writeln!(out, "  {}", CellColour::Yellow.paint(&text, colours))?;
     }
     for wrong in &job.errors {

@@ -20,7 +20,7 @@ pub(crate) fn table(
 ) -> io::Result<()> {
     let mut table = TextTable::new(&["JOB", "SCHEDULE", "NEXT", "LAST", "NOTES"]);
     for job in &list.jobs {
-        let notes = notes(job).join("; ");
+        let notes = notes(job, clock).join("; ");
         let colour = if job.errors.is_empty() { CellColour::Yellow } else { CellColour::Red };
         table.row([
             job.id.clone().into(),
@@ -40,7 +40,7 @@ pub(crate) fn table(
         writeln!(err, "{text}")?;
     }
     if let Some(pause) = &list.pause {
-        writeln!(err, "{}", CellColour::Yellow.paint(&format!("everything is {}", paused(pause)), colours))?;
+        writeln!(err, "{}", CellColour::Yellow.paint(&format!("everything is {}", paused(pause, clock)), colours))?;
     }
     for mistake in &list.errors {
         writeln!(err, "{}", CellColour::Red.paint(&self::mistake(mistake), colours))?;
@@ -58,9 +58,10 @@ pub(crate) fn unreadable(items: &[UnreadableItem], err: &mut dyn Write) -> io::R
 }
 
 /// A pause in words.
-pub(crate) fn paused(pause: &PauseSummary) -> String {
+pub(crate) fn paused(pause: &PauseSummary, clock: &LocalTimeFormat) -> String {
     let why = if pause.why.is_empty() { String::new() } else { format!(": {}", pause.why) };
-    format!("paused by {}{why}", pause.by)
+    let until = pause.until.map(|until| format!(" until {}", clock.at(until))).unwrap_or_default();
+    format!("paused{until} by {}{why}", pause.by)
 }
 
 /// Prints all errors in job files, one per line.
@@ -84,13 +85,16 @@ fn last(job: &JobSummary, clock: &LocalTimeFormat) -> TableCell {
     TableCell::new(format!("{} {}", run.state, clock.relative(at)), CellColour::of(run.state))
 }
 
-fn notes(job: &JobSummary) -> Vec<String> {
+fn notes(job: &JobSummary, clock: &LocalTimeFormat) -> Vec<String> {
     let mut notes = Vec::new();
     match &job.pause {
         // A pause of everything is printed once, below the table.
-        Some(pause) if !pause.everything => notes.push(paused(pause)),
+        Some(pause) if !pause.everything => notes.push(paused(pause, clock)),
         None if job.paused => notes.push("paused".to_owned()),
         _ => {}
+    }
+    if !job.enabled {
+        notes.push("disabled".to_owned());
     }
     if !job.errors.is_empty() {
         let what = if job.source.is_empty() { "the job was not added" } else { "the last valid version is in use" };

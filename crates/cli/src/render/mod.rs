@@ -3,7 +3,9 @@
 
 pub(crate) mod backfill;
 pub(crate) mod bench;
+pub(crate) mod bulk;
 pub(crate) mod check;
+pub(crate) mod coming;
 pub(crate) mod explain;
 pub(crate) mod explanation;
 mod format;

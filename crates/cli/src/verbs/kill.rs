@@ -1,4 +1,4 @@
-//! `cronhold kill`: sends SIGKILL to a run's program.
+//! `cronhold kill`: sends SIGKILL to the programs of one or of many runs.
 
 use std::io::Write;
 
@@ -9,13 +9,14 @@ use super::stop::StopTarget;
 use crate::remote::RemoteDaemon;
 use crate::{CliError, ExitStatus};
 
-/// Kill a run: send SIGKILL immediately to its program and all descendants
+/// Kill a run, or all runs of jobs: send SIGKILL immediately to the program and all descendants
 #[derive(Debug, Args)]
 #[command(after_help = "\
 `cronhold stop` gives the program time to clean up.
 
 Examples:
-  cronhold kill backup#42 --wait")]
+  cronhold kill backup#42 --wait
+  cronhold kill --job 'etl/*'")]
 pub(crate) struct KillArgs {
     #[command(flatten)]
     target: StopTarget,
@@ -28,6 +29,6 @@ impl KillArgs {
         out: &mut dyn Write,
         err: &mut dyn Write,
     ) -> Result<ExitStatus, CliError> {
-        self.target.end(DaemonClient::kill, remote, out, err)
+        self.target.end(("kill", "killed"), DaemonClient::kill, remote, out, err)
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod add;
 pub(crate) mod backfill;
 pub(crate) mod bench;
 pub(crate) mod check;
+pub(crate) mod coming;
 pub(crate) mod del;
 pub(crate) mod drain;
 pub(crate) mod explain;

@@ -1,19 +1,24 @@
-//! `cronhold run`: creates a run of a job, for now or for a later time.
+//! `cronhold run`: creates a run of a job or of a command that is not stored, for now or for a later time.
 
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use clap::Args;
-use cronhold_api::RunBody;
-use cronhold_core::run::State;
-use cronhold_schedule::text::shortened;
+use std::path::PathBuf;
 
+use clap::Args;
+use cronhold_api::{AdHocRunBody, CreatedRun, RunBody};
+use cronhold_core::run::State;
+use cronhold_schedule::Instant;
+use cronhold_schedule::text::shortened;
+use serde_json::{Map, Value, json};
+
+use crate::definition::{self, DefinitionKeys, program};
 use crate::remote::RemoteDaemon;
 use crate::render::{self, TimeDisplayFlags};
 use crate::time_input::{self, Direction};
-use crate::{CliError, ExitStatus, follow};
+use crate::{CliError, CliSession, ExitStatus, follow};
 
-/// Run a job now, or at a given time
+/// Run a job, or a command without a job, now or at a given time
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -21,17 +26,38 @@ Examples:
   cronhold run reports/prices region=eu date=2026-11-16 --wait
   cronhold run backup --at 18:30
   cronhold run import --key order-4711
+  cronhold run --now -e REGION=eu --wait -- ./load --full
+  cronhold run --now -f job.yaml region=eu
+
+With --now, the command runs once without a stored job. The run is kept and can be run again like any
+other; its job is named adhoc/ and the run id. -f runs the job of a file, with all of its settings.
+Words of the command may contain templates such as '{{ date }}', as in job files.
 
 With --wait, the run's output goes to standard output and its result to standard error; the exit code
 is 0 if the run succeeded and 1 otherwise. If the job retries the run, the command waits for the last
 attempt, and its result decides the exit code. Ctrl-C stops waiting; the run continues.")]
 pub(crate) struct RunArgs {
     /// Job id
-    #[arg(value_name = "JOB")]
-    job: String,
+    #[arg(value_name = "JOB", required_unless_present = "now")]
+    job: Option<String>,
     /// Args of the run
     #[arg(value_name = "NAME=VALUE")]
     args: Vec<String>,
+    /// Run the command after `--`, or the job of --file, without storing it among the jobs
+    #[arg(long)]
+    now: bool,
+    /// Environment variable of the command; repeatable
+    #[arg(short, long, value_name = "NAME=VALUE", requires = "now", conflicts_with = "file")]
+    env: Vec<String>,
+    /// Run the command in a shell
+    #[arg(long, requires = "now", conflicts_with = "file")]
+    shell: bool,
+    /// Job file with the whole definition, without `schedule`
+    #[arg(short, long, value_name = "FILE", requires = "now", conflicts_with = "command")]
+    file: Option<PathBuf>,
+    /// Program and its arguments, after `--`
+    #[arg(value_name = "CMD", last = true, requires = "now")]
+    command: Vec<String>,
     /// Start time, such as 18:30 or 2026-11-16T18:30:00Z, or a delay such as 2h [default: now]
     #[arg(long, value_name = "TIME")]
     at: Option<String>,
@@ -67,9 +93,10 @@ impl RunArgs {
             let message = format!("--at: {} has passed", clock.both(at));
             return Err(CliError::usage(message, "omit --at to run now; `cronhold backfill` runs missed occurrences"));
         }
-        let body = RunBody { args: args(&self.args)?, at };
-        let made = remote.client.make_run(&self.job, &body, self.key.as_deref());
-        let made = made.map_err(|error| remote.failure_about(&self.job, error))?;
+        let made = match &self.job {
+            Some(job) if !self.now => self.create(job, at, remote)?,
+            _ => self.create_ad_hoc(at, remote)?,
+        };
         let run = follow::named(remote, &made.id)?;
         if self.wait {
             return follow::to_end(remote, &run, &self.shown, out, err);
@@ -79,6 +106,49 @@ impl RunArgs {
             render::watch::waiting(&run, err)?;
         }
         Ok(follow::exit_of_created(&run))
+    }
+}
+
+impl RunArgs {
+    fn create(&self, job: &str, at: Option<Instant>, remote: &RemoteDaemon<'_>) -> Result<CreatedRun, CliError> {
+        let body = RunBody { args: args(&self.args)?, at };
+        let made = remote.client.make_run(job, &body, self.key.as_deref());
+        made.map_err(|error| remote.failure_about(job, error))
+    }
+
+    fn create_ad_hoc(&self, at: Option<Instant>, remote: &RemoteDaemon<'_>) -> Result<CreatedRun, CliError> {
+        let typed: Vec<String> = self.job.iter().chain(&self.args).cloned().collect();
+        if let Some(job) = self.job.as_ref().filter(|job| !job.contains('=')) {
+            let hint = format!("write `cronhold run {job}` for the job, or put the command after `--`");
+            return Err(CliError::usage("--now runs a command that is not stored as a job", hint));
+        }
+        let body = AdHocRunBody { job: self.definition(remote.session)?, args: args(&typed)?, at };
+        let made = remote.client.make_ad_hoc_run(&body, self.key.as_deref());
+        made.map_err(|error| remote.failure(error))
+    }
+
+    /// The job of `--now`.
+    fn definition(&self, session: &CliSession<'_>) -> Result<Map<String, Value>, CliError> {
+        if let Some(path) = &self.file {
+            return definition::file_keys(path, session);
+        }
+        if self.command.is_empty() {
+            let hint = "write it after `--`, such as `cronhold run --now -- ./load --full`, or give a job file with -f";
+            return Err(CliError::usage("--now needs a command", hint));
+        }
+        let mut keys = DefinitionKeys::new();
+        keys.insert("program".to_owned(), program(&self.command, self.shell));
+        let mut env = DefinitionKeys::new();
+        for variable in &self.env {
+            let (name, value) = definition::variable(variable)?;
+            env.insert(name.to_owned(), json!(value));
+        }
+        if !env.is_empty() {
+            keys.insert("env".to_owned(), Value::Object(env));
+        }
+        // The daemon checks it too; here an error has the exit code of a wrong command line.
+        definition::text("the command", keys.clone(), session)?;
+        Ok(keys)
     }
 }
 

@@ -22,14 +22,12 @@ pub(super) fn add_actions(draft: &mut UnitDraft<'_>) {
         if events.is_empty() {
             continue;
         }
-        let Some(job) = draft.view.known_job(&run.job).filter(|job| job.uid == run.uid && !job.job.on.is_empty())
-        else {
-            continue;
-        };
+        let job = draft.known_job(&run.job).filter(|job| job.uid == run.uid && !job.job.on.is_empty());
+        let Some(job) = job else { continue };
         let mut after = (*run).clone();
-        for (event, entry, action) in events.into_iter().flat_map(|entry| actions_of(&run, job, entry)) {
+        for (event, entry, action) in events.into_iter().flat_map(|entry| actions_of(&run, &job, entry)) {
             let id = next_id(draft.view, &mut after);
-            let record = create(draft.view, id, event, job, (&run, entry), action);
+            let record = create(draft.view, id, event, &job, (&run, entry), action);
             draft.put(Record::Action(Arc::new(record)));
         }
         if after.actions != run.actions {

@@ -7,6 +7,7 @@ use cronhold_schedule::{Instant, Span};
 
 use super::draft::UnitDraft;
 use super::occurrence::{self, RunCandidate};
+use super::pause;
 use super::placement;
 use super::skips::{self, SkipPart};
 use super::timetable::Timetable;
@@ -29,7 +30,7 @@ const LOOK_AGAIN: Span = Span::from_secs(60);
 pub(super) fn decide(view: &DecisionView<'_>, id: &JobId, schedule: &ScheduleId) -> Result<DecidedUnit, Halt> {
     let key = RecordKey::Backlog(id.clone(), schedule.clone());
     let (backlog, job, state) = (view.backlog(id, schedule), view.job(id), view.job_state(id));
-    let is_paused = state.pauses.is_paused() || view.pauses().is_paused();
+    let is_paused = pause::is_paused(view, &state);
     view.require_loaded()?;
     let at = |at| Effect::CatchUp { job: id.clone(), schedule: schedule.clone(), at };
     let only = |effect| DecidedUnit { effects: vec![effect], ..DecidedUnit::default() };

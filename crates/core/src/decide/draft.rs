@@ -11,7 +11,8 @@ use crate::args::Args;
 use crate::decision::{CommandReply, DecidedUnit, Effect, LockRelease, LockTake, RecordChange};
 use crate::ids::{JobId, RunId};
 use crate::record::{
-    Cursor, Identity, JobState, LatestOutcomes, LockName, Pool, PoolName, Record, RecordKey, Run, ScheduleId, SkipSpan,
+    Cursor, Identity, JobRecord, JobState, LatestOutcomes, LockName, Pool, PoolName, Record, RecordKey, Run,
+    ScheduleId, SkipSpan,
 };
 use crate::view::{DecisionView, Halt};
 
@@ -51,6 +52,24 @@ impl<'a> UnitDraft<'a> {
             _ => None,
         });
         runs.collect()
+    }
+
+    /// A job as it is stored and compared by the commit, or as this unit creates it. What happens to runs in the unit that
+    /// changes or removes a job follows the definition that they had.
+    pub(super) fn job(&self, id: &JobId) -> Option<Arc<JobRecord>> {
+        self.view.job(id).or_else(|| self.created_job(id))
+    }
+
+    /// Like [`Self::job`], as it is known; see [`DecisionView::known_job`].
+    pub(super) fn known_job(&self, id: &JobId) -> Option<Arc<JobRecord>> {
+        self.view.known_job(id).cloned().or_else(|| self.created_job(id))
+    }
+
+    fn created_job(&self, id: &JobId) -> Option<Arc<JobRecord>> {
+        match self.written.get(&RecordKey::Job(id.clone())) {
+            Some(RecordChange::Put(Record::Job(job))) => Some(Arc::clone(job)),
+            _ => None,
+        }
     }
 
     /// A span of skips as this unit leaves it so far.

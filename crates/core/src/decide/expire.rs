@@ -1,5 +1,5 @@
-//! Deletes records that nothing needs any longer: outcomes that no condition looks back to, nodes that are gone, and the
-//! states of removed jobs. The caller has found them in pages that may be outdated, so each is checked again here, and
+//! Deletes records that nothing needs any longer: outcomes that no condition looks back to, nodes that are gone, the jobs of
+//! ad hoc runs, and the states of removed jobs. The caller has found them in pages that may be outdated, so each is checked again here, and
 //! the commit compares it.
 
 use cronhold_schedule::Instant;
@@ -21,6 +21,10 @@ pub(super) fn decide(view: &DecisionView<'_>, keys: &[RecordKey], before: Instan
             RecordKey::Node(id) => {
                 *id != view.stamp.owner.node && view.node(*id).is_some_and(|node| node.gone < before)
             }
+            RecordKey::Job(job) => {
+                is_changed |= remove_ad_hoc_job(&mut draft, job);
+                false
+            }
             RecordKey::JobState(job) => {
                 is_changed |= note_removal(&mut draft, job);
                 is_state_expired(view, job, before)
@@ -41,6 +45,20 @@ fn is_state_expired(view: &DecisionView<'_>, job: &JobId, before: Instant) -> bo
     let state = view.job_state(job);
     let is_idle = state.active.is_empty() && state.queue.is_empty();
     is_idle && view.job(job).is_none() && state.removed.is_some_and(|at| at < before)
+}
+
+/// Removes the job of an ad hoc run unless a run of it is active or waits. The caller has seen that none is scheduled
+/// either. Returns whether it did.
+fn remove_ad_hoc_job(draft: &mut UnitDraft<'_>, job: &JobId) -> bool {
+    let mut state = draft.job_state(job);
+    let is_idle = state.active.is_empty() && state.queue.is_empty();
+    if !job.is_ad_hoc() || !is_idle || draft.view.job(job).is_none() {
+        return false;
+    }
+    state.removed = Some(draft.at());
+    draft.put_state(state);
+    draft.delete(RecordKey::Job(job.clone()));
+    true
 }
 
 /// Starts the time of a state whose job was removed by a version that did not record when. Returns whether it did.
@@ -130,6 +148,22 @@ mod tests {
         );
         bench.happens("remove j");
         assert!(!is_gone(&mut bench, &RecordKey::JobState(job_id("j")), DAY, HOUR));
+    }
+
+    #[test]
+    fn job_of_an_ad_hoc_run_expires_when_no_run_is_left_that_could_start() {
+        let mut bench = play(
+            "00:00 ad-hoc overlap allow
+                #1 00:00 starting, job r1, → #1",
+        );
+        let job = bench.run(None, 1).job.clone();
+        let key = RecordKey::Job(job.clone());
+        assert!(!is_gone(&mut bench, &key, HOUR, HOUR), "its run is active");
+        bench.happens("ended #1 yes");
+        assert!(is_gone(&mut bench, &key, HOUR, HOUR));
+        assert!(is_gone(&mut bench, &RecordKey::JobState(job), DAY, HOUR), "like the state of any removed job");
+        bench.happens("put j overlap allow");
+        assert!(!is_gone(&mut bench, &RecordKey::Job(job_id("j")), DAY, HOUR), "it is a stored job");
     }
 
     #[test]

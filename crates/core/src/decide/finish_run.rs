@@ -59,7 +59,7 @@ pub(super) fn finish_as(
         draft.release_lock(lock, run.id);
     }
     pools::leave(draft, run.id, &run.pools);
-    let job = draft.view.job(&run.job).filter(|job| job.uid == run.uid);
+    let job = draft.job(&run.job).filter(|job| job.uid == run.uid);
     if let Some(job) = &job {
         if let Some(retry) = create_retry(draft, &run, state, job) {
             run.retried_by = Some(retry.id);
@@ -118,7 +118,7 @@ pub(super) fn plan_after(draft: &mut UnitDraft<'_>, run: &Run, job: &JobRecord) 
         Err(_) => Some(draft.at().plus(interval(schedule))),
     };
     cursor.follows = None;
-    cursor.next = next.filter(|_| schedule.enabled);
+    cursor.next = next.filter(|_| job.job.enables(schedule));
     cursor.wake = cursor.next;
     draft.put_cursor(cursor);
 }

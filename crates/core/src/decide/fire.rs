@@ -8,6 +8,7 @@ use cronhold_schedule::{Instant, Span};
 use super::catch_up;
 use super::draft::UnitDraft;
 use super::occurrence;
+use super::pause;
 use super::placement;
 use super::skips::{self, SkipPart};
 use super::timetable::Timetable;
@@ -36,11 +37,12 @@ pub(super) fn decide(
     at_start: bool,
 ) -> Result<DecidedUnit, Halt> {
     let (job, cursor, state) = (view.job(id), view.cursor(id, schedule), view.job_state(id));
-    let is_paused = state.pauses.is_paused() || view.pauses().is_paused();
+    let is_paused = pause::is_paused(view, &state);
+    let ends = pause::planned_ends(&state, &view.pauses());
     view.require_loaded()?;
     let plan = |next| only(Effect::Plan { job: id.clone(), schedule: schedule.clone(), next });
     let Some(cursor) = cursor else { return Ok(plan(None)) };
-    let definition = job.as_ref().and_then(|job| job.schedule(schedule)).filter(|definition| definition.enabled);
+    let definition = job.as_ref().and_then(|job| job.schedule(schedule).filter(|own| job.job.enables(own)));
     let (Some(job), Some(definition)) = (&job, definition) else { return remove_orphan(view, &cursor, &state) };
     let now = view.stamp.at;
     let later = || plan(Some((nominal, now.plus(LOOK_AGAIN))));
@@ -67,7 +69,8 @@ pub(super) fn decide(
         return Ok(plan(Some((nominal, now.plus(NEWER_DATA_WAIT)))));
     }
     if is_paused {
-        return Ok(only(Effect::Rest { job: id.clone(), schedule: schedule.clone(), nominal }));
+        let rest = Effect::Rest { job: id.clone(), schedule: schedule.clone(), nominal };
+        return Ok(DecidedUnit { effects: [rest].into_iter().chain(ends).collect(), ..DecidedUnit::default() });
     }
     let is_eligible = view.world.is_eligible(&job.job.nodes);
     if !is_eligible && now < due.plus(GRACE) {

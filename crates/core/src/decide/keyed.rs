@@ -28,7 +28,7 @@ pub(super) fn decide(view: &DecisionView<'_>, key: &LockName, command: &Command)
 /// The id of the run that a command creates.
 fn created_run(command: &Command) -> Option<RunId> {
     match command {
-        Command::Run { id, .. } | Command::Rerun { id, .. } => Some(*id),
+        Command::Run { id, .. } | Command::RunAdHoc { id, .. } | Command::Rerun { id, .. } => Some(*id),
         _ => None,
     }
 }

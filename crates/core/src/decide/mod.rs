@@ -48,6 +48,7 @@ mod rerun;
 mod resume;
 mod retire;
 mod run;
+mod run_ad_hoc;
 mod run_lifecycle;
 mod signal;
 mod skip;
@@ -91,11 +92,13 @@ fn dispatch(view: &DecisionView<'_>, command: &Command) -> Result<DecidedUnit, H
         Command::Replan { job } => replan::decide(view, job),
         Command::RepairJob { job } => repair_job::decide(view, job),
         Command::RepairPool { pool } => repair_pool::decide(view, pool),
-        Command::Pause { job, why } => pause::decide(view, job.as_ref(), why),
+        Command::Pause { job, why, until } => pause::decide(view, job.as_ref(), why, *until),
+        Command::EndPause { job } => resume::end_expired(view, job.as_ref()),
         Command::Resume { job } => resume::decide(view, job.as_ref()),
         Command::Fire { job, schedule, nominal, at_start } => fire::decide(view, job, schedule, *nominal, *at_start),
         Command::CatchUp { job, schedule } => catch_up::decide(view, job, schedule),
         Command::Run { job, args, id, at } => run::decide(view, job, args, *id, *at),
+        Command::RunAdHoc { job, args, id, at } => run_ad_hoc::decide(view, job, args, *id, *at),
         Command::Wake { run } => wake::decide(view, *run),
         Command::ReportProbe { run, attempt, result } => probes::report(view, *run, *attempt, result),
         Command::Report { run, report } => report::decide(view, *run, report),

@@ -31,6 +31,9 @@ pub(super) fn decide(
     provided: Precondition,
 ) -> Result<DecidedUnit, Halt> {
     view.replace_unreadable(&[RecordKind::Job, RecordKind::Cursor, RecordKind::Backlog]);
+    if id.is_ad_hoc() {
+        return Err(Rejection::AdHocJob(id.clone()).into());
+    }
     let mut draft = UnitDraft::new(view);
     let (old, mut state) = (view.job(id), draft.job_state(id));
     view.require_loaded()?;
@@ -56,11 +59,11 @@ pub(super) fn decide(
     let before = state.clone();
     state.removed = None;
     if let Some(old) = &old {
-        let counts = |id: &ScheduleId| new.schedule(id).is_some_and(|schedule| schedule.enabled);
+        let counts = |id: &ScheduleId| new.schedule(id).is_some_and(|schedule| job.enables(schedule));
         let leaving = old.schedules().map(|(schedule, _)| schedule).filter(|schedule| !counts(schedule));
         RetiringSchedules::new(&draft, old, leaving).retire(&mut draft, &mut state, &Reason::ScheduleRemoved)?;
     }
-    for table in tables.iter().filter(|table| table.schedule.enabled) {
+    for table in tables.iter().filter(|table| job.enables(table.schedule)) {
         // The schedules of a job that cannot be read are not known, but those that it keeps have a cursor.
         let had_schedules = old.is_some() || is_unreadable;
         let cursor = if had_schedules { view.cursor(id, table.id) } else { None };
@@ -107,7 +110,7 @@ pub(super) fn check(
 }
 
 /// Checks that the name of the job's lock is valid and not reserved.
-fn check_lock(id: &JobId, job: &Job) -> Result<(), Rejection> {
+pub(super) fn check_lock(id: &JobId, job: &Job) -> Result<(), Rejection> {
     match LockName::of(id, &job.lock) {
         Some(lock) if LockName::parse(lock.as_str()).is_err() => {
             Err(Rejection::Lock { job: id.clone(), length: lock.as_str().len() })
@@ -151,7 +154,7 @@ fn go_on(table: &Timetable<'_>, cursor: Cursor, old: Option<&JobRecord>, view: &
 fn set_pause(view: &DecisionView<'_>, state: &mut JobState, was: bool, is: bool) {
     let stamp = view.stamp;
     if is && !was && !state.pauses.is_paused() {
-        pause::begin(&mut state.pauses, stamp.at, &stamp.actor, IN_DEFINITION);
+        pause::begin(&mut state.pauses, stamp.at, &stamp.actor, IN_DEFINITION, None);
     }
     if was && !is && state.pauses.is_paused() {
         resume::end(&mut state.pauses, stamp.at);
@@ -263,6 +266,27 @@ mod tests {
             _ => None,
         });
         assert_eq!(sources.collect::<Vec<_>>(), ["a api", "b foreign", "c directory:"]);
+    }
+
+    /// A disabled job is like one whose schedules are all disabled.
+    #[test]
+    fn disabled_job_has_no_occurrences() {
+        play(
+            "
+            00:00 put j a: @every 10m; b: with 5m interval; overlap allow
+                a next 00:10, b next 00:05, job r1
+            00:05 due
+                #1 00:05 starting, b follows its run
+            00:06 put j a: @every 10m; b: with 5m interval; overlap allow; off
+                a gone, b gone, job r2, (wake #1 00:06)
+            00:07 ended #1 yes
+                #1 00:05 success
+            00:08 run j
+                #2 00:08 starting, → #2
+            00:35 put j a: @every 10m; b: with 5m interval; overlap allow
+                a next 00:40, b next 00:40, job r3, (wake #2 00:35)
+            ",
+        );
     }
 
     /// A schedule that is added or enabled again starts now: occurrences in between are not caught up.

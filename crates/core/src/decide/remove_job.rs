@@ -72,6 +72,21 @@ mod tests {
         );
     }
 
+    /// The job is gone after the unit, and its runs had its actions.
+    #[test]
+    fn occurrence_that_the_removal_skips_has_its_actions() {
+        play(
+            "
+            00:00 put j @every 10m; on skipped run other
+                next 00:10, job r1
+            00:05 pause j
+                job paused
+            00:15 remove j
+                #1 00:10 skipped: paused, action 0 skipped run other at node 1.1, gone, job resumed, job gone
+            ",
+        );
+    }
+
     #[test]
     fn removed_job_leaves_nothing_that_starts() {
         play(

@@ -1,9 +1,11 @@
 //! Repairs a job whose records contradict each other: entries of its sets without such a run, cursors that are missing,
 //! belong to another revision, or follow a run that has ended or is gone. Units never leave such records, but a store
-//! that loses some of its last writes does. Runs that are missing in their pools are added. Without a repair, the job would not start any more. Cursors that a node
-//! with older zone data has moved to another time than this node's data gives are computed again, too.
+//! that loses some of its last writes does. Runs that are missing in their pools are added. Without a repair, the job
+//! would not start any more. Cursors that a node with older zone data has moved to another time than this node's data
+//! gives are computed again, too, and the end of a timed pause is recorded if no node has done so.
 
 use super::draft::UnitDraft;
+use super::resume;
 use super::timetable::Timetable;
 use crate::decision::{CommandReply, DecidedUnit};
 use crate::ids::JobId;
@@ -16,7 +18,9 @@ pub(super) fn decide(view: &DecisionView<'_>, id: &JobId) -> Result<DecidedUnit,
     let (job, state) = (view.job(id), view.job_state(id));
     view.require_loaded()?;
     let mut draft = UnitDraft::new(view);
-    let repaired = repaired_sets(view, &state);
+    let mut repaired = repaired_sets(view, &state);
+    // No node was there when the pause ended, and nothing was due since.
+    resume::end_if_expired(&mut repaired.pauses, view.stamp.at);
     let mut is_changed = repaired != *state;
     if let Some(job) = &job {
         is_changed |= repair_cursors(&mut draft, job, &state);
@@ -59,7 +63,7 @@ fn repair_cursors(draft: &mut UnitDraft<'_>, job: &JobRecord, state: &JobState) 
     let view = draft.view;
     let now = view.stamp.at;
     let mut is_changed = false;
-    for (schedule, definition) in job.schedules().filter(|(_, definition)| definition.enabled) {
+    for (schedule, definition) in job.schedules().filter(|(_, definition)| job.job.enables(definition)) {
         let cursor = view.cursor(&job.id, schedule);
         let fits = |cursor: &Cursor| cursor.revision == job.revision && !follows_no_run(view, cursor);
         let is_older = |cursor: &Cursor| !cursor.zones.is_empty() && *cursor.zones < *view.world.zones_version;

@@ -20,6 +20,23 @@ pub(super) fn decide(view: &DecisionView<'_>, job: Option<&JobId>) -> Result<Dec
     }
 }
 
+/// Ends the pause of a job, or of all jobs, if it ends by itself and its time has come.
+pub(super) fn end_expired(view: &DecisionView<'_>, job: Option<&JobId>) -> Result<DecidedUnit, Halt> {
+    let pauses = job.map_or_else(|| (*view.pauses()).clone(), |id| view.job_state(id).pauses.clone());
+    let is_there = job.is_none_or(|id| view.job(id).is_some());
+    view.require_loaded()?;
+    let until = pauses.current.as_ref().filter(|_| is_there).and_then(|pause| pause.until);
+    match until {
+        Some(until) if until <= view.stamp.at => decide(view, job),
+        // The pause was changed after its end was planned.
+        until => Ok(DecidedUnit {
+            effects: until.map(|at| Effect::EndPause { job: job.cloned(), at }).into_iter().collect(),
+            answer: CommandReply::Unchanged,
+            ..DecidedUnit::default()
+        }),
+    }
+}
+
 fn of_job(view: &DecisionView<'_>, id: &JobId) -> Result<DecidedUnit, Halt> {
     let mut draft = UnitDraft::new(view);
     let (job, mut state) = (view.job(id), draft.job_state(id));
@@ -54,11 +71,20 @@ fn of_everything(view: &DecisionView<'_>) -> Result<DecidedUnit, Halt> {
 }
 
 /// Ends the current pause and remembers it as the last. A pause that began within the grace period after the one before
-/// it is merged with that one, because cursors may not have advanced in between.
+/// it is merged with that one, because cursors may not have advanced in between. A pause that ended by itself long ago,
+/// while no node was there, ended at its time.
 pub(super) fn end(pauses: &mut PauseState, now: Instant) {
     if let Some(pause) = pauses.current.take() {
+        let now = pause.until.filter(|until| until.plus(GRACE) < now).unwrap_or(now);
         let before = pauses.last.filter(|(_, ended)| pause.since <= ended.plus(GRACE));
         pauses.last = Some((before.map_or(pause.since, |(since, _)| since), now));
+    }
+}
+
+/// Ends the current pause if it has ended by itself.
+pub(super) fn end_if_expired(pauses: &mut PauseState, now: Instant) {
+    if pauses.current.as_ref().is_some_and(|pause| pause.has_expired(now)) {
+        end(pauses, now);
     }
 }
 

@@ -97,15 +97,28 @@ fn make(
     id: RunId,
     at: Option<Instant>,
 ) -> Result<DecidedUnit, Halt> {
-    let mut draft = UnitDraft::new(view);
-    let (record, mut state) = (view.job(job), draft.job_state(job));
+    let draft = UnitDraft::new(view);
+    let (record, state) = (view.job(job), draft.job_state(job));
     view.require_loaded()?;
     let record = record.ok_or_else(|| Rejection::NoJob(job.clone()))?;
     let args = Args::bind(&record.job.params, args, inherited)?;
+    make_of(draft, state, &record, args, id, at)
+}
+
+/// Creates a run of a job with these args, now or at a later time.
+pub(super) fn make_of(
+    mut draft: UnitDraft<'_>,
+    mut state: JobState,
+    record: &JobRecord,
+    args: Args,
+    id: RunId,
+    at: Option<Instant>,
+) -> Result<DecidedUnit, Halt> {
+    let view = draft.view;
     let now = view.stamp.at;
     let nominal = at.unwrap_or(now);
-    let (target, actor) = (placement::target_of_request(view, &record)?, view.stamp.actor.clone());
-    let new_run = NewRun { id, job: &record, schedule: None, nominal, args, target, actor };
+    let (target, actor) = (placement::target_of_request(view, record)?, view.stamp.actor.clone());
+    let new_run = NewRun { id, job: record, schedule: None, nominal, args, target, actor };
     let mut run = run_lifecycle::create_run(&mut draft, &mut state, new_run)?;
     if run.state == State::Waiting && nominal > now {
         // Its first state is `scheduled`; it has never been `waiting`.
@@ -114,7 +127,7 @@ fn make(
         run.log.iter_mut().for_each(|born| born.state = State::Scheduled);
         return close(draft, run, state);
     }
-    release(draft, run, state, &record)
+    release(draft, run, state, record)
 }
 
 fn answer(run: &Run) -> CommandReply {

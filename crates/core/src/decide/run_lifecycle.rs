@@ -128,7 +128,8 @@ pub(super) fn wake_for_foreign_lock(draft: &mut UnitDraft<'_>, run: &Run) {
 
 /// Whether a pause keeps a run from starting. A run that an operator created or started is not held back.
 pub(super) fn is_paused(draft: &UnitDraft<'_>, run: &Run, state: &JobState) -> bool {
-    !run.is_by_operator() && (state.pauses.is_paused() || draft.view.pauses().is_paused())
+    let now = draft.at();
+    !run.is_by_operator() && (state.pauses.is_paused_at(now) || draft.view.pauses().is_paused_at(now))
 }
 
 /// The run that a command names.

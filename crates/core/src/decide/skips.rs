@@ -162,7 +162,7 @@ fn put_span(draft: &mut UnitDraft<'_>, state: &mut JobState, span: SkipSpan) -> 
 
 /// The times during which a pause held: the last one that ended, and the current one.
 fn held(pauses: &PauseState, now: Instant) -> impl Iterator<Item = (Instant, Instant)> + use<> {
-    let current = pauses.current.as_ref().map(|pause| (pause.since, now));
+    let current = pauses.current.as_ref().map(|pause| (pause.since, pause.until.map_or(now, |until| until.min(now))));
     pauses.last.into_iter().chain(current)
 }
 

@@ -273,7 +273,10 @@ impl DecisionBench {
         if self.has_lost_records {
             return;
         }
-        assert!(job.schedule(&cursor.schedule).is_some_and(|schedule| schedule.enabled), "{name} has no schedule");
+        assert!(
+            job.schedule(&cursor.schedule).is_some_and(|schedule| job.job.enables(schedule)),
+            "{name} has no schedule"
+        );
         assert_eq!(cursor.revision, job.revision, "{name}");
         assert_eq!(cursor.next.is_some(), cursor.wake.is_some(), "{name} and when it is due");
         assert!(cursor.next.is_none_or(|next| Some(next) <= cursor.wake), "{name} is due before its time");

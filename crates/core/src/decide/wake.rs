@@ -10,6 +10,7 @@ use cronhold_schedule::Instant;
 
 use super::admission;
 use super::draft::UnitDraft;
+use super::pause;
 use super::placement::{self, Placement};
 use super::run_lifecycle::{self, KILL_WAIT, LAUNCH_WITHIN, WAIT_POLL};
 use crate::decision::{CommandReply, DecidedUnit, Effect};
@@ -64,7 +65,8 @@ fn before_program(view: &DecisionView<'_>, run: &Arc<Run>, is_changed: bool) -> 
     }
     let after = if is_paused {
         // The end of the pause wakes the run; the due time is the fallback.
-        let pause = if before.pauses.is_paused() { Blocker::JobPause } else { Blocker::GlobalPause };
+        pause::planned_ends(&before, &view.pauses()).into_iter().for_each(|end| draft.emit(end));
+        let pause = if before.pauses.is_paused_at(now) { Blocker::JobPause } else { Blocker::GlobalPause };
         let blockers = if run.state == State::Waiting { vec![pause] } else { Vec::new() };
         Run { due: Some(now.plus(WAIT_POLL)), blockers, ..(**run).clone() }
     } else {

@@ -3,10 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::run_id::RunId;
 use cronhold_schedule::TextError;
 use cronhold_schedule::text::shortened;
+
 /// Longest id in bytes.
 pub const JOB_ID_MAX: usize = 200;
+/// First part of the ids of jobs that are stored for an ad hoc run.
+pub const AD_HOC_FOLDER: &str = "adhoc";
 
 /// The id of a job. Cheap to clone.
 ///
@@ -44,6 +48,17 @@ impl JobId {
             at += segment.len() + 1;
         }
         Ok(Self(text.into()))
+    }
+
+    /// The id of the job that is stored for an ad hoc run. Ids of later runs are greater.
+    pub fn of_ad_hoc_run(run: RunId) -> Self {
+        Self(format!("{AD_HOC_FOLDER}/{run}").into())
+    }
+
+    /// Whether the id is that of the job of an ad hoc run.
+    pub fn is_ad_hoc(&self) -> bool {
+        let run = self.0.strip_prefix(AD_HOC_FOLDER).and_then(|rest| rest.strip_prefix('/'));
+        run.is_some_and(|run| RunId::parse(run).is_ok_and(|id| id.to_string() == run))
     }
 
     /// The id as text.

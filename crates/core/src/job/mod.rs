@@ -4,6 +4,7 @@
 mod action;
 mod condition;
 mod http;
+mod param;
 mod policies;
 mod program;
 mod scope;
@@ -13,11 +14,11 @@ mod templates;
 use std::collections::BTreeMap;
 
 use cronhold_schedule::{ScheduleSpec, Span};
-use serde::Serialize;
 
 pub use action::{Action, ActionKind, HttpTarget, RunEvent, SecretSource};
 pub use condition::{Condition, Probe, Requirement, TimeoutOutcome};
 pub use http::{BodyPattern, HeaderValue, HttpProgram};
+pub use param::{ArgPattern, Param, ParamType};
 pub use policies::{
     Batching, CatchUpPolicy, CatchUpRule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, QUEUE_LIMIT_DEFAULT,
     ResourceLimits, Retain, Retry, RetryOn, StopPolicy, StopSchedule, Trigger,
@@ -114,11 +115,18 @@ pub struct Job {
     pub retain: Retain,
     /// What happens to a run whose node is lost while the run is starting.
     pub on_lost: OnLost,
+    /// Whether its schedules are in effect. Runs that are started explicitly start anyway.
+    pub enabled: bool,
     /// Whether it is paused when it is created.
     pub paused: bool,
 }
 
 impl Job {
+    /// Whether a schedule of the job is in effect.
+    pub const fn enables(&self, schedule: &JobSchedule) -> bool {
+        self.enabled && schedule.enabled
+    }
+
     /// A job that runs `program` with all defaults.
     pub fn new(program: Program) -> Self {
         Self {
@@ -148,6 +156,7 @@ impl Job {
             triggers: Vec::new(),
             retain: Retain::default(),
             on_lost: OnLost::default(),
+            enabled: true,
             paused: false,
         }
     }
@@ -166,17 +175,6 @@ impl Job {
         pools.dedup();
         pools
     }
-}
-
-/// One parameter of a job. Arguments are always strings.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Param {
-    /// Value that is used if none is given; a param without a default is required.
-    pub default: Option<String>,
-    /// Allowed values; any value when empty.
-    pub choices: Vec<String>,
-    /// Description, shown to users.
-    pub description: String,
 }
 
 /// One schedule of a job, with what it gives to its runs.

@@ -14,6 +14,9 @@ pub const EXPIRE_MAX: usize = 200;
 /// How long an idempotency key counts.
 pub const KEY_KEPT: Span = Span::from_secs(DAY);
 
+/// The most jobs of ended ad hoc runs that are kept; the oldest are deleted first.
+pub const AD_HOC_MAX: usize = 1_000;
+
 const DAY: u64 = 86_400;
 
 /// The number of runs above which a job is pruned. The margin lets runs be pruned in batches.
@@ -28,6 +31,8 @@ pub struct KeptSpans {
     pub outcomes: Span,
     /// The runs of a removed job, and its state with the number of the next run.
     pub removed_job: Span,
+    /// The job of an ad hoc run, with its runs, after the last of them has ended; see also [`AD_HOC_MAX`].
+    pub ad_hoc_job: Span,
     /// The record of a node that is gone and owns nothing.
     pub node: Span,
     /// The fence of a lock that is free. Later fences are higher, because they are not below the store's milliseconds.
@@ -37,7 +42,8 @@ pub struct KeptSpans {
 impl Default for KeptSpans {
     fn default() -> Self {
         let month = Span::from_secs(30 * DAY);
-        Self { outcomes: month, removed_job: month, node: Span::from_secs(7 * DAY), fence: month }
+        let week = Span::from_secs(7 * DAY);
+        Self { outcomes: month, removed_job: month, ad_hoc_job: week, node: week, fence: month }
     }
 }
 

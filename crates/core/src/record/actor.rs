@@ -16,7 +16,7 @@ pub enum Actor {
     Retry,
     /// The queue, when nothing blocks a waiting run any longer.
     Queue,
-    /// A limit of the run: its timeout or its stop schedule.
+    /// A limit of time: the timeout of a run, its stop schedule, or the end of a pause.
     Limit,
     /// An action of another run.
     Action,

@@ -24,17 +24,32 @@ pub struct ActivePause {
     pub by: Actor,
     /// The operator's reason; may be empty.
     pub why: String,
+    /// When the pause ends by itself; `None` if only a resume ends it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Instant>,
+}
+
+impl ActivePause {
+    /// Whether the pause has ended by itself.
+    pub fn has_expired(&self, now: Instant) -> bool {
+        self.until.is_some_and(|until| until <= now)
+    }
 }
 
 impl PauseState {
-    /// Whether a pause is in effect.
+    /// Whether a pause is recorded. One that ends by itself counts until a node has recorded its end.
     pub const fn is_paused(&self) -> bool {
         self.current.is_some()
     }
 
+    /// Whether a pause is in effect at a time.
+    pub fn is_paused_at(&self, now: Instant) -> bool {
+        self.current.as_ref().is_some_and(|pause| !pause.has_expired(now))
+    }
+
     /// Whether an instant lies in the current or in the previous pause.
     pub fn cover(&self, at: Instant) -> bool {
-        let current = self.current.as_ref().is_some_and(|pause| pause.since <= at);
+        let current = self.current.as_ref().is_some_and(|pause| pause.since <= at && !pause.has_expired(at));
         current || self.last.is_some_and(|(from, to)| from <= at && at <= to)
     }
 }

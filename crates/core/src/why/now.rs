@@ -182,7 +182,7 @@ fn prospect(
     world: &DecisionContext,
     now: Instant,
 ) -> Prospect {
-    if !schedule.enabled {
+    if !job.job.enables(schedule) {
         return Prospect::Disabled;
     }
     if let Err(error) = job.compile(schedule, world) {

@@ -37,7 +37,7 @@ pub(super) fn facts(question: Question<'_>) -> Vec<Fact> {
         None => facts.push(Fact::NoJob),
         Some(job) => {
             for (id, schedule) in job.schedules() {
-                if let Some(error) = job.compile(schedule, world).err().filter(|_| schedule.enabled) {
+                if let Some(error) = job.compile(schedule, world).err().filter(|_| job.job.enables(schedule)) {
                     facts.push(Fact::Schedule(id.clone(), Prospect::CannotAsk(error)));
                 }
                 happenings.extend(question.occurrences(job, id, schedule));
@@ -92,8 +92,8 @@ impl Question<'_> {
             let outcome = match self.recorded(job, &ledger, nominal) {
                 Some(outcome) => outcome,
                 // An occurrence of a disabled schedule is reported only if it is exactly at the requested time.
-                None if !schedule.enabled && nominal != self.at => continue,
-                None if !schedule.enabled => OccurrenceOutcome::Disabled,
+                None if !job.job.enables(schedule) && nominal != self.at => continue,
+                None if !job.job.enables(schedule) => OccurrenceOutcome::Disabled,
                 None => self.unrecorded(job, id, nominal),
             };
             happenings.insert((nominal, Some(id.clone())), outcome);

@@ -26,6 +26,7 @@ const VERBS: &[&[&str]] = &[
     &["why", "helo"],
     &["holes", "helo"],
     &["backfill", "helo", "--from", "1d"],
+    &["coming"],
     &["reload"],
     &["nodes"],
     &["pools"],
@@ -34,7 +35,7 @@ const VERBS: &[&[&str]] = &[
 ];
 
 /// Verbs that do not refer to an existing job or run.
-const GENERAL: [&str; 7] = ["add", "list", "reload", "nodes", "pools", "drain", "token"];
+const GENERAL: [&str; 8] = ["add", "list", "coming", "reload", "nodes", "pools", "drain", "token"];
 
 #[test]
 fn every_verb_exits_3_without_a_daemon() {

@@ -1,9 +1,12 @@
 //! Tests of the command line together with a daemon: every verb that uses a daemon, run by the real binary, with its
 //! output on success and on failure. There is one snapshot per verb.
 
+mod ad_hoc;
 mod argv;
 mod backfill;
 mod bench;
+mod bulk;
+mod coming;
 mod daemon;
 mod every_verb;
 mod jobs;

@@ -107,7 +107,7 @@ fn command_does_not_read_definitions_by_other_rules() {
         assert!(node.reconcile_reports().await.is_empty());
         assert_eq!(state(&shared, "weekly").await.0, 1);
         // A change made here is still shown.
-        node.ask(Command::Pause { job: Some(job_id("weekly")), why: String::new() }).await;
+        node.ask(Command::Pause { job: Some(job_id("weekly")), why: String::new(), until: None }).await;
         node.reconcile().await;
         assert_eq!(shared.read("weekly").expect("there")["job_state"]["paused"], json!(true));
         assert_eq!(state(&shared, "weekly").await.0, 1);

@@ -43,7 +43,7 @@ fn event_takes_effect_once_on_two_nodes() {
 
         shared.send("pause", &json!("all"));
         one.until(async || shared.is_all_paused().await).await;
-        one.ask(Command::Pause { job: Some(job_id("a")), why: String::new() }).await;
+        one.ask(Command::Pause { job: Some(job_id("a")), why: String::new(), until: None }).await;
         shared.send("resume", &json!("all"));
         one.until(async || !shared.is_all_paused().await && !shared.is_paused("a").await).await;
         shared.send("drain_nodes", &json!(["node 2", "a host of others"]));
@@ -60,7 +60,7 @@ fn trigger_event_starts_a_run_of_a_paused_job() {
         let node = TestNode::start(1, &shared).await;
         node.follow().await;
         node.put("a", shell("true"), JobSource::Api).await;
-        node.ask(Command::Pause { job: Some(job_id("a")), why: String::new() }).await;
+        node.ask(Command::Pause { job: Some(job_id("a")), why: String::new(), until: None }).await;
         shared.send("trigger", &json!("a"));
         node.until(async || !shared.runs().await.is_empty()).await;
         let run = shared.runs().await.remove(0);
@@ -182,12 +182,12 @@ fn cronken_nodes_are_notified_of_changes_made_here() {
         node.follow().await;
         node.put("a", shell("true"), JobSource::Api).await;
         node.until(async || !shared.sent().is_empty()).await;
-        node.ask(Command::Pause { job: Some(job_id("a")), why: String::new() }).await;
+        node.ask(Command::Pause { job: Some(job_id("a")), why: String::new(), until: None }).await;
         node.until(async || shared.sent().len() == 2).await;
         shared.send("resume", &json!("a"));
         let is_told = |form: Value| form["job_state"]["paused"] == json!(false);
         node.until(async || shared.read("a").is_some_and(is_told)).await;
-        node.ask(Command::Pause { job: None, why: String::new() }).await;
+        node.ask(Command::Pause { job: None, why: String::new(), until: None }).await;
         node.until(async || shared.sent().len() == 4).await;
         let sent: Vec<Value> = shared.sent().iter().map(|text| definition(text)).collect();
         let actions: Vec<(&str, &Value)> =
@@ -212,7 +212,7 @@ fn cronken_nodes_are_notified_of_changes_by_an_operator_named_event() {
         let mut expected = 1;
         for name in ["event", "shared jobs", "foreign event", "foreign definition"] {
             for command in [
-                Command::Pause { job: Some(job_id("a")), why: String::new() },
+                Command::Pause { job: Some(job_id("a")), why: String::new(), until: None },
                 Command::Resume { job: Some(job_id("a")) },
             ] {
                 node.ask_as(Actor::Operator(name.to_owned()), command).await;
@@ -232,8 +232,8 @@ fn cronken_nodes_reload_when_everything_resumes() {
         node.follow().await;
         node.put("a", shell("true"), JobSource::Api).await;
         node.put("b", shell("true"), JobSource::Api).await;
-        node.ask(Command::Pause { job: Some(job_id("a")), why: String::new() }).await;
-        node.ask(Command::Pause { job: None, why: String::new() }).await;
+        node.ask(Command::Pause { job: Some(job_id("a")), why: String::new(), until: None }).await;
+        node.ask(Command::Pause { job: None, why: String::new(), until: None }).await;
         let shows = |job: &str| shared.read(job).is_some_and(|form| form["job_state"]["paused"] == json!(true));
         node.until(async || shows("a") && shows("b")).await;
         assert!(!shared.is_paused("b").await, "the job itself is not paused");

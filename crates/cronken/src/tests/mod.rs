@@ -63,7 +63,7 @@ fn definitions_create_jobs_and_jobs_create_definitions() {
         shared.write("theirs", Some(HOURLY));
         node.reconcile().await;
         assert_eq!(shared.job("theirs").await.expect("there").revision, 2);
-        node.ask(Command::Pause { job: Some(job_id("theirs")), why: String::new() }).await;
+        node.ask(Command::Pause { job: Some(job_id("theirs")), why: String::new(), until: None }).await;
         node.reconcile().await;
         assert_eq!(shared.read("theirs").expect("there")["job_state"], json!({"paused": true}));
 

@@ -160,6 +160,7 @@ impl NodeLoop {
                 PlanItem::CatchUp(job, schedule) => {
                     (Actor::CatchUp, Command::CatchUp { job: job.clone(), schedule: schedule.clone() })
                 }
+                PlanItem::EndPause(job) => (Actor::Limit, Command::EndPause { job: job.clone() }),
                 PlanItem::Wake(run) => (Actor::Queue, Command::Wake { run: *run }),
                 PlanItem::Deliver(action) => (Actor::Action, Command::Deliver { action: *action }),
                 PlanItem::Watchdog

@@ -179,6 +179,7 @@ impl NodeLoop {
         match effect {
             Effect::Plan { job, schedule, next } => self.agenda.put_next(job, schedule, next),
             Effect::Rest { job, schedule, nominal } => self.agenda.pause(job, schedule, nominal),
+            Effect::EndPause { job, at } => self.agenda.put(PlanItem::EndPause(job), at),
             Effect::CatchUp { job, schedule, at } => self.agenda.put(PlanItem::CatchUp(job, schedule), at),
             Effect::Wake { run, at } => self.agenda.put(PlanItem::Wake(run), at),
             Effect::PlanDelivery { action, at } => self.agenda.put(PlanItem::Deliver(action), at),

@@ -431,6 +431,7 @@ impl NodeLoop {
             PlanItem::CheckPools(after) => self.check_pools(after.clone(), now).await,
             PlanItem::Expire(step) => self.expire(step, now).await,
             PlanItem::Prune(_)
+            | PlanItem::EndPause(_)
             | PlanItem::Wake(_)
             | PlanItem::Deliver(_)
             | PlanItem::Fire(..)

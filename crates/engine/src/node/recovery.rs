@@ -30,8 +30,13 @@ impl NodeLoop {
         Ok(())
     }
 
-    /// Reads and applies all cursors, backlogs, pending actions and unfinished runs. Returns the number of unfinished runs.
+    /// Reads and applies the pause of all jobs, all cursors, backlogs, pending actions and unfinished runs. Returns the
+    /// number of unfinished runs. The pause of a job is met by what it keeps from starting, and by the walk over all jobs.
     pub(super) async fn recover_all(&mut self, now: Instant) -> Result<usize, Fault> {
+        let pause = self.load_readable(vec![RecordKey::Pause]).await?.into_iter().find_map(|(_, stored)| stored);
+        if let Some(pause) = pause {
+            self.apply_stored(&pause.record, now).await;
+        }
         self.recover_cursors(now).await?;
         self.recover_backlogs(now).await?;
         self.recover_actions(now).await?;

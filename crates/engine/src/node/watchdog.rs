@@ -205,13 +205,13 @@ impl NodeLoop {
         let mut found = self.load_readable(keys).await?.into_iter();
         self.watchdog.pass.record(jobs.len(), self.context.uptime());
         let everything = found.next().and_then(|(_, stored)| stored).map(|stored| stored.record);
-        if matches!(everything, Some(Record::Pause(pauses)) if pauses.is_paused()) {
+        if matches!(everything, Some(Record::Pause(pauses)) if pauses.is_paused_at(now)) {
             return Ok(None);
         }
         for (key, stored) in found {
             let RecordKey::JobState(job) = &key else { continue };
             let is_paused = matches!(stored.map(|stored| stored.record),
-                Some(Record::JobState(state)) if state.pauses.is_paused());
+                Some(Record::JobState(state)) if state.pauses.is_paused_at(now));
             if !is_paused {
                 self.session.evict(&key);
                 self.session.evict(&RecordKey::Pause);

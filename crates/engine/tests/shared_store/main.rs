@@ -1,5 +1,6 @@
 //! A node on a shared store, with a clock that the test moves.
 
+mod ad_hoc;
 mod repairs;
 
 use std::collections::BTreeMap;
@@ -263,6 +264,11 @@ impl TestNode {
         self.until(|node, _| (node.time.passed() >= end).then_some(()));
     }
 
+    /// Lets days pass at once.
+    fn days(&self, days: u64) {
+        self.time.passed.fetch_add(Span::from_secs(days * 86_400).micros(), Ordering::Relaxed);
+    }
+
     fn request(&mut self, command: Command) -> CommandReply {
         self.try_request(command).expect("accepted")
     }
@@ -302,7 +308,7 @@ fn locks_of_events_are_not_renewed() {
     let held = LockName::parse("#cronhold/loader/").expect("a name");
     let once = LockName::of_event("e1").expect("a name");
     node.request(Command::AcquireLock { lock: held.clone(), holder, ttl: Span::from_millis(600) });
-    let pause = Box::new(Command::Pause { job: None, why: String::new() });
+    let pause = Box::new(Command::Pause { job: None, why: String::new(), until: None });
     assert_eq!(node.request(Command::Event { once: once.clone(), holder, command: pause }), CommandReply::Done);
     assert!(node.record(RecordKey::Lock(once.clone())).is_some(), "other nodes see that the event was handled");
     for _ in 0..16 {
@@ -364,7 +370,7 @@ fn run_created_without_a_node_is_started_within_seconds() {
 #[test]
 fn request_on_a_full_store_fails_within_seconds() {
     let mut node = TestNode::new(0);
-    let pause = || Command::Pause { job: None, why: String::new() };
+    let pause = || Command::Pause { job: None, why: String::new(), until: None };
     node.pass(Span::from_secs(5));
     node.is_full.store(true, Ordering::Relaxed);
     node.pass(Span::from_secs(60));
@@ -389,7 +395,7 @@ fn unreadable_record_is_reported_with_its_key_and_fails_only_what_needs_it() {
     *node.unreadable.lock().expect("no panic") = Some(key.clone());
     let run = Command::Run { job: JobId::parse("j").expect("an id"), args: BTreeMap::new(), id: RunId::MIN, at: None };
     assert!(matches!(node.try_request(run), Err(RequestError::Failed(Fault::Unreadable(_)))));
-    assert_eq!(node.request(Command::Pause { job: None, why: String::new() }), CommandReply::Done);
+    assert_eq!(node.request(Command::Pause { job: None, why: String::new(), until: None }), CommandReply::Done);
     assert_eq!((node.events(), node.handle.counters().unreadable), (vec![format!("unreadable {key}")], 1));
 }
 
@@ -519,15 +525,12 @@ fn nothing_of_removed_jobs_and_lost_nodes_is_kept_for_ever() {
         keys.map(|key| node.record(key).is_some())
     };
     let is_stranger_there = |node: &TestNode| node.record(RecordKey::Node(NodeId::from_bits(9))).is_some();
-    let days = |node: &TestNode, days: u64| {
-        node.time.passed.fetch_add(Span::from_secs(days * 86_400).micros(), Ordering::Relaxed);
-    };
-    days(&node, 6);
+    node.days(6);
     node.pass(Span::from_secs(90));
     assert_eq!((there(&node, "goes"), is_stranger_there(&node)), ([true; 3], true));
-    days(&node, 2);
+    node.days(2);
     node.until(|node, _| (!is_stranger_there(node)).then_some(()));
-    days(&node, 23);
+    node.days(23);
     node.until(|node, _| (there(node, "goes") == [false; 3]).then_some(()));
     assert_eq!(there(&node, "stays"), [true, true, false], "a job keeps its runs, and outcomes for a month");
     assert!(node.record(RecordKey::Node(NODE)).is_some());

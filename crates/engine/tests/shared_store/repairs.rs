@@ -75,7 +75,12 @@ fn watchdog_reaches_everything_behind_thousands_of_paused_schedules() {
     let id = RunId::from_key(START, "by command");
     let mut node = TestNode::on_store(0, true, |store| {
         let world = world();
-        let pause = ActivePause { since: START.minus(Span::from_secs(60)), by: Actor::Schedule, why: String::new() };
+        let pause = ActivePause {
+            since: START.minus(Span::from_secs(60)),
+            by: Actor::Schedule,
+            why: String::new(),
+            until: None,
+        };
         let pauses = PauseState { current: Some(pause), ..PauseState::default() };
         let schedule = ScheduleId::parse("s").expect("an id");
         let mut changes = Vec::new();

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cronhold_core::job::Param;
+use cronhold_core::job::{ArgPattern, Param, ParamType};
 use cronhold_core::{Job, JobId, NameMap};
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,9 @@ pub(super) struct ParamOutline {
     pub(super) name: Box<str>,
     pub(super) is_required: bool,
     pub(super) choices: Box<[Box<str>]>,
+    pub(super) kind: ParamType,
+    /// The text of its pattern.
+    pub(super) pattern: Option<Box<str>>,
 }
 
 /// A reference to another job.
@@ -81,8 +84,16 @@ impl ParamOutline {
             name: name.as_str().into(),
             is_required: param.default.is_none(),
             choices: param.choices.iter().map(|choice| choice.as_str().into()).collect(),
+            kind: param.kind,
+            pattern: param.pattern.as_ref().map(|pattern| pattern.as_str().into()),
         };
         params.iter().map(outline).collect()
+    }
+
+    /// A param that accepts the values of this type and pattern.
+    pub(super) fn form(&self) -> Param {
+        let pattern = self.pattern.as_ref().and_then(|text| ArgPattern::parse(text).ok());
+        Param { kind: self.kind, pattern, ..Param::default() }
     }
 }
 

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::NameMap;
 use cronhold_core::job::{
-    Action, Batching, BodyPattern, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HeaderValue, HttpProgram,
-    HttpTarget, JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Program, Requirement,
-    ResourceLimits, Retain, Retry, RetryOn, RunEvent, SecretSource, StopPolicy, TaskProgram, TemplateScope,
-    TimeoutOutcome, Trigger,
+    Action, ArgPattern, Batching, BodyPattern, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HeaderValue,
+    HttpProgram, HttpTarget, JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, ParamType, Program,
+    Requirement, ResourceLimits, Retain, Retry, RetryOn, RunEvent, SecretSource, StopPolicy, TaskProgram,
+    TemplateScope, TimeoutOutcome, Trigger,
 };
 use cronhold_core::record::PoolName;
 use cronhold_core::run::State;
@@ -63,6 +63,24 @@ pub(super) const CHOICES: Codec<Vec<String>> = Codec {
         Some(nodes.iter().filter_map(|node| reader.value(item.item(node)).map(str::to_owned)).collect())
     },
     write: |choices| json!(choices),
+};
+
+pub(super) const PARAM_TYPE: Codec<ParamType> = Codec {
+    shape: ValueShape::Word(ParamType::NAMES),
+    read: |reader, item| {
+        let word = reader.word(item, ParamType::NAMES)?;
+        ParamType::ALL.into_iter().find(|kind| kind.name() == word)
+    },
+    write: |kind| json!(kind.name()),
+};
+
+pub(super) const ARG_PATTERN: Codec<ArgPattern> = Codec {
+    shape: ValueShape::Text,
+    read: |reader, item| {
+        let text = reader.text(item)?;
+        reader.parsed(item, ArgPattern::parse(text))
+    },
+    write: |pattern| json!(pattern.as_str()),
 };
 
 pub(super) const BOOL: Codec<bool> =

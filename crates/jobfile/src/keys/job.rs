@@ -93,6 +93,11 @@ record! {
         "What happens to a run whose node is lost while the run is starting.",
     )
     .default("error");
+    value enabled = codec::BOOL => key(
+        "enabled",
+        "Whether the schedules of the job are in effect. Runs that a person or an action starts are not affected.",
+    )
+    .default("true");
     value paused = codec::BOOL => key("paused", "Whether the job is paused when it is created.").default("false");
 }
 
@@ -104,6 +109,13 @@ record! {
         "Value that is used if none is given; a param without a default is required.",
     );
     value choices = codec::CHOICES => key("choices", "The only values allowed.");
+    value kind = codec::PARAM_TYPE => key(
+        "type",
+        "Type of the values: any text, a whole number without leading zeros, a date such as `2026-03-29`, or `true` or \
+         `false`.",
+    )
+    .default("string");
+    option pattern = codec::ARG_PATTERN => key("pattern", "Regular expression that a whole value has to match.");
     value description = codec::TEXT => key("description", "Description of the param.");
 }
 

@@ -25,6 +25,7 @@ use cronhold_schedule::ZoneRegistry;
 use cronhold_schedule::text::shortened;
 
 pub(crate) use fields::Fields;
+pub(crate) use params::form_error;
 pub use places::JobPlaces;
 pub(crate) use reader::{JobReader, NamedNode};
 

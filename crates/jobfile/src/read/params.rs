@@ -1,7 +1,8 @@
 //! Reads params of a job, and checks the args that schedules give to them.
 
 use cronhold_core::NameMap;
-use cronhold_core::job::Param;
+use cronhold_core::args::check_arg;
+use cronhold_core::job::{Param, ParamType};
 use cronhold_schedule::text::did_you_mean;
 
 use super::reader::{JobReader, NamedNode};
@@ -38,15 +39,34 @@ impl JobReader<'_> {
             _ => {}
         }
         let param = self.record(item, Param::default())?;
-        if let (Some(default), Some(node)) = (&param.default, item.node.get("default"))
-            && !param.choices.is_empty()
-            && !param.choices.contains(default)
-        {
-            let message = format!("the default {} of `{}` is not one of its choices", quoted(default), item.name);
-            let hint = format!("choices are {}", param.choices.join(", "));
-            self.refuse::<()>(NamedNode { name: "default", node }, message, hint);
+        if let (Some(default), Some(node)) = (&param.default, item.node.get("default")) {
+            let place = NamedNode { name: "default", node };
+            if !param.choices.is_empty() && !param.choices.contains(default) {
+                let message = format!("the default {} of `{}` is not one of its choices", quoted(default), item.name);
+                let hint = format!("choices are {}", param.choices.join(", "));
+                self.refuse::<()>(place, message, hint);
+            } else {
+                self.check_value(place, item.name, &param, default);
+            }
+        }
+        if let Some(YamlValue::List(choices)) = item.node.get("choices").map(|node| &node.value) {
+            for (node, choice) in choices.iter().zip(&param.choices).filter(|_| choices.len() == param.choices.len()) {
+                self.check_value(NamedNode { name: "choices", node }, item.name, &param, choice);
+            }
+        }
+        if let (Some(node), true) = (item.node.get("pattern"), param.kind != ParamType::String) {
+            let message = format!("`pattern` has no place beside `type: {}`", param.kind.name());
+            self.refuse::<()>(NamedNode { name: "pattern", node }, message, "remove one of them".to_owned());
         }
         Some(param)
+    }
+
+    /// Checks that type and pattern of a param allow a value. Choices are not checked.
+    fn check_value(&mut self, item: NamedNode<'_>, name: &str, param: &Param, value: &str) {
+        if let Some(message) = form_error(name, param, value) {
+            let mistake = self.mistake(&item.node.span, message);
+            self.report(mistake);
+        }
     }
 
     /// Checks that args of schedules name params and have allowed values.
@@ -69,10 +89,10 @@ impl JobReader<'_> {
                     self.report(mistake);
                     continue;
                 };
-                if let YamlValue::Scalar(scalar) = &entry.value.value
-                    && !param.choices.is_empty()
-                    && !param.choices.contains(&scalar.text)
-                {
+                let YamlValue::Scalar(scalar) = &entry.value.value else { continue };
+                if param.choices.is_empty() {
+                    self.check_value(NamedNode::entry(entry), &entry.key, param, &scalar.text);
+                } else if !param.choices.contains(&scalar.text) {
                     let message = format!("{} is not one of the choices of `{}`", quoted(&scalar.text), entry.key);
                     self.refuse::<()>(
                         NamedNode::entry(entry),
@@ -83,4 +103,10 @@ impl JobReader<'_> {
             }
         }
     }
+}
+
+/// Why type and pattern of a param do not allow a value; `None` if they do. Choices are not checked.
+pub(crate) fn form_error(name: &str, param: &Param, value: &str) -> Option<String> {
+    let param = Param { choices: Vec::new(), ..param.clone() };
+    check_arg(name, &param, value).err().map(|error| error.to_string())
 }

@@ -114,7 +114,7 @@ fn slow_or_unknown_reader_gets_a_gap() {
 fn only_relevant_changes_become_events() {
     let feed = Arc::new(FeedBuffer::default());
     let mut reader = feed.reader(None);
-    let pause = ActivePause { since: Instant::from_secs(2), by: Actor::Schedule, why: String::new() };
+    let pause = ActivePause { since: Instant::from_secs(2), by: Actor::Schedule, why: String::new(), until: None };
     let state = |current: Option<&ActivePause>, last| {
         let pauses = PauseState { current: current.cloned(), last };
         RecordChange::Put(Record::JobState(Arc::new(JobState { pauses, ..JobState::new(job()) })))

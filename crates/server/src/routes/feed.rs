@@ -162,6 +162,7 @@ impl FeedSender {
             FeedEntry::Pause(job, pause) => {
                 let pause = pause.as_ref().map(|pause| PauseSummary {
                     since: pause.since,
+                    until: pause.until,
                     by: pause.by.to_string(),
                     why: pause.why.clone(),
                     everything: job.is_none(),

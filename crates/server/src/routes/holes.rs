@@ -89,6 +89,10 @@ async fn check_all(app: &AppState, mut after: Option<JobId>, holes: &mut HolesRe
         add_unreadable(app, &page.unreadable, holes);
         for stored in page.records {
             let RecordKey::Job(job) = stored.record.key() else { continue };
+            if job.is_ad_hoc() {
+                // It has no schedule.
+                continue;
+            }
             match job_history::load(&*app.store, &job, RunSelection::All).await {
                 Ok(loaded) => {
                     runs += loaded.runs();

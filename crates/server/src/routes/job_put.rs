@@ -64,7 +64,7 @@ pub(crate) async fn put(
         .map_err(|error| ApiError::new(ProblemCode::BadRequest, format!("the body is not UTF-8: {error}")))?;
     // JSON may contain characters that YAML rejects.
     let text = if is_json { escape_unprintable(text) } else { Cow::Borrowed(text) };
-    let job = read(&app, &id, &text).await?;
+    let job = read(&app, &id, &text).await?.map_err(|mistakes| wrong(&mistakes, &text))?;
     let uid = new_uid(&app);
     let command = Command::PutJob { id: id.clone(), job, source: JobSource::Api, uid, provided };
     app.request(actor, command).await?;
@@ -115,11 +115,11 @@ fn is_json(headers: &HeaderMap) -> Result<bool, ApiError> {
     }
 }
 
-/// Parses and checks a job. The error lists all mistakes.
-async fn read(app: &AppState, id: &JobId, text: &str) -> Result<Arc<Job>, ApiError> {
+/// Parses and checks a job. The inner error contains all mistakes.
+pub(super) async fn read(app: &AppState, id: &JobId, text: &str) -> Result<Result<Arc<Job>, Vec<Mistake>>, Fault> {
     let world = (app.world)();
     let read = read_job(id.as_str(), text, &Options { zones: &world.zones });
-    let Some(job) = read.job else { return Err(wrong(&read.mistakes, text)) };
+    let Some(job) = read.job else { return Ok(Err(read.mistakes)) };
     let job = Arc::new(job);
     let places = Arc::new(read.places);
     let loaded = LoadedJob { job: Arc::clone(&job), file: id.as_str().into(), places };
@@ -128,10 +128,7 @@ async fn read(app: &AppState, id: &JobId, text: &str) -> Result<Arc<Job>, ApiErr
         // Most jobs refer to no other jobs, so the ids are loaded only if the check without them fails.
         mistakes = check_job(app, &world, (id, &loaded), &known_ids(app).await?);
     }
-    if !mistakes.is_empty() {
-        return Err(wrong(&mistakes, text));
-    }
-    Ok(job)
+    Ok(if mistakes.is_empty() { Ok(job) } else { Err(mistakes) })
 }
 
 fn check_job(
@@ -161,7 +158,12 @@ async fn known_ids(app: &AppState) -> Result<BTreeSet<JobId>, Fault> {
 }
 
 fn wrong(mistakes: &[Mistake], text: &str) -> ApiError {
-    let mut lines: Vec<String> = mistakes.iter().take(MISTAKES_MAX).map(|mistake| render_line(mistake, text)).collect();
+    invalid(mistakes, |mistake| render_line(mistake, text))
+}
+
+/// The error of a request with an invalid job, with a line for each mistake.
+pub(super) fn invalid(mistakes: &[Mistake], line: impl Fn(&Mistake) -> String) -> ApiError {
+    let mut lines: Vec<String> = mistakes.iter().take(MISTAKES_MAX).map(line).collect();
     if mistakes.len() > MISTAKES_MAX {
         lines.push(format!("and {} more", mistakes.len() - MISTAKES_MAX));
     }

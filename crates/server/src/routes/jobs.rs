@@ -10,6 +10,7 @@ use axum::{Json, Router};
 use cronhold_api::{JobDetail, JobList, Problem};
 use cronhold_core::JobId;
 use cronhold_core::decision::Rejection;
+use cronhold_core::ids::AD_HOC_FOLDER;
 use cronhold_core::record::{JobRecord, Record, RecordKey};
 use cronhold_store::{Fault, Query, UnreadableRecord, find_job, load_readable};
 use serde::Deserialize;
@@ -45,7 +46,7 @@ pub(crate) struct JobsQuery {
 #[utoipa::path(get, path = "/api/v1/jobs", tag = "jobs",
     params(
         ("match" = Option<String>, Query,
-            description = "Pattern of the ids: `*` matches any characters, `?` matches one"),
+            description = "Pattern of the ids: `*` matches any characters, `?` matches one. Jobs of ad hoc runs are listed only for a pattern that begins with `adhoc/`"),
         ("label" = Option<String>, Query, description = "Label of the jobs"),
         ("after" = Option<String>, Query,
             description = "Only jobs with an id after this one: `next` of the previous page"),
@@ -151,8 +152,16 @@ impl JobsQuery {
     }
 
     fn matches_id(&self, id: &JobId) -> bool {
-        self.pattern.as_ref().is_none_or(|pattern| glob::matches(pattern, id.as_str()))
+        match &self.pattern {
+            Some(pattern) => glob::matches(pattern, id.as_str()) && (!id.is_ad_hoc() || shows_ad_hoc(pattern)),
+            None => !id.is_ad_hoc(),
+        }
     }
+}
+
+/// Whether a pattern asks for the jobs of ad hoc runs. Other lists leave them out.
+fn shows_ad_hoc(pattern: &str) -> bool {
+    pattern.split_once('/').is_some_and(|(folder, _)| folder == AD_HOC_FOLDER)
 }
 
 /// Get a job

@@ -144,7 +144,7 @@ impl JobCounts {
         loop {
             let page = app.store.page(&Query::Jobs { after }, PAGE).await?;
             let ids = page.records.iter().filter_map(|stored| match &stored.record {
-                Record::Job(job) => Some(RecordKey::JobState(job.id.clone())),
+                Record::Job(job) if !job.id.is_ad_hoc() => Some(RecordKey::JobState(job.id.clone())),
                 _ => None,
             });
             let states: Vec<RecordKey> = ids.collect();

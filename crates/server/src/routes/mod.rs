@@ -1,6 +1,8 @@
 //! All routes, one file per resource. Each file has a `router` with absolute paths.
 
+pub(crate) mod ad_hoc_runs;
 pub(crate) mod backfill;
+pub(crate) mod coming;
 pub(crate) mod control;
 pub(crate) mod document;
 pub(crate) mod entry;
@@ -39,6 +41,7 @@ mod tests;
 pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new()
         .merge(jobs::router())
+        .merge(coming::router())
         .merge(pauses::router())
         .merge(next::router())
         .merge(why::router())

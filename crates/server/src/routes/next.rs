@@ -66,7 +66,7 @@ pub(crate) async fn next(
 /// The enabled schedules of a job.
 pub(super) fn enabled(known: &KnownRecords) -> impl Iterator<Item = (&JobRecord, &ScheduleId, &job::JobSchedule)> {
     let schedules = known.job.iter().flat_map(|job| job.schedules().map(move |(id, schedule)| (&**job, id, schedule)));
-    schedules.filter(|(_, _, schedule)| schedule.enabled)
+    schedules.filter(|(job, _, schedule)| job.job.enables(schedule))
 }
 
 /// Compiles a schedule with the current zones and calendars.

@@ -35,7 +35,7 @@ pub(crate) struct EmptyBody {}
 
 /// Pause a job
 ///
-/// Cronhold starts no runs of the job automatically until it is resumed.
+/// Cronhold starts no runs of the job automatically until it is resumed, or until the given time.
 #[utoipa::path(post, path = "/api/v1/jobs/{id}/pause", tag = "jobs",
     params(("id" = String, Path, description = "Job id")),
     request_body = PauseBody,
@@ -47,7 +47,7 @@ pub(crate) async fn pause(
     JobIdPath(id): JobIdPath,
     JsonBody(body): JsonBody<PauseBody>,
 ) -> Result<StatusCode, ApiError> {
-    send_pause(&app, caller, Some(id), body.why).await
+    send_pause(&app, caller, Some(id), body).await
 }
 
 /// Resume a job
@@ -66,7 +66,7 @@ pub(crate) async fn resume(
 
 /// Pause all jobs
 ///
-/// Cronhold starts no runs automatically until everything is resumed.
+/// Cronhold starts no runs automatically until everything is resumed, or until the given time.
 #[utoipa::path(post, path = "/api/v1/pause", tag = "jobs", request_body = PauseBody,
     responses((status = 200, description = "Nothing to do: it was so already"), (status = 204),
         (status = "4XX", body = Problem), (status = 503, body = Problem)))]
@@ -75,7 +75,7 @@ pub(crate) async fn pause_all(
     caller: RequestIdentity,
     JsonBody(body): JsonBody<PauseBody>,
 ) -> Result<StatusCode, ApiError> {
-    send_pause(&app, caller, None, body.why).await
+    send_pause(&app, caller, None, body).await
 }
 
 /// Resume all jobs
@@ -96,12 +96,12 @@ async fn send_pause(
     app: &AppState,
     RequestIdentity(actor): RequestIdentity,
     job: Option<JobId>,
-    why: String,
+    PauseBody { why, until }: PauseBody,
 ) -> Result<StatusCode, ApiError> {
     if why.len() > WHY_MAX {
         return Err(ApiError::new(ProblemCode::Invalid, format!("`why` can have at most {WHY_MAX} bytes")));
     }
-    send(app, actor, Command::Pause { job, why }).await
+    send(app, actor, Command::Pause { job, why, until }).await
 }
 
 /// Sends a command. The status of the response shows whether something has changed.

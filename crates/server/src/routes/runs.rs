@@ -37,6 +37,7 @@ pub(crate) fn router() -> Router<Arc<AppState>> {
         .route("/api/v1/runs", get(list))
         .route("/api/v1/runs/{run}", get(show))
         .route("/api/v1/jobs/{id}/runs", post(create))
+        .merge(super::ad_hoc_runs::router())
         .merge(super::run_operations::router())
 }
 
@@ -206,7 +207,7 @@ pub(crate) async fn create(
 }
 
 /// A random id that begins with the time of the run, so that lists show the run in order.
-fn with_time(at: Instant, random: RunId) -> RunId {
+pub(super) fn with_time(at: Instant, random: RunId) -> RunId {
     let mut own = [0; 10];
     own.copy_from_slice(&random.bits().to_be_bytes()[6..]);
     RunId::from_random(at, own)
@@ -237,6 +238,7 @@ pub(super) async fn create_run(
     // The run of an earlier request with the same key has another id.
     let status = if existed || created != id { StatusCode::OK } else { StatusCode::CREATED };
     let location = [(header::LOCATION, format!("{}/runs/{created}", cronhold_api::BASE))];
+    let job = if job.is_ad_hoc() { JobId::of_ad_hoc_run(created) } else { job };
     let created = CreatedRun { id: created.to_string(), job: job.to_string(), number: number.0 };
     Ok((status, location, Json(created)).into_response())
 }

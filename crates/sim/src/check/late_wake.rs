@@ -141,7 +141,7 @@ fn can_start(context: CheckerContext<'_>, run: &Run) -> bool {
     let model = context.model;
     let Some(job) = model.jobs.get(&run.job).filter(|job| job.uid == run.uid) else { return false };
     let Some(state) = model.states.get(&run.job) else { return false };
-    let is_paused = model.is_paused(&run.job) && !run.is_by_operator();
+    let is_paused = model.has_pause(&run.job) && !run.is_by_operator();
     let is_locked = run.lock.as_ref().is_some_and(|lock| model.locks.contains_key(lock));
     if is_paused || is_locked || !is_admitted(context, run, job, state) || depends_on_time(&job.job.conditions) {
         return false;

@@ -161,11 +161,11 @@ impl ObligationChecker {
     fn responsible(&self, context: CheckerContext<'_>, key: &RecordKey) -> Option<(String, Span, Vec<NodeId>)> {
         match key {
             RecordKey::Cursor(job, schedule) => {
-                let record = context.model.jobs.get(job).filter(|_| !context.model.is_paused(job))?;
+                let record = context.model.jobs.get(job).filter(|_| !context.model.is_paused(job, context.now))?;
                 Some((format!("{job} {schedule}"), self.free_since(job), eligible(context, record)))
             }
             RecordKey::Backlog(job, schedule) => {
-                let record = context.model.jobs.get(job).filter(|_| !context.model.is_paused(job))?;
+                let record = context.model.jobs.get(job).filter(|_| !context.model.is_paused(job, context.now))?;
                 let lock = LockName::of(job, &record.job.lock);
                 // A backlog yields to everything else.
                 let is_held = lock.as_ref().is_some_and(|lock| context.model.locks.contains_key(lock));

@@ -20,7 +20,8 @@ impl InvariantChecker for PauseChecker {
             if run.is_by_operator() || is_started_explicitly(run) {
                 continue;
             }
-            if model.is_paused(&run.job) {
+            // A pause that ends by itself ends by the clock of the node that starts the run.
+            if model.is_paused(&run.job, run.started().unwrap_or(run.nominal)) {
                 return Err(format!("{} starts while its job or everything is paused", name(run)));
             }
             if model.jobs.get(&run.job).is_none_or(|job| job.uid != run.uid) {

@@ -10,7 +10,7 @@ use cronhold_schedule::{Instant, Span};
 use crate::fixture::{Fixture, job_id};
 
 fn pauses(is_paused: bool) -> PauseState {
-    let pause = ActivePause { since: Instant::from_secs(1), by: Actor::Schedule, why: String::new() };
+    let pause = ActivePause { since: Instant::from_secs(1), by: Actor::Schedule, why: String::new(), until: None };
     PauseState { current: is_paused.then_some(pause), last: None }
 }
 

@@ -96,7 +96,7 @@ fn paused_jobs_are_a_set() {
     };
     let set = |job: &str, is_paused: bool| {
         let mut state = JobState::new(job_id(job));
-        let pause = ActivePause { since: Instant::from_secs(1), by: Actor::Schedule, why: String::new() };
+        let pause = ActivePause { since: Instant::from_secs(1), by: Actor::Schedule, why: String::new(), until: None };
         state.pauses.current = is_paused.then_some(pause);
         Record::JobState(Arc::new(state))
     };

@@ -21,6 +21,7 @@ pub(super) const LAYOUT: TableLayout = TableLayout {
         "paused_why",
         "last_paused_from",
         "last_paused_to",
+        "paused_until",
         "kept_success",
         "kept_failure",
         "kept_error",

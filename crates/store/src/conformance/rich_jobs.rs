@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use cronhold_core::NameMap;
 use cronhold_core::job::{
-    Action, Batching, BodyPattern, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HeaderValue, HttpProgram,
-    HttpTarget, Job, JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Probe, Program,
-    RemoteProgram, Requirement, ResourceLimits, Retain, Retry, RetryOn, RunEvent, SecretSource, StopPolicy,
-    StopSchedule, TaskProgram, TimeoutOutcome, Trigger,
+    Action, ArgPattern, Batching, BodyPattern, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HeaderValue,
+    HttpProgram, HttpTarget, Job, JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, ParamType,
+    Probe, Program, RemoteProgram, Requirement, ResourceLimits, Retain, Retry, RetryOn, RunEvent, SecretSource,
+    StopPolicy, StopSchedule, TaskProgram, TimeoutOutcome, Trigger,
 };
 use cronhold_core::record::{JobRecord, JobSource, PoolName};
 use cronhold_core::signal::Signal;
@@ -58,13 +58,17 @@ fn full(program: Program) -> Job {
     job.description = "Loads *prices*.\n\nAsk \"Zoë\" \\ 日本 🦀 first: it's `50%`.\n".to_owned();
     job.labels = vec!["eod".to_owned(), "größe".to_owned()];
     let choices = ["us", "eu", ""].map(str::to_owned).to_vec();
-    let region = Param { default: Some("eu".to_owned()), choices, description: "Which market?".to_owned() };
+    let region =
+        Param { default: Some("eu".to_owned()), choices, description: "Which market?".to_owned(), ..Param::default() };
     job.params = NameMap::from([
         ("region".to_owned(), region),
         ("date".to_owned(), Param::default()),
+        ("day".to_owned(), Param { kind: ParamType::Date, ..Param::default() }),
+        ("symbol".to_owned(), Param { pattern: ArgPattern::parse("[A-Z]{1,5}").ok(), ..Param::default() }),
         ("note".to_owned(), Param { default: Some(String::new()), ..Param::default() }),
     ]);
     job.schedules = schedules();
+    job.enabled = false;
     job.conditions = conditions();
     job.lock = LockPolicy::Named("prices & größe".to_owned());
     job.ttl = Span::from_secs(31);

@@ -141,7 +141,12 @@ pub(super) fn nodes() -> Vec<NodeRecord> {
 }
 
 fn pauses() -> PauseState {
-    let current = ActivePause { since: last(), by: Actor::Operator(TEXTS[2].to_owned()), why: TEXTS[4].to_owned() };
+    let current = ActivePause {
+        since: last(),
+        by: Actor::Operator(TEXTS[2].to_owned()),
+        why: TEXTS[4].to_owned(),
+        until: Some(last()),
+    };
     PauseState { current: Some(current), last: Some((times()[0], times()[2])) }
 }
 

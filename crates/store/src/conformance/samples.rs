@@ -43,7 +43,8 @@ pub(super) fn args(pairs: &[(&str, &str)]) -> Args {
 }
 
 pub(super) fn pause(why: &str) -> Record {
-    let current = ActivePause { since: at(1), by: Actor::Operator("anna".to_owned()), why: why.to_owned() };
+    let current =
+        ActivePause { since: at(1), by: Actor::Operator("anna".to_owned()), why: why.to_owned(), until: None };
     Record::Pause(Arc::new(PauseState { current: Some(current), last: None }))
 }
 

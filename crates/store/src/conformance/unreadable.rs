@@ -102,7 +102,7 @@ pub fn unreadable_job_can_be_removed_and_replaced_by_command(subject: &dyn Subje
         }
     }
     let mut session = block_on(WriterSession::new(subject.store(), 0)).expect("a session");
-    let pause = |job| Command::Pause { job: Some(job), why: String::new() };
+    let pause = |job| Command::Pause { job: Some(job), why: String::new(), until: None };
     assert_eq!(request(&mut session, pause(a.clone())), None, "what needs the definition fails");
     let remove = |id| Command::RemoveJob { id, source: source.clone(), provided: Precondition::Any };
     assert_eq!(request(&mut session, remove(a.clone())), done);
@@ -133,7 +133,7 @@ pub fn unreadable_pause_and_run_can_be_replaced_by_command(subject: &dyn Subject
     assert!(writer.record(&RecordKey::Pause).is_some());
     assert!(subject.damage(&RecordKey::Pause));
     let mut session = block_on(WriterSession::new(subject.store(), 0)).expect("a session");
-    assert_eq!(request(&mut session, Command::Pause { job: None, why: "lunch".to_owned() }), done);
+    assert_eq!(request(&mut session, Command::Pause { job: None, why: "lunch".to_owned(), until: None }), done);
     let listed = writer.page(&Query::Oldest { job: job_id("a"), state: State::Success, after: None }, 10).unreadable;
     let version = listed[0].version.expect("its version can be read");
     let prune = |version| {

@@ -11,7 +11,7 @@
 //! Jobs are `put NAME item; item; …`: a schedule as one text, `NAME: schedule` for one with a name, `jitter 30s`,
 //! `calendar X`, `disabled` and `args k=v` for the schedule before them, and keys of a job (see [`job`]). `add`,
 //! `change` and `revise REVISION` put it with a precondition. `due` fires every cursor that is due, `catch up` takes
-//! one step in every backlog, `wake` checks every run that is due. Lines about several nodes are in `cluster.rs`.
+//! one step in every backlog, `wake` checks every run that is due. `ad-hoc ITEMS with k=v` runs a job that is not stored. Lines about several nodes are in `cluster.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -202,8 +202,7 @@ impl DecisionBench {
             "repair" if first == "pool" => (Actor::Watchdog, repair_pool(more)),
             "repair" => (Actor::Watchdog, Command::RepairJob { job: job_id(first) }),
             "replan" => (Actor::Watchdog, Command::Replan { job: job_id(first) }),
-            "pause" => (anna, Command::Pause { job: what(), why: more.to_owned() }),
-            "resume" => (anna, Command::Resume { job: what() }),
+            "pause" | "end-pause" | "resume" => pause_command(verb, what(), more),
             "fire" => {
                 let (schedule, nominal) = more.split_once(' ').expect("a schedule and a time");
                 let (job, schedule) = (job_id(first), self.schedule(first, schedule));
@@ -215,6 +214,7 @@ impl DecisionBench {
                 let at = words(more).find_map(|word| word.strip_prefix("at=").map(instant));
                 (anna, Command::Run { job: job_id(first), args: pairs(more, "at"), id, at })
             }
+            "ad-hoc" => (anna, self.ad_hoc_command(rest)),
             "wake" => (Actor::Queue, Command::Wake { run: run() }),
             "task" | "launched" | "lost" | "keeper-lost" | "unlaunched" | "ended" => report(verb, run(), more),
             "start" => (anna, Command::Start { run: run() }),
@@ -248,6 +248,14 @@ impl DecisionBench {
             }
             _ => self.cluster_command(verb, rest),
         }
+    }
+
+    /// `ad-hoc ITEMS with ARGS`
+    fn ad_hoc_command(&self, rest: &str) -> Command {
+        let (items, more) = rest.split_once(" with ").unwrap_or((rest, ""));
+        let id = RunId::from_key(START, &format!("ad hoc {}", self.now));
+        let at = words(more).find_map(|word| word.strip_prefix("at=").map(instant));
+        Command::RunAdHoc { job: Arc::new(job(items)), args: pairs(more, "at"), id, at }
     }
 
     /// Fires cursors until none is due. A cursor that a decision postpones is not fired again at the same time.
@@ -329,6 +337,20 @@ fn report(verb: &str, run: RunId, more: &str) -> (Actor, Command) {
     (actor, Command::Report { run, report })
 }
 
+/// `pause JOB [until=TIME] [WHY]`, `resume JOB`, and `end-pause JOB` for the end of its time.
+fn pause_command(verb: &str, job: Option<JobId>, more: &str) -> (Actor, Command) {
+    let anna = Actor::Operator("anna".to_owned());
+    match verb {
+        "pause" => {
+            let timed = more.strip_prefix("until=").map(|more| more.split_once(' ').unwrap_or((more, "")));
+            let (until, why) = timed.map_or((None, more), |(until, why)| (Some(instant(until)), why));
+            (anna, Command::Pause { job, why: why.to_owned(), until })
+        }
+        "end-pause" => (Actor::Limit, Command::EndPause { job }),
+        _ => (anna, Command::Resume { job }),
+    }
+}
+
 /// Parses a job from the items of a script.
 pub(in crate::decide) fn job(items: &str) -> Job {
     let mut job = Job::new(Program::Noop { duration: Span::from_secs(60) });
@@ -374,6 +396,7 @@ pub(in crate::decide) fn job(items: &str) -> Job {
                 job.on.entry(event).or_default().push(super::action::action(action));
             }
             "skipped" => job.retain.skipped = value.parse().expect("a number"),
+            "off" => job.enabled = false,
             "paused" => job.paused = true,
             _ => job.schedules.push(schedule(item)),
         }

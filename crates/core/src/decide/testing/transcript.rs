@@ -182,8 +182,11 @@ fn backlog_text(backlog: &Backlog) -> String {
 
 fn pause_text(pauses: &PauseState, what: &str) -> String {
     match &pauses.current {
-        Some(pause) if pause.why.is_empty() => format!("{what} paused"),
-        Some(pause) => format!("{what} paused: {}", pause.why),
+        Some(pause) => {
+            let until = pause.until.map(|until| format!(" until {}", time(until))).unwrap_or_default();
+            let why = if pause.why.is_empty() { String::new() } else { format!(": {}", pause.why) };
+            format!("{what} paused{until}{why}")
+        }
         None => format!("{what} resumed"),
     }
 }
@@ -203,6 +206,8 @@ fn effect_text(effect: &Effect, before: impl Fn(&RecordKey) -> Option<Record>) -
         Effect::Plan { next: Some((next, due)), .. } => format!("(plan {} at {})", time(*next), time(*due)),
         Effect::Plan { next: None, .. } => "(plan nothing)".to_owned(),
         Effect::Rest { nominal, .. } => format!("(rest {})", time(*nominal)),
+        Effect::EndPause { job: Some(job), at } => format!("(end pause of {job} {})", time(*at)),
+        Effect::EndPause { job: None, at } => format!("(end pause of all {})", time(*at)),
         Effect::CatchUp { at, .. } => format!("(catch up {})", then(at)),
         Effect::Wake { run, at } => format!("(wake {} {})", number(run), then(at)),
         Effect::Launch { run } => format!("(launch #{})", run.number.0),

@@ -303,6 +303,7 @@ fn pauses(words: &Words<'_>) -> PauseState {
         since,
         by: Actor::Operator(words.text("by").unwrap_or("anna").to_owned()),
         why: words.text("why").unwrap_or("").to_owned(),
+        until: words.time("until"),
     });
     PauseState { current, last: words.time("from").zip(words.time("to")) }
 }

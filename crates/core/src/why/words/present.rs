@@ -81,8 +81,9 @@ impl ExplanationWriter<'_> {
         let which = if resume == EVERYTHING { "no run" } else { "no run of it" };
         let why = if pause.why.is_empty() { String::new() } else { format!(" ({})", pause.why) };
         let since = self.at(pause.since);
+        let end = pause.until.map_or_else(|| "it is resumed".to_owned(), |until| self.at(until));
         self.say(format!(
-            "{what} has been paused since {since}, by {}{why}: {which} starts automatically until it is resumed.",
+            "{what} has been paused since {since}, by {}{why}: {which} starts automatically until {end}.",
             by(&pause.by)
         ));
         self.advise(format!("`cronhold resume {resume}` ends the pause; `catch_up` decides about what was missed"));

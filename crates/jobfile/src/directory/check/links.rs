@@ -8,7 +8,7 @@ use super::super::outline::{JobLink, JobOutline, LinkArg, ParamOutline, param};
 use super::own::references;
 use super::{JobIndex, KnownJob, LinkFindings, MistakeList};
 use crate::mistake::Mistake;
-use crate::read::JobPlaces;
+use crate::read::{JobPlaces, form_error};
 
 /// Checks the references of a job.
 pub(in crate::directory) fn check_links(
@@ -115,6 +115,10 @@ pub(super) fn check_args<'a>(given: &GivenArgs<'a>, list: &mut MistakeList<'_>) 
             let message = format!("`{}` is not one of the choices of `{name}` in `{job}`", shortened(text));
             let hint = format!("choices are {}", param.choices.join(", "));
             list.report(list.places.get(&path), message, Some(hint));
+        } else if let Some(text) = literal
+            && let Some(message) = form_error(name, &param.form(), text)
+        {
+            list.report(list.places.get(&path), format!("{message} of `{job}`"), None);
         }
     }
     mistyped

@@ -91,6 +91,6 @@ export function errorItems(errors) {
 
 /** Describes a pause. */
 export function pauseText(pause) {
-    return [pause.everything ? "All jobs paused since " : "Paused since ", onClock(pause.since), ` by ${pause.by}`,
-        pause.why ? `: ${pause.why}` : null];
+    return [pause.everything ? "All jobs paused since " : "Paused since ", onClock(pause.since), pause.until ? [" until ", onClock(pause.until)] : null,
+        ` by ${pause.by}`, pause.why ? `: ${pause.why}` : null];
 }

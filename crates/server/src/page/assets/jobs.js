@@ -87,6 +87,7 @@ function pattern(find) {
 function jobRow(job, refresh) {
     const marks = [
         job.paused && h("span", { class: "mark paused", title: job.pause?.why ?? "" }, "paused"),
+        !job.enabled && h("span", { class: "mark label" }, "disabled"),
         job.errors.length > 0 && h("span", { class: "mark wrong" }, "invalid"),
         job.labels.map((label) => h("span", { class: "mark label" }, label)),
     ];

@@ -85,7 +85,7 @@ fn missing_and_impossible_reasons_are_reported() {
 
 #[test]
 fn starts_while_paused_or_removed_are_reported() {
-    let pause = ActivePause { since: Instant::EPOCH, by: Actor::JobFiles, why: String::new() };
+    let pause = ActivePause { since: Instant::EPOCH, by: Actor::JobFiles, why: String::new(), until: None };
     let paused = Record::Pause(Arc::new(PauseState { current: Some(pause), last: None }));
     let started = run(1, &[Waiting, Starting]);
     let start = || unit([put(&started), state(&[&started])]);
