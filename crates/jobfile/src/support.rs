@@ -28,17 +28,16 @@ mod tests {
 
     #[test]
     fn unsupported_keys_of_a_stored_job_are_reported() {
-        let text = "{program: x, conditions: [{file: /x}], on: {failure: [{publish: /alerts}]}}";
+        let text = "{program: {task: {queue: a, class: B}}, on: {failure: [{publish: /alerts}]}}";
         let job = read_job_of_any_version("backup", text, &Options::default()).job.expect("not refused");
         let (text, mistakes) = unsupported_in("backup", &job).expect("two features");
         let lines: Vec<String> = mistakes.iter().map(|mistake| render_line(mistake, &text)).collect();
         assert_eq!(
             lines,
             [
-                "backup:2:5: `file` conditions are not supported by this version \
-                 (check it at the start of the program, and let `retry` try again)",
-                "backup:5:7: `publish` actions are not supported by this version \
+                "backup:3:7: `publish` actions are not supported by this version \
                  (send a `webhook`, or follow runs with `cronhold watch`)",
+                "backup:6:3: `task` programs are not supported by this version (queue the task from a command)",
             ]
         );
     }

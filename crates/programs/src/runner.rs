@@ -2,6 +2,8 @@
 //! takes messages out of them and puts events in, and a separate loop carries reports to the node, because the node
 //! takes no reports while it sends requests.
 
+mod keeper_messages;
+
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::io;
@@ -18,8 +20,8 @@ use cronhold_core::signal::Signal;
 use cronhold_engine::{
     EngineEvent, EngineObserver, LaunchRequest, MachineClock, NodeHandle, ProbeRequest, ProgramRunner,
 };
-use cronhold_keeper::client::{KeeperDelegate, KeeperEvent, Wakeup, runs_in_journal};
-use cronhold_keeper::{FromKeeper, ProgramLaunch, RunKey, ToKeeper, fail};
+use cronhold_keeper::client::{Wakeup, runs_in_journal};
+use cronhold_keeper::{RunKey, fail};
 use cronhold_schedule::Span;
 use cronhold_store::lock_mutex;
 use tokio::sync::Notify;
@@ -30,7 +32,7 @@ use crate::event::{EventObserver, ProgramEvent};
 use crate::host_env::HostEnv;
 use crate::http::HttpClient;
 use crate::noop::Noops;
-use crate::probes::{self, CommandProbes, FileProbes, ProbeReport, ProbeReportFn};
+use crate::probes::{CommandProbes, FileProbes, ProbeReport, ProbeReportFn};
 use crate::process::{KEEPER_PENDING, Processes, UnstoredOutput};
 use crate::service::{ServicePrograms, is_service};
 
@@ -543,91 +545,6 @@ impl EngineObserver for LocalRunner {
             _ => return,
         }
         self.request_wakeup.notify_one();
-    }
-}
-
-impl KeeperDelegate for LocalRunner {
-    fn next_message(&self) -> Option<ToKeeper> {
-        loop {
-            let request = {
-                let mut processes = self.processes();
-                if let Some(message) = processes.next_control() {
-                    return Some(message);
-                }
-                let is_first = processes.next_unanswered().is_none();
-                let request = processes.next_launch(self.clock.uptime());
-                if is_first && request.is_some() {
-                    self.launch_wakeup.notify_one();
-                }
-                request
-            };
-            let Some(request) = request else { break };
-            // Secrets are read from files here, while the table is not locked.
-            let is_probe = lock_mutex(&self.command_probes).contains(request.run.id);
-            let launch = match self.is_command(request.run.id) {
-                true => self.host_env.launch_command(&request),
-                false => self.host_env.launch(&request),
-            };
-            match launch {
-                Ok(launch) if is_probe => {
-                    let launch = ProgramLaunch { output: probes::OUTPUT_KEPT, ..launch };
-                    return Some(ToKeeper::Launch(Box::new(launch)));
-                }
-                Ok(launch) => return Some(ToKeeper::Launch(Box::new(launch))),
-                Err(error) => {
-                    self.processes().refused(request.run.id, error.to_string());
-                    self.report_wakeup.notify_one();
-                }
-            }
-        }
-        let forget = self.processes().next_forget();
-        if forget.is_some() {
-            fail::point("daemon-before-forget");
-        }
-        forget
-    }
-
-    fn on_event(&self, event: KeeperEvent) {
-        let problem = self.processes().keeper_problem();
-        match event {
-            KeeperEvent::Connected { version, pid, warnings } => {
-                let is_other = version != self.version;
-                self.processes().connected(is_other);
-                let own = self.version.clone();
-                self.observe(&if is_other {
-                    ProgramEvent::OtherKeeperConnected { version, own, pid }
-                } else {
-                    ProgramEvent::KeeperConnected { version, pid }
-                });
-                for warning in warnings {
-                    self.observe(&ProgramEvent::KeeperWarning(warning));
-                }
-            }
-            KeeperEvent::Received(message) => {
-                match message {
-                    FromKeeper::Started { .. } => fail::point("daemon-before-running"),
-                    FromKeeper::Ended { .. } => fail::point("daemon-before-report"),
-                    FromKeeper::Hello { .. }
-                    | FromKeeper::Listed { .. }
-                    | FromKeeper::Refused { .. }
-                    | FromKeeper::Pong { .. } => {}
-                }
-                self.processes().receive(message);
-            }
-            KeeperEvent::Silent { pid } => self.processes().silent(pid),
-            KeeperEvent::Disconnected(error) => {
-                let event = ProgramEvent::unreachable(&error);
-                if self.processes().disconnected(error) {
-                    self.observe(&event);
-                }
-            }
-        }
-        if self.processes().keeper_problem() != problem {
-            self.problem_wakeup.notify_one();
-        }
-        self.observe_table();
-        self.report_wakeup.notify_one();
-        self.notify_output();
     }
 }
 
