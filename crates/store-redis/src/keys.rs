@@ -178,6 +178,6 @@ mod tests {
         let listed = keys.iter().filter(|key| key.kind() != RecordKind::Identity);
         let texts: Vec<_> = listed.map(|key| (digit(key.kind()), field(key))).collect();
         assert!(texts.is_sorted(), "{texts:?}");
-        assert_eq!((key(RecordKind::Cursor, "no schedule"), key(RecordKind::Run, "x"), kind(b';')), (None, None, None));
+        assert_eq!((key(RecordKind::Cursor, "no schedule"), key(RecordKind::Run, "x"), kind(b'<')), (None, None, None));
     }
 }

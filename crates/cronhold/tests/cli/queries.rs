@@ -113,7 +113,7 @@ fn why_of_a_run() {
          err| `cronhold why load#1` shows what it waits for\nexit 0\n"
     );
     let text = sandbox.done(&["why", "load#1"]);
-    let needs = "it needs a run of `dump` that ended in success, with date=2020-01-02 as far as it has these params";
+    let needs = "it waits for a run of `dump` with date=2020-01-02 in success";
     assert!(text.starts_with("load#1 waiting for a run of `dump`") && text.contains(needs), "{text}");
     assert!(sandbox.done(&["why", "dump#1"]).starts_with("dump#1 success, took "));
     assert_eq!(sandbox.json(&["why", "load#1"])["job"], "load");
