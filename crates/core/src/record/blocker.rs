@@ -237,7 +237,7 @@ mod tests {
     }
 
     /// Compares the words of a blocker and the records that wake the run, and stores the blocker.
-    fn check(blocker: Blocker, words: &str, watched: &str, run: &Run) {
+    fn check(blocker: &Blocker, words: &str, watched: &str, run: &Run) {
         assert_eq!(blocker.to_string(), words);
         let group = |group| match group {
             WakeGroup::All => "",
@@ -253,8 +253,8 @@ mod tests {
         let watched = if watched.is_empty() { "job own".to_owned() } else { format!("job own, {watched}") };
         assert_eq!(keys.join(", "), watched, "{words}");
         assert_eq!(Blocker::watched_by(&Run { state: State::Starting, ..run }), []);
-        let stored = serde_json::to_string(&blocker).expect("JSON");
-        assert_eq!(serde_json::from_str::<Blocker>(&stored).expect(&stored), blocker);
+        let stored = serde_json::to_string(blocker).expect("JSON");
+        assert_eq!(serde_json::from_str::<Blocker>(&stored).expect(&stored), *blocker);
     }
 
     #[test]
@@ -284,7 +284,7 @@ mod tests {
             (probe(Some("does not exist"), false), "the file `/a` (does not exist, checked 1970-01-01T00:00:00Z)", ""),
             (probe(Some(""), true), "the end of the file `/a` (checked 1970-01-01T00:00:00Z)", ""),
         ] {
-            check(blocker, words, watched, &run);
+            check(&blocker, words, watched, &run);
         }
     }
 
@@ -329,7 +329,7 @@ mod tests {
             (Blocker::MissingJob(job("other")), "the job `other`, which does not exist", "job other"),
             (Blocker::Time(Instant::EPOCH), "1970-01-01T00:00:00Z", ""),
         ] {
-            check(blocker, words, watched, &run);
+            check(&blocker, words, watched, &run);
         }
     }
 }

@@ -98,7 +98,7 @@ pub fn definitions_list_all_jobs(subject: &dyn Subject) {
             match &found.definition {
                 StoredDefinition::Job(job) => assert_eq!(*job, expected.job),
                 StoredDefinition::Json(json) => {
-                    assert!(json.contains(&format!("\"description\":\"{name}\"")), "{json}")
+                    assert!(json.contains(&format!("\"description\":\"{name}\"")), "{json}");
                 }
             }
         }
