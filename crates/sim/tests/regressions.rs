@@ -140,3 +140,15 @@ fn replies_of_the_former_server_come_before_the_recovery() {
 fn run_is_kept_until_the_walk_after_its_last_action() {
     holds(&[3_440]);
 }
+
+/// The reply to the end of a drain was lost, and the only node drained on.
+#[test]
+fn node_that_is_alone_learns_of_the_end_of_its_drain() {
+    holds(&[3_504]);
+}
+
+/// A pause that had just ended by itself was not recorded as ended yet, and counted as if it had never been.
+#[test]
+fn pause_that_ends_by_itself_holds_nothing_back_from_its_end_on() {
+    holds(&[3_952]);
+}

@@ -92,6 +92,12 @@ impl NodeLoop {
             // The commit whose outcome is unknown may have ended a pause, or let a run wait or go on.
             self.agenda.resume(None, now);
             self.recover_runs(now, |run| run.state == State::Waiting).await?;
+            // It may also have started or ended the drain of this node.
+            for (_, own) in self.load_readable(vec![RecordKey::Node(self.context.me.node)]).await? {
+                if let Some(own) = own {
+                    self.apply_stored(&own.record, now).await;
+                }
+            }
         }
         self.check_programs(now).await?;
         self.store_health.resolve_unknown_outcome();

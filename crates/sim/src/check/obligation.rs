@@ -162,7 +162,7 @@ impl ObligationChecker {
         match key {
             RecordKey::Cursor(job, schedule) => {
                 let record = context.model.jobs.get(job).filter(|_| !context.model.is_paused(job, context.now))?;
-                Some((format!("{job} {schedule}"), self.free_since(job), eligible(context, record)))
+                Some((format!("{job} {schedule}"), self.free_since(context, job), eligible(context, record)))
             }
             RecordKey::Backlog(job, schedule) => {
                 let record = context.model.jobs.get(job).filter(|_| !context.model.is_paused(job, context.now))?;
@@ -173,7 +173,7 @@ impl ObligationChecker {
                     return None;
                 }
                 let held = lock.and_then(|lock| self.held.get(&lock).copied()).unwrap_or_default();
-                let since = self.free_since(job).max(held);
+                let since = self.free_since(context, job).max(held);
                 Some((format!("the backlog of {job} {schedule}"), since, eligible(context, record)))
             }
             RecordKey::Run(run) => self.responsible_for_run(context, *run),
@@ -193,11 +193,16 @@ impl ObligationChecker {
             // Also a launch: its report, or its deadline, ends the wait.
             _ => run.owner.map(|owner| owner.node).into_iter().collect(),
         };
-        Some((what, self.free_since(&run.job), nodes))
+        Some((what, self.free_since(context, &run.job), nodes))
     }
 
-    fn free_since(&self, job: &JobId) -> Span {
-        self.free_since.get(job).copied().unwrap_or_default().max(self.all_free_since)
+    fn free_since(&self, context: CheckerContext<'_>, job: &JobId) -> Span {
+        let free = self.free_since.get(job).copied().unwrap_or_default().max(self.all_free_since);
+        // A pause that ends by itself holds nothing back from its end on, before a node has recorded that.
+        let pauses = [Some(&context.model.pauses.current), context.model.states.get(job).map(|it| &it.pauses.current)];
+        let ended = pauses.into_iter().flatten().flatten().filter_map(|pause| pause.until);
+        let ended = ended.filter(|until| *until <= context.now).max();
+        ended.map_or(free, |until| free.max(context.at.minus(context.now.since(until))))
     }
 }
 
