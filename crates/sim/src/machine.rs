@@ -154,6 +154,7 @@ impl SimMachine {
             feed: Arc::new(TraceObserver {
                 context: self.context.clone(),
                 source: self.name.clone(),
+                machine: self.number,
                 programs: self.programs.clone(),
             }),
         };
@@ -273,6 +274,7 @@ impl EntropySource for MachineEntropy {
 struct TraceObserver {
     context: SimContext,
     source: String,
+    machine: usize,
     programs: SimPrograms,
 }
 
@@ -280,6 +282,8 @@ impl EngineObserver for TraceObserver {
     fn on_event(&self, event: &EngineEvent<'_>) {
         match event {
             EngineEvent::Ready { .. } => self.programs.ready(),
+            // The node claims nothing for some seconds from now on, however long ago the clock was set.
+            EngineEvent::ClockStep { .. } => self.context.daemon_changed(self.machine, DaemonChange::Disturbed),
             EngineEvent::Committed { done, .. } => {
                 for change in &done.changes {
                     if let RecordChange::Put(Record::Run(run)) = change

@@ -165,7 +165,10 @@ impl StoreModel {
                 self.backlogs.insert((backlog.job.clone(), backlog.schedule.clone()), Arc::clone(backlog));
             }
             Record::Run(run) => self.put_run(run),
-            Record::SkipSpan(span) => drop(self.spans.insert(span.id, Arc::clone(span))),
+            Record::SkipSpan(span) => {
+                self.gone.remove(&span.id);
+                self.spans.insert(span.id, Arc::clone(span));
+            }
             Record::Identity(identity) => {
                 self.identities.insert((identity.job.clone(), identity.args.clone()), Arc::clone(identity));
             }

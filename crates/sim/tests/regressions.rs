@@ -152,3 +152,15 @@ fn node_that_is_alone_learns_of_the_end_of_its_drain() {
 fn pause_that_ends_by_itself_holds_nothing_back_from_its_end_on() {
     holds(&[3_952]);
 }
+
+/// A node noticed the step of the store's clock late, because the store was slow, and held back claims from then on.
+#[test]
+fn node_that_notices_a_clock_step_late_is_not_held_responsible() {
+    holds(&[5_991]);
+}
+
+/// After the clock was set back, a span of skips began where one had begun that retention has deleted.
+#[test]
+fn span_of_skips_may_begin_where_a_deleted_one_began() {
+    holds(&[8_346]);
+}
