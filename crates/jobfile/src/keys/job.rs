@@ -178,6 +178,14 @@ record! {
     );
 }
 
+/// The keys that name the source of a secret.
+const SECRET_FILE: KeySpec = KeySpec::new("file", ValueShape::Text, "A file on the node; its content is the value.");
+const SECRET_VARIABLE: KeySpec = KeySpec::new(
+    "env",
+    ValueShape::Pattern { regex: IDENTIFIER, noun: "the name of a variable" },
+    "A variable of the daemon's own environment.",
+);
+
 /// A header of a request that is not in the file.
 pub static HEADER_SOURCE: KeyTable = KeyTable {
     name: "header_source",
@@ -185,12 +193,8 @@ pub static HEADER_SOURCE: KeyTable = KeyTable {
     doc: "Source of a secret header. The node reads it when the request is sent, and neither stores nor shows it.",
     one_of: &[&["file"], &["env"]],
     keys: &[
-        KeySpec::new("file", ValueShape::Text, "A file on the node; its content is the value."),
-        KeySpec::new(
-            "env",
-            ValueShape::Pattern { regex: IDENTIFIER, noun: "the name of a variable" },
-            "A variable of the daemon's own environment.",
-        ),
+        SECRET_FILE,
+        SECRET_VARIABLE,
         KeySpec::new("prefix", ValueShape::Text, "Text before the secret, such as `Bearer `."),
     ],
 };
@@ -201,14 +205,7 @@ pub static ENV_SOURCE: KeyTable = KeyTable {
     noun: "a variable's source",
     doc: "Source of a secret. The node reads it when it is needed, and neither stores nor shows it. Output is not masked.",
     one_of: &[&["file"], &["env"]],
-    keys: &[
-        KeySpec::new("file", ValueShape::Text, "A file on the node; its content is the value."),
-        KeySpec::new(
-            "env",
-            ValueShape::Pattern { regex: IDENTIFIER, noun: "the name of a variable" },
-            "A variable of the daemon's own environment.",
-        ),
-    ],
+    keys: &[SECRET_FILE, SECRET_VARIABLE],
 };
 
 record! {

@@ -15,7 +15,7 @@ use cronhold_jobfile::{Mistake, escape_unprintable};
 use serde_json::Value;
 
 use super::job_put::{invalid, read};
-use super::runs::{create_run, key, with_time};
+use super::runs::{create_run, key, once_for_key, requested_id};
 use crate::AppState;
 use crate::caller::RequestIdentity;
 use crate::extract::JsonBody;
@@ -47,21 +47,14 @@ pub(crate) async fn create(
 ) -> Result<Response, ApiError> {
     let folder = JobId::parse(AD_HOC_FOLDER).expect("one word");
     let keyed = key(&headers)?.map(|key| KeyedRequest { job: &folder, what: "run", key, at });
-    let id = match (&keyed, at) {
-        (_, None) => app.node.random_run_id(),
-        (None, Some(at)) => with_time(at, app.node.random_run_id()),
-        (Some(keyed), Some(at)) => keyed.id(at),
-    };
+    let id = requested_id(&app, keyed.as_ref(), at);
     let job_id = JobId::of_ad_hoc_run(id);
     // JSON may contain characters that YAML rejects.
     let text = Value::Object(job).to_string();
     let job = read(&app, &job_id, &escape_unprintable(&text)).await?;
     let job = job.map_err(|mistakes| invalid(&mistakes, without_place))?;
     let command = Command::RunAdHoc { job, args, id, at };
-    let command = match keyed {
-        Some(keyed) => keyed.once(command),
-        None => command,
-    };
+    let command = once_for_key(keyed.as_ref(), command);
     create_run(&app, actor, job_id, id, command).await
 }
 

@@ -15,7 +15,7 @@ use cronhold_core::decision::Rejection;
 use cronhold_core::record::Actor;
 use cronhold_core::signal::Signal;
 
-use super::runs::{create_run, key};
+use super::runs::{create_run, key, once_for_key};
 use crate::AppState;
 use crate::caller::RequestIdentity;
 use crate::extract::{JsonBody, PathSegment};
@@ -172,11 +172,8 @@ pub(crate) async fn rerun(
 ) -> Result<Response, ApiError> {
     let old = find_run(&*app.store, &name, JobRunChoice::Current).await?;
     let id = app.node.random_run_id();
-    let command = Command::Rerun { run: old.id, id, current };
-    let command = match key(&headers)? {
-        None => command,
-        // The key refers to the name in the request: the latest run of a job changes between two requests.
-        Some(key) => KeyedRequest { job: &old.job, what: &name, key, at: None }.once(command),
-    };
+    // The key refers to the name in the request: the latest run of a job changes between two requests.
+    let keyed = key(&headers)?.map(|key| KeyedRequest { job: &old.job, what: &name, key, at: None });
+    let command = once_for_key(keyed.as_ref(), Command::Rerun { run: old.id, id, current });
     create_run(&app, actor, old.job.clone(), id, command).await
 }

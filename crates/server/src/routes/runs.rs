@@ -193,21 +193,31 @@ pub(crate) async fn create(
     JsonBody(RunBody { args, at }): JsonBody<RunBody>,
 ) -> Result<Response, ApiError> {
     let keyed = key(&headers)?.map(|key| KeyedRequest { job: &job, what: "run", key, at });
-    let id = match (&keyed, at) {
-        (_, None) => app.node.random_run_id(),
-        (None, Some(at)) => with_time(at, app.node.random_run_id()),
-        (Some(keyed), Some(at)) => keyed.id(at),
-    };
+    let id = requested_id(&app, keyed.as_ref(), at);
     let command = Command::Run { job: job.clone(), args, id, at };
-    let command = match keyed {
-        Some(keyed) => keyed.once(command),
-        None => command,
-    };
+    let command = once_for_key(keyed.as_ref(), command);
     create_run(&app, actor, job, id, command).await
 }
 
+/// The id of a requested run. With a time, the same key gives the same id.
+pub(super) fn requested_id(app: &AppState, keyed: Option<&KeyedRequest<'_>>, at: Option<Instant>) -> RunId {
+    match (keyed, at) {
+        (_, None) => app.node.random_run_id(),
+        (None, Some(at)) => with_time(at, app.node.random_run_id()),
+        (Some(keyed), Some(at)) => keyed.id(at),
+    }
+}
+
+/// The command of a request, which takes effect once for its key if the request has one.
+pub(super) fn once_for_key(keyed: Option<&KeyedRequest<'_>>, command: Command) -> Command {
+    match keyed {
+        Some(keyed) => keyed.once(command),
+        None => command,
+    }
+}
+
 /// A random id that begins with the time of the run, so that lists show the run in order.
-pub(super) fn with_time(at: Instant, random: RunId) -> RunId {
+fn with_time(at: Instant, random: RunId) -> RunId {
     let mut own = [0; 10];
     own.copy_from_slice(&random.bits().to_be_bytes()[6..]);
     RunId::from_random(at, own)
