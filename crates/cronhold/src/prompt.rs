@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-/// The function that asks a question; `None` if nobody could see or answer it.
+/// The function that asks a question; `None` if standard input or standard error is not a terminal.
 pub(crate) fn terminal() -> Option<fn(&str) -> bool> {
     (io::stdin().is_terminal() && io::stderr().is_terminal()).then_some(ask)
 }

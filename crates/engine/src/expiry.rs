@@ -1,6 +1,6 @@
 //! The walk that deletes what has expired: outputs, fences of locks, outcomes, jobs of ad hoc runs, the runs and states of
-//! removed jobs, and nodes. It takes one small step a second, so that nothing waits for it long. Each step reads a page and returns commands
-//! that delete; the commands check every record again.
+//! removed jobs, and nodes. It takes one small step a second, so that nothing waits for it long. Each step reads a page and
+//! returns commands that delete; the commands check every record again.
 
 use std::collections::BTreeMap;
 

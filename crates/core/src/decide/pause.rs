@@ -174,7 +174,7 @@ mod tests {
         );
     }
 
-    /// Nobody has recorded the end of the pause, because no node was there.
+    /// The end of the pause is not recorded, because no node was running.
     #[test]
     fn expired_pause_holds_nothing_back() {
         play(

@@ -63,7 +63,7 @@ pub(super) fn ask(draft: &UnitDraft<'_>, run: &mut Run, wanted: Vec<ResolvedProb
     }
 }
 
-/// Stores the answer to an attempt, and checks the run. An answer that nobody waits for any more changes nothing: the
+/// Stores the answer to an attempt, and checks the run. An answer to an attempt that has ended changes nothing: the
 /// run has ended or started, or another attempt has begun.
 pub(super) fn report(
     view: &DecisionView<'_>,

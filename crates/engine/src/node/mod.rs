@@ -1,8 +1,9 @@
 //! A node: its start, and the loop that builds batches of commands, takes turns on the store, and performs the effects.
 //!
 //! The node is a few parts with private state, each in a file of its own: `Agenda` is what it will do, `LocalPrograms`,
-//! `LocalDeliveries` and `Membership` what it runs, what it delivers and who else is alive, `PendingCommands` and `PendingHints` what waits to be
-//! handled, `StoreHealth` and `NodeClock` whether it may act. The files below this one connect these parts.
+//! `LocalDeliveries` and `LocalProbes` what it runs, delivers and checks, `Membership` who else is alive,
+//! `PendingCommands` and `PendingHints` what waits to be handled, `StoreHealth` and `NodeClock` whether it may act. The
+//! files below this one connect these parts.
 
 mod batch;
 mod effects;
