@@ -35,7 +35,9 @@ fn python_reaper_keeps_our_long_run() {
 #[test]
 fn our_reaper_finishes_runs_of_a_killed_python_node() {
     let mut mixed_nodes = MixedNodes::new("frozen");
-    let nap = json!({"cron_args": {"cronstring": "@never"}, "job_args": {"cmd": "echo begun; sleep 300", "lock": true, "ttl": 2}});
+    // The Python node writes the output after 1 second, and first extends the lock after half of the TTL. Not at the
+    // same time: that extension reconnects to load its script, and a write without a reply is then sent again.
+    let nap = json!({"cron_args": {"cronstring": "@never"}, "job_args": {"cmd": "echo begun; sleep 300", "lock": true, "ttl": 4}});
     mixed_nodes.client.call("set_jobs", json!({"jobs": {"nap": nap}}));
     let theirs = mixed_nodes.python("theirs", RARELY);
     mixed_nodes.send("trigger", &json!("nap"));
