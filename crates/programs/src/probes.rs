@@ -1,5 +1,5 @@
-//! Checks of waiting runs: files are looked at on threads of their own, because a network file system may hang. Commands
-//! run under the keeper like programs of runs, with an id that only they have, and are killed when their time is over.
+//! Checks of waiting runs: files are looked at, and requests sent, on threads of their own, because a network file system or
+//! a server may hang. Commands run under the keeper like programs of runs, with an id that only they have, and are killed when their time is over.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,17 +7,20 @@ use std::sync::Arc;
 
 use cronhold_core::command::{ProbeResult, ProgramReport};
 use cronhold_core::decide::LAUNCH_WITHIN;
-use cronhold_core::record::{ExecutionPolicy, ResolvedProcess, ResolvedProgram, Run};
+use cronhold_core::record::{ExecutionPolicy, ResolvedProbe, ResolvedProcess, ResolvedProgram, ResolvedRequest, Run};
 use cronhold_core::{JobUid, RunId, RunNumber, State};
 use cronhold_engine::{LaunchRequest, MachineClock, ProbeRequest};
 use cronhold_keeper::OutputLimits;
 use cronhold_schedule::Span;
 
 use crate::command_actions::naming_the_run;
+use crate::host_env::HostEnv;
+use crate::http::{CancelToken, HttpClient, HttpRequest};
+use crate::service::{KEPT_MAX, refusal};
 use crate::worker_pool::{PoolLimits, WorkerPool};
 
-/// Threads that look at files, and how many of them may look into the same directory at the top of the file system. One
-/// that hangs does not hold up the others.
+/// Threads that look at files, and how many of them may look into the same directory at the top of the file system; and
+/// as many that send requests, with the same limit for one server. One that hangs does not hold up the others.
 const LIMITS: PoolLimits = PoolLimits { threads: 32, per_group: 24 };
 /// Time between the signal to a command that takes too long and SIGKILL.
 const GRACE: Span = Span::from_secs(5);
@@ -35,38 +38,80 @@ pub(crate) struct ProbeReport {
 /// Receives answers.
 pub(crate) type ProbeReportFn = Arc<dyn Fn(ProbeReport) + Send + Sync>;
 
-/// Looks at files. Clones share the threads.
+/// Looks at files and sends requests. Clones share the threads.
 #[derive(Debug, Clone)]
-pub(crate) struct FileProbes {
-    workers: WorkerPool<QueuedProbe>,
+pub(crate) struct ThreadProbes {
+    files: WorkerPool<QueuedProbe<String>>,
+    requests: WorkerPool<QueuedProbe<ResolvedRequest>>,
     clock: Arc<dyn MachineClock>,
 }
 
-struct QueuedProbe {
+struct QueuedProbe<T> {
     run: RunId,
     attempt: u32,
-    path: String,
+    subject: T,
     /// The uptime after which another node may make the attempt.
     begin_by: Span,
 }
 
-impl FileProbes {
-    pub(crate) fn new(clock: Arc<dyn MachineClock>, report: ProbeReportFn) -> Self {
-        let work_clock = Arc::clone(&clock);
-        let work = move |QueuedProbe { run, attempt, path, begin_by }: QueuedProbe| {
-            let result = match work_clock.uptime() > begin_by {
-                true => refused("this node was busy with other checks"),
-                false => look_at(&path),
-            };
-            report(ProbeReport { run, attempt, result });
-        };
-        Self { workers: WorkerPool::new("probe", LIMITS, Box::new(work)), clock }
+impl ThreadProbes {
+    pub(crate) fn new(
+        clock: Arc<dyn MachineClock>,
+        http: Arc<HttpClient>,
+        host_env: HostEnv,
+        report: ProbeReportFn,
+    ) -> Self {
+        let ask = move |request: &ResolvedRequest| send(&http, request, &host_env);
+        let files = pool("file checks", Arc::clone(&clock), Arc::clone(&report), |path: &String| look_at(path));
+        Self { files, requests: pool("request checks", Arc::clone(&clock), report, ask), clock }
     }
 
-    /// Queues the check of a file.
-    pub(crate) fn submit(&self, run: RunId, attempt: u32, path: String, timeout: Span) {
-        let begin_by = self.clock.uptime().plus(timeout);
-        self.workers.submit(top_directory(&path), QueuedProbe { run, attempt, path, begin_by });
+    /// Queues the check of a file or of a response. Commands are not carried out here.
+    pub(crate) fn submit(&self, run: RunId, attempt: u32, probe: &ResolvedProbe) {
+        let begin_by = self.clock.uptime().plus(probe.timeout());
+        match probe {
+            ResolvedProbe::File(path) => {
+                let group = top_directory(path);
+                self.files.submit(group, QueuedProbe { run, attempt, subject: path.clone(), begin_by });
+            }
+            ResolvedProbe::Http(request) => {
+                let group = request.origin().to_owned();
+                self.requests.submit(group, QueuedProbe { run, attempt, subject: (**request).clone(), begin_by });
+            }
+            ResolvedProbe::Command(_) => {}
+        }
+    }
+}
+
+/// Threads for one kind of check. `check` may block.
+fn pool<T: Send + 'static>(
+    name: &'static str,
+    clock: Arc<dyn MachineClock>,
+    report: ProbeReportFn,
+    check: impl Fn(&T) -> ProbeResult + Send + Sync + 'static,
+) -> WorkerPool<QueuedProbe<T>> {
+    let work = move |QueuedProbe { run, attempt, subject, begin_by }: QueuedProbe<T>| {
+        let result = match clock.uptime() > begin_by {
+            true => refused("this node was busy with other checks"),
+            false => check(&subject),
+        };
+        report(ProbeReport { run, attempt, result });
+    };
+    WorkerPool::new(name, LIMITS, Box::new(work))
+}
+
+/// Whether a request gets an expected response. Only the beginning of the body counts.
+fn send(http: &HttpClient, request: &ResolvedRequest, host_env: &HostEnv) -> ProbeResult {
+    let reply = HttpRequest::new(request, None, KEPT_MAX, host_env).and_then(|built| {
+        let read_max = KEPT_MAX as u64;
+        http.send(HttpRequest { read_max, ..built }, &CancelToken::default())
+    });
+    match reply {
+        Ok(reply) => match refusal(request, &reply) {
+            None => ProbeResult { holds: true, message: String::new() },
+            Some(reason) => refused(&reason.to_string()),
+        },
+        Err(error) => refused(&error.to_string()),
     }
 }
 

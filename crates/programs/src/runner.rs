@@ -32,7 +32,7 @@ use crate::event::{EventObserver, ProgramEvent};
 use crate::host_env::HostEnv;
 use crate::http::HttpClient;
 use crate::noop::Noops;
-use crate::probes::{CommandProbes, FileProbes, ProbeReport, ProbeReportFn};
+use crate::probes::{CommandProbes, ProbeReport, ProbeReportFn, ThreadProbes};
 use crate::process::{KEEPER_PENDING, Processes, UnstoredOutput};
 use crate::service::{ServicePrograms, is_service};
 
@@ -72,7 +72,7 @@ pub struct LocalRunner {
     commands: Mutex<CommandActions>,
     delivery_reports: Arc<ReportQueue<DeliveryReport>>,
     /// Looks at files for waiting runs.
-    file_probes: FileProbes,
+    thread_probes: ThreadProbes,
     command_probes: Mutex<CommandProbes>,
     probe_reports: Arc<ReportQueue<ProbeReport>>,
 }
@@ -107,7 +107,7 @@ impl LocalRunner {
         let probe_reports = Arc::new(ReportQueue::default());
         let reports = Arc::clone(&probe_reports);
         let report: ProbeReportFn = Arc::new(move |report| reports.push(report));
-        let file_probes = FileProbes::new(Arc::clone(&clock), report);
+        let thread_probes = ThreadProbes::new(Arc::clone(&clock), Arc::clone(&http), host_env.clone(), report);
         let (report_wakeup, output_wakeup) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let (notify_report, notify_output) = (Arc::clone(&report_wakeup), Arc::clone(&output_wakeup));
         let notify = Box::new(move || {
@@ -134,7 +134,7 @@ impl LocalRunner {
             deliveries,
             commands: Mutex::default(),
             delivery_reports,
-            file_probes,
+            thread_probes,
             command_probes: Mutex::default(),
             probe_reports,
         })
@@ -472,8 +472,8 @@ impl ProgramRunner for LocalRunner {
 
     fn probe(&self, request: ProbeRequest) {
         match &request.probe {
-            ResolvedProbe::File(path) => {
-                self.file_probes.submit(request.run.id, request.attempt, path.clone(), request.probe.timeout());
+            ResolvedProbe::File(_) | ResolvedProbe::Http(_) => {
+                self.thread_probes.submit(request.run.id, request.attempt, &request.probe);
             }
             ResolvedProbe::Command(process) => {
                 let launch = lock_mutex(&self.command_probes).launch(&request, process, self.clock.uptime());

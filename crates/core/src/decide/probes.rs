@@ -1,14 +1,15 @@
-//! Checks of the outside: conditions `file` and `command`. A decision that needs an answer marks the check as asked, in
+//! Checks of the outside: conditions `file`, `http` and `command`. A decision that needs an answer marks the check as asked, in
 //! the unit in which the run goes on waiting; the effect follows from the stored run. The answer comes back as a command
 //! of its own, which stores it and checks the run again in the same unit.
 
 use super::bind;
+use super::bind_request::resolve_request;
 use super::draft::UnitDraft;
 use super::wake;
 use crate::command::ProbeResult;
 use crate::decision::{CommandReply, DecidedUnit};
 use crate::ids::RunId;
-use crate::job::{Feature, Probe};
+use crate::job::Probe;
 use crate::record::{CommandLine, JobRecord, ProbeAnswer, ProbeLease, ProbeState, ResolvedProbe, Run};
 use crate::run::State;
 use crate::template::Template;
@@ -42,7 +43,10 @@ pub(super) fn resolve(
             process.success_codes = vec![0];
             Ok(ResolvedProbe::Command(Box::new(process)))
         }
-        Probe::Http(_) => Err(Feature::HttpCondition.message()),
+        Probe::Http(http) => {
+            let request = resolve_request(http, &bind).and_then(|request| request.check().map(|()| request));
+            request.map(|request| ResolvedProbe::Http(Box::new(request))).map_err(|error| format!("`http`: {error}"))
+        }
     }
 }
 
@@ -183,6 +187,25 @@ mod tests {
                 k#1 00:03 waiting
             00:03:02 answer k#1 2 yes
                 k#1 00:03 starting",
+        );
+    }
+
+    /// A response is the same for all nodes; a file may be on one of them.
+    #[test]
+    fn request_is_asked_with_its_own_timeout() {
+        play(
+            "00:00 put j overlap allow; needs http https://a.example/up poll=10s
+                job r1
+            00:01 run j
+                #1 00:01 waiting, asks 1 an expected response from `https://a.example`, → #1
+            00:01 wake #1
+                (wake #1 00:02:15), unchanged
+            00:01:01 answer #1 1 no status 503
+                #1 00:01 waiting
+            00:01:11 wake #1
+                #1 00:01 waiting, asks 2 an expected response from `https://a.example`
+            00:01:12 answer #1 2 yes
+                #1 00:01 starting",
         );
     }
 

@@ -1,5 +1,5 @@
-//! What a waiting run asks the outside: the checks of its conditions `file` and `command`, and their answers. They are
-//! stored with the run, so that a poll interval lasts longer than a daemon, and that one node at a time carries out a
+//! What a waiting run asks the outside: the checks of its conditions `file`, `http` and `command`, and their answers. They
+//! are stored with the run, so that a poll interval lasts longer than a daemon, and that one node at a time carries out a
 //! check. An answer counts for the run that it was asked for, and for the poll interval of its condition.
 
 use std::fmt;
@@ -8,7 +8,7 @@ use cronhold_schedule::text::shortened;
 use cronhold_schedule::{Instant, Span};
 use serde::{Deserialize, Serialize};
 
-use super::{CommandLine, ResolvedProcess, RunOwner};
+use super::{CommandLine, ResolvedProcess, ResolvedRequest, RunOwner};
 use crate::ids::NodeId;
 
 /// A check of something outside, with all templates resolved.
@@ -17,6 +17,8 @@ use crate::ids::NodeId;
 pub enum ResolvedProbe {
     /// A file exists.
     File(String),
+    /// A request gets an expected response.
+    Http(Box<ResolvedRequest>),
     /// A command exits with 0.
     Command(Box<ResolvedProcess>),
 }
@@ -64,6 +66,7 @@ impl ResolvedProbe {
     pub const fn timeout(&self) -> Span {
         match self {
             Self::File(_) => Span::from_secs(10),
+            Self::Http(request) => request.timeout,
             Self::Command(_) => Span::from_secs(60),
         }
     }
@@ -72,6 +75,7 @@ impl ResolvedProbe {
     pub const fn is_local(&self) -> bool {
         match self {
             Self::File(_) | Self::Command(_) => true,
+            Self::Http(_) => false,
         }
     }
 }
@@ -107,6 +111,7 @@ impl fmt::Display for ResolvedProbe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(f, "the file `{}`", shortened(path)),
+            Self::Http(request) => write!(f, "an expected response from `{}`", shortened(request.origin())),
             Self::Command(process) => match &process.command {
                 CommandLine::Shell { text, .. } => write!(f, "success of `{}`", shortened(text)),
                 CommandLine::Exec(words) => write!(f, "success of `{}`", shortened(&words.join(" "))),

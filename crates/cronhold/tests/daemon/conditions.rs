@@ -1,12 +1,15 @@
-//! Conditions of a real daemon: pools, and checks of files and commands.
+//! Conditions of a real daemon: pools, and checks of files, responses and commands.
 
 use std::fs;
 use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
 use super::daemon::{Sandbox, transcript};
 use super::processes::eventually;
+use super::service::{ServiceReply, TestService};
 
 /// Jobs whose runs are released together, and the places of their pool.
 const JOBS: usize = 30;
@@ -86,6 +89,54 @@ fn run_waits_for_a_file_and_a_command() {
     fs::write(&flag, "").expect("a file");
     daemon.wait_until_run("file#1", "success");
     daemon.wait_until_run("command#1", "success");
+}
+
+/// A service that fails, hangs, closes and truncates holds up the runs that ask it, and says why; the run starts when it
+/// gives the expected response.
+#[test]
+fn run_waits_for_an_expected_response() {
+    let sandbox = Sandbox::new("http-checks");
+    let is_up = Arc::new(AtomicBool::new(false));
+    let known = Arc::clone(&is_up);
+    let service = TestService::start(move |request| match (known.load(Ordering::SeqCst), request.path.as_str()) {
+        (true, "/missing") => ServiceReply::status(404),
+        (true, _) => ServiceReply::ok(b"state: ready".to_vec()),
+        (false, "/hangs") => ServiceReply::Hang,
+        (false, "/closes") => ServiceReply::Close,
+        (false, "/truncates") => ServiceReply::Truncate,
+        (false, "/loads") => ServiceReply::ok(b"state: loading".to_vec()),
+        (false, _) => ServiceReply::status(503),
+    });
+    fs::write(sandbox.path("token"), "s3cret\n").expect("a file");
+    let token = sandbox.path("token").display().to_string();
+    let cases = [
+        ("busy", format!("headers: {{Authorization: {{file: '{token}', prefix: 'Bearer '}}}}"), "status 503"),
+        ("hangs", "timeout: 1s".to_owned(), "did not respond within 1s"),
+        ("closes", String::new(), "127.0.0.1"),
+        ("truncates", String::new(), "127.0.0.1"),
+        ("loads", "body_matches: 'state: ready'".to_owned(), "the body does not match `state: ready`"),
+        ("missing", "method: HEAD, expect: 404".to_owned(), "status 503"),
+        ("unreadable", "body_file: /no/such/file".to_owned(), "cannot read the body from /no/such/file"),
+    ];
+    for (name, settings, _) in &cases {
+        let url = service.url(&format!("/{name}"));
+        let job = format!("program: 'true'\nconditions: [{{http: {{url: '{url}', {settings}}}, poll: 1s}}]\n");
+        sandbox.put_job(name, &job);
+    }
+    let mut daemon = sandbox.up();
+    for (name, ..) in &cases {
+        run(&sandbox, &[name]);
+    }
+    for (name, _, message) in &cases {
+        eventually(&format!("{name} was asked"), || waiting_for(&sandbox, name).contains(message));
+    }
+    is_up.store(true, Ordering::SeqCst);
+    for (name, ..) in cases.iter().filter(|(name, ..)| *name != "unreadable") {
+        daemon.wait_until_run(&format!("{name}#1"), "success");
+    }
+    let request = &service.requests("/busy")[0];
+    assert_eq!((request.method.as_str(), request.header("authorization")), ("GET", "Bearer s3cret"));
+    assert_eq!(sandbox.stored().run("unreadable", 1).state.name(), "waiting");
 }
 
 /// Twenty checks of one second each would take twenty seconds one after the other. Each waits here until all have begun.

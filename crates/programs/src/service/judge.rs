@@ -103,7 +103,7 @@ fn unexpected(reply: &HttpReply, what: String) -> ExitOutcome {
 }
 
 /// Why a response is not the expected one; `None` if it is.
-fn refusal(request: &ResolvedRequest, reply: &HttpReply) -> Option<Reason> {
+pub(crate) fn refusal(request: &ResolvedRequest, reply: &HttpReply) -> Option<Reason> {
     if !request.expects(reply.status) {
         return Some(Reason::Status(reply.status));
     }

@@ -21,6 +21,7 @@ use cronhold_schedule::{Span, ZoneRegistry};
 use cronhold_store::lock_mutex;
 
 use self::judge::judge;
+pub(crate) use self::judge::refusal;
 use self::table::{RequestKind, RequestTask, ServiceTable};
 use crate::host_env::HostEnv;
 use crate::http::{HttpClient, HttpReply, HttpRequest};
@@ -30,7 +31,7 @@ use crate::worker_pool::{PoolLimits, WorkerPool};
 /// Requests of programs at a time, in all and to one server. Others wait for their turn.
 const LIMITS: PoolLimits = PoolLimits { threads: 256, per_group: 64 };
 /// Bytes of a response that are kept as the output of the run.
-const KEPT_MAX: usize = 1 << 20;
+pub(crate) const KEPT_MAX: usize = 1 << 20;
 
 /// Called when there may be a report or an output to take.
 pub(crate) type NotifyFn = Box<dyn Fn() + Send + Sync>;

@@ -333,7 +333,9 @@ fn probes(index: usize) -> Vec<ProbeState> {
         ..ProbeState::new(ResolvedProbe::File(text))
     };
     let command = ProbeState::new(ResolvedProbe::Command(Box::new(ResolvedProcess::plain(shell))));
-    [file, command].into_iter().take(index % 3).collect()
+    let mut requests = requests();
+    let request = ProbeState::new(ResolvedProbe::Http(Box::new(requests.swap_remove(index % requests.len()))));
+    [file, command, request].into_iter().take(index % 4).collect()
 }
 
 /// Two kinds of blockers, and none.
