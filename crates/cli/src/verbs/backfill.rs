@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::io::Write;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
@@ -13,7 +14,7 @@ use cronhold_core::run::State;
 use crate::remote::RemoteDaemon;
 use crate::render::backfill::{BackfillOutcome, BackfillProgress};
 use crate::render::{self, TimeDisplayFlags};
-use crate::{CliError, ExitStatus};
+use crate::{CliError, ExitStatus, counted};
 
 /// Interval between two polls of the active runs.
 const LOOK: Duration = Duration::from_millis(100);
@@ -53,8 +54,40 @@ pub(crate) struct BackfillArgs {
     /// Number of runs at the same time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=100))]
     parallel: u8,
+    /// Most runs to start in a second, a minute or an hour: 5/s, 30/m or 100/h [default: no limit]
+    #[arg(long, value_name = "N/UNIT")]
+    rate: Option<StartRate>,
+    /// Do not ask for confirmation on a terminal
+    #[arg(long)]
+    yes: bool,
     #[command(flatten)]
     shown: TimeDisplayFlags,
+}
+
+/// How many runs a backfill starts in a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct StartRate {
+    /// The time between two starts.
+    interval: Duration,
+}
+
+impl FromStr for StartRate {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const WRONG: &str = "expected a whole number from 1 to 1000 and a unit, such as 5/s, 30/m or 100/h";
+        let (count, unit) = text.split_once('/').ok_or(WRONG)?;
+        let unit = match unit {
+            "s" => 1,
+            "m" => 60,
+            "h" => 3_600,
+            _ => return Err(WRONG),
+        };
+        match count.parse::<u32>() {
+            Ok(count @ 1..=1_000) => Ok(Self { interval: Duration::from_secs(unit) / count }),
+            _ => Err(WRONG),
+        }
+    }
 }
 
 impl BackfillArgs {
@@ -81,6 +114,14 @@ impl BackfillArgs {
             return Ok(ExitStatus::Done);
         }
         self.check_overlap(remote)?;
+        if let Some(prompt) = remote.session.prompt.filter(|_| !self.yes && !wanted.is_empty()) {
+            render::backfill::plan(&wanted, left.len(), plan.cut, &clock, err)?;
+            err.flush()?;
+            if !prompt(&format!("run {}?", counted(wanted.len(), "occurrence"))) {
+                render::bulk::declined(err)?;
+                return Ok(ExitStatus::Refused);
+            }
+        }
         let lines = self.shown.encoding().is_none();
         let mut progress = BackfillProgress::new(wanted.len(), remote.session, clock, lines, out, err);
         let outcomes = self.run_all(wanted, remote, &mut progress)?;
@@ -126,12 +167,19 @@ impl BackfillArgs {
         let mut active: Vec<(BackfillItem, String)> = Vec::new();
         let mut outcomes = Vec::new();
         let mut overlaps = 0;
+        let interval = self.rate.map_or(Duration::ZERO, |rate| rate.interval);
+        // How long the next start has to wait.
+        let mut wait = Duration::ZERO;
         while !coming.is_empty() || !active.is_empty() {
             while active.len() < usize::from(self.parallel)
+                && wait.is_zero()
                 && let Some(item) = coming.pop_front()
             {
                 match self.make(&item, remote) {
-                    Ok(id) => active.push((item, id)),
+                    Ok(id) => {
+                        active.push((item, id));
+                        wait = interval;
+                    }
                     Err(CallError::Problem(problem)) if problem.code != ProblemCode::Unavailable => {
                         outcomes.push(progress.report(BackfillOutcome::refused(item, problem.detail))?);
                     }
@@ -156,8 +204,12 @@ impl BackfillArgs {
                     outcomes.push(progress.report(BackfillOutcome::of(item, &run))?);
                 }
             }
-            if !has_ended && !active.is_empty() {
-                remote.client.rest(LOOK);
+            let can_start = wait.is_zero() && !coming.is_empty() && active.len() < usize::from(self.parallel);
+            let is_over = coming.is_empty() && active.is_empty();
+            if !has_ended && !can_start && !is_over {
+                let rest = if wait.is_zero() { LOOK } else { wait.min(LOOK) };
+                remote.client.rest(rest);
+                wait = wait.saturating_sub(rest);
             }
         }
         Ok(outcomes)
@@ -205,5 +257,29 @@ fn again(failure: CliError) -> CliError {
             CliError::Unreachable { message, hint: Some(hint) }
         }
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rate_is_a_number_of_starts_in_a_unit() {
+        let millis = |text: &str| text.parse::<StartRate>().map(|rate| rate.interval.as_millis()).ok();
+        for (text, expected) in [
+            ("5/s", Some(200)),
+            ("30/m", Some(2_000)),
+            ("100/h", Some(36_000)),
+            ("1000/s", Some(1)),
+            ("0/s", None),
+            ("1001/s", None),
+            ("5", None),
+            ("5/d", None),
+            ("-1/s", None),
+            ("1.5/s", None),
+        ] {
+            assert_eq!(millis(text), expected, "{text}");
+        }
     }
 }
