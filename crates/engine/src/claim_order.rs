@@ -9,10 +9,14 @@ use cronhold_schedule::{Instant, Span};
 use cronhold_store::WriterSession;
 
 use crate::local_programs::LocalPrograms;
+use crate::pending_hints::PendingHints;
 use crate::plan::{DueItem, PlanItem};
 
 /// While claims are late, a node checks at this interval whether an item is still left to the nodes before it.
 const RECHECK: Span = Span::from_millis(250);
+/// Another node has changed the cursor of an item, most likely because it has claimed the item. If the cursor is not
+/// reloaded after this time, the node checks again.
+const RELOAD_WAIT: Span = Span::from_millis(50);
 /// Nodes that may not run a job act this many positions after those that may.
 const BEHIND_ELIGIBLE: usize = 2;
 /// For repairs, each node in the order waits this many milliseconds longer than the node before it.
@@ -27,6 +31,8 @@ pub(crate) struct ClaimOrder<'a> {
     pub(crate) world: &'a DecisionContext,
     pub(crate) session: &'a WriterSession,
     pub(crate) programs: &'a LocalPrograms,
+    /// Records that other nodes have changed and that this node has not reloaded.
+    pub(crate) hints: &'a PendingHints,
     /// How much longer this node leaves claims to the nodes before it, because claims are late.
     pub(crate) extra_wait: Span,
 }
@@ -39,12 +45,19 @@ impl ClaimOrder<'_> {
             return None;
         }
         let position = self.position(&due.item, due.nominal);
-        let claim_at = since.plus(wait(position));
-        if position == 0 || self.extra_wait == Span::ZERO || !matches!(due.item, PlanItem::Fire(..)) {
-            return (claim_at > now).then_some(claim_at);
+        let is_claim = matches!(due.item, PlanItem::Fire(..));
+        let extra_wait = if position > 0 && is_claim { self.extra_wait } else { Span::ZERO };
+        let claim_at = since.plus(wait(position)).plus(extra_wait);
+        if claim_at > now {
+            return Some(if extra_wait == Span::ZERO { claim_at } else { claim_at.min(now.plus(RECHECK)) });
         }
-        let claim_at = claim_at.plus(self.extra_wait);
-        (claim_at > now).then(|| claim_at.min(now.plus(RECHECK)))
+        (position > 0 && self.has_foreign_change(&due.item)).then(|| now.plus(RELOAD_WAIT))
+    }
+
+    /// Whether another node has changed the cursor of a claim since this node read it.
+    fn has_foreign_change(&self, item: &PlanItem) -> bool {
+        let PlanItem::Fire(job, schedule) = item else { return false };
+        !self.hints.is_empty() && self.hints.contains(&RecordKey::Cursor(job.clone(), schedule.clone()))
     }
 
     /// When this node acts on a run that another node has changed. That node acts first.

@@ -49,6 +49,11 @@ impl PendingHints {
         self.keys.remove(key);
     }
 
+    /// Whether a record waits to be reloaded.
+    pub(crate) fn contains(&self, key: &RecordKey) -> bool {
+        self.keys.contains(key)
+    }
+
     /// Whether no record waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.keys.is_empty()

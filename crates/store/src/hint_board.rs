@@ -8,8 +8,9 @@ use std::task::{Poll, Waker};
 use crate::Hint;
 use crate::lock::lock_mutex;
 
-/// Hints that are kept for one handle.
-const QUEUED_MAX: usize = 4_096;
+/// Hints that are kept for one handle: those of a burst in which other nodes claim ten thousand jobs while this one
+/// commits a batch. A node that loses them claims what was claimed already.
+const QUEUED_MAX: usize = 65_536;
 
 /// Identifies a handle among those of its board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

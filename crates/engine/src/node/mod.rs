@@ -377,6 +377,7 @@ impl NodeLoop {
             world: &self.world,
             session: &self.session,
             programs: &self.programs,
+            hints: &self.hints,
             extra_wait: self.claim_lag.extra_wait(self.context.uptime()),
         }
     }
@@ -477,6 +478,7 @@ impl NodeLoop {
             world: &self.world,
             session: &self.session,
             programs: &self.programs,
+            hints: &self.hints,
             extra_wait: Span::ZERO,
         };
         let commands = self.membership.reap(&*ports.store, order, ports.clock.uptime()).await?;
