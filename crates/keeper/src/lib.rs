@@ -37,7 +37,7 @@ pub use options::{IDLE, JOURNAL_MAX, KeeperError, Options};
 
 pub use protocol::{
     FromKeeper, ListedProgram, OutputLimits, PROTOCOL, PROTOCOL_OLDEST, ProcessExit, ProcessLimits, ProgramEnd,
-    ProgramLaunch, ProgramStage, RunKey, ToKeeper,
+    ProgramLaunch, ProgramStage, RunKey, StdinInput, ToKeeper,
 };
 pub use spawn::launch_stage;
 pub use tree::run_of_process;

@@ -139,6 +139,15 @@ pub struct ProgramLaunch {
     /// The user, by name or number; the keeper's user if absent.
     #[serde(default)]
     pub user: Option<String>,
+    /// What it reads from its standard input; nothing if absent.
+    #[serde(default)]
+    pub stdin: Option<StdinInput>,
+    /// Its niceness; the keeper's if absent.
+    #[serde(default)]
+    pub nice: Option<i8>,
+    /// How urgently the disk serves it, as the kernel writes it; as the keeper if absent.
+    #[serde(default)]
+    pub io_priority: Option<u16>,
     /// Resource limits; none if absent.
     #[serde(default)]
     pub limits: ProcessLimits,
@@ -155,6 +164,16 @@ pub struct ProgramLaunch {
     pub stop_signal: i32,
     /// Microseconds between that signal and SIGKILL. The daemon makes this a small part of the lease.
     pub stop_grace: u64,
+}
+
+/// What a program reads from its standard input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StdinInput {
+    /// This text.
+    Text(String),
+    /// A file. The program's user opens it, in the program's directory.
+    File(String),
 }
 
 /// What a program and its descendants may use. An absent value means no limit.

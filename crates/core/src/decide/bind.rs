@@ -7,11 +7,11 @@ use cronhold_schedule::text::shortened;
 use cronhold_schedule::{FoldPolicy, GapPolicy, Instant, Span, TextError, WallTime};
 
 use super::bind_request::resolve_request;
-use crate::job::{EnvValue, Job, OnLost, Program, RemoteProgram, StopSchedule};
+use crate::job::{EnvValue, Job, OnLost, Program, RemoteProgram, StdinSource, StopSchedule};
 use crate::policy;
 use crate::record::{
     CommandLine, EnvText, ExecutionPolicy, JobRecord, ResolvedHttp, ResolvedProcess, ResolvedProgram, ResolvedRemote,
-    Run, ScheduleId,
+    Run, ScheduleId, StdinText,
 };
 use crate::remote::run_bindings;
 use crate::template::{Bindings, Template};
@@ -42,7 +42,14 @@ pub(super) fn work(job: &JobRecord, run: &Run, world: &DecisionContext) -> Resul
         Program::Task(_) => return Ok(ResolvedProgram::Unsupported("task".to_owned())),
         Program::Plugin { .. } => return Ok(ResolvedProgram::Unsupported("plugin".to_owned())),
     };
-    process(&job.job, command, &bind).map(|process| ResolvedProgram::Process(Box::new(process)))
+    let stdin = match job.job.stdin.as_deref() {
+        Some(StdinSource::Text(text)) => Some(StdinText::Text(bind(text)?)),
+        Some(StdinSource::File(path)) => Some(StdinText::File(bind(path)?)),
+        None => None,
+    };
+    let process = ResolvedProcess { stdin, ..process(&job.job, command, &bind)? };
+    fits(&process)?;
+    Ok(ResolvedProgram::Process(Box::new(process)))
 }
 
 /// Resolves a remote task. The requests about the task are resolved when it has started.
@@ -73,7 +80,7 @@ fn escaped(template: &Template) -> String {
     if template.is_literal() && is_live { format!("{{% raw %}}{text}{{% endraw %}}") } else { text.to_owned() }
 }
 
-/// Resolves a process with all settings of the job.
+/// Resolves a process with all settings of the job but its standard input.
 pub(super) fn process(
     job: &Job,
     command: CommandLine,
@@ -91,6 +98,9 @@ pub(super) fn process(
         cwd: job.cwd.as_ref().map(bind).transpose()?,
         user: job.user.clone(),
         umask: job.umask,
+        stdin: None,
+        nice: job.nice,
+        ionice: job.ionice,
         success_codes: job.success_codes.clone(),
         limits: job.limits.as_deref().copied().unwrap_or_default(),
     };
@@ -108,8 +118,13 @@ fn fits(process: &ResolvedProcess) -> Result<(), TextError> {
     let env = process.env.iter().flat_map(|(name, value)| match value {
         EnvText::Text(text) | EnvText::File(text) | EnvText::Env(text) => [name.as_str(), text.as_str()],
     });
-    let mut bytes = 0;
-    for text in words.into_iter().chain(env).chain(process.cwd.as_deref()) {
+    let (stdin, path) = match &process.stdin {
+        Some(StdinText::Text(text)) => (text.len(), None),
+        Some(StdinText::File(path)) => (0, Some(path.as_str())),
+        None => (0, None),
+    };
+    let mut bytes = stdin;
+    for text in words.into_iter().chain(env).chain(process.cwd.as_deref()).chain(path) {
         if text.contains('\0') {
             let message = format!("`{}` contains a zero byte", shortened(text).replace('\0', "\\0"));
             return Err(TextError::new(0..text.len(), message).hint("remove it; a program cannot receive one"));
@@ -117,7 +132,9 @@ fn fits(process: &ResolvedProcess) -> Result<(), TextError> {
         bytes += text.len() + 1;
     }
     if bytes > PROCESS_TEXT_MAX {
-        let message = format!("command and environment have {bytes} bytes; at most {PROCESS_TEXT_MAX} are allowed");
+        let message = format!(
+            "command, environment and standard input have {bytes} bytes; at most {PROCESS_TEXT_MAX} are allowed"
+        );
         return Err(TextError::new(0..0, message).hint("pass large values in a file"));
     }
     Ok(())
@@ -174,7 +191,7 @@ mod tests {
     use crate::args::Args;
     use crate::decide::testing::{DecisionBench, START, job_id};
     use crate::ids::{JobUid, RunId, RunNumber};
-    use crate::job::{Feature, Param, ResourceLimits, job_with};
+    use crate::job::{Feature, IoPriority, Param, ResourceLimits, job_with};
     use crate::name_map::NameMap;
     use crate::record::JobSource;
 
@@ -213,6 +230,8 @@ mod tests {
         ]);
         job.cwd = Some(template("/srv/{{ day }}"));
         (job.user, job.umask, job.success_codes) = (Some("prices".to_owned()), Some(0o027), vec![0, 3]);
+        job.stdin = Some(Box::new(StdinSource::Text(template("{{ day }}\n"))));
+        (job.nice, job.ionice) = (Some(19), Some(IoPriority::Idle));
         job.limits = Some(Box::new(limits));
         let expected = ResolvedProcess {
             command: CommandLine::Shell { text: "load monday".to_owned(), shell: Some("/bin/zsh".to_owned()) },
@@ -225,6 +244,9 @@ mod tests {
             cwd: Some("/srv/monday".to_owned()),
             user: Some("prices".to_owned()),
             umask: Some(0o027),
+            stdin: Some(StdinText::Text("monday\n".to_owned())),
+            nice: Some(19),
+            ionice: Some(IoPriority::Idle),
             success_codes: vec![0, 3],
             limits,
         };

@@ -20,8 +20,9 @@ pub use condition::{Condition, Probe, Requirement, TimeoutOutcome};
 pub use http::{BodyPattern, HeaderValue, HttpProgram};
 pub use param::{ArgPattern, Param, ParamType};
 pub use policies::{
-    Batching, CatchUpPolicy, CatchUpRule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, QUEUE_LIMIT_DEFAULT,
-    ResourceLimits, Retain, Retry, RetryOn, StopPolicy, StopSchedule, Trigger,
+    Batching, CatchUpPolicy, CatchUpRule, IoPriority, LockPolicy, NICE_MAX, NICE_MIN, NodeSelector, OnLost,
+    OverlapPolicy, QUEUE_LIMIT_DEFAULT, ResourceLimits, Retain, Retry, RetryOn, StdinSource, StopPolicy, StopSchedule,
+    Trigger,
 };
 pub use program::{Program, RemoteProgram, TaskProgram};
 pub use scope::{NAMES, TemplateName, TemplateScope};
@@ -101,6 +102,12 @@ pub struct Job {
     pub user: Option<String>,
     /// File mode mask of the program; inherited when absent.
     pub umask: Option<u32>,
+    /// What the program reads from its standard input; nothing when absent. Boxed, because few jobs have any.
+    pub stdin: Option<Box<StdinSource>>,
+    /// Niceness of the program, from [`NICE_MIN`], the most urgent, to [`NICE_MAX`]; the keeper's when absent.
+    pub nice: Option<i8>,
+    /// How urgently the disk serves the program; as the keeper when absent.
+    pub ionice: Option<IoPriority>,
     /// Resource limits; boxed, because few jobs have any.
     pub limits: Option<Box<ResourceLimits>>,
     /// Which nodes may run it.
@@ -149,6 +156,9 @@ impl Job {
             shell: None,
             user: None,
             umask: None,
+            stdin: None,
+            nice: None,
+            ionice: None,
             limits: None,
             nodes: NodeSelector::default(),
             success_codes: vec![0],

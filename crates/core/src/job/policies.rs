@@ -24,6 +24,34 @@ pub enum LockPolicy {
     Named(String),
 }
 
+/// The most and the least urgent niceness of a program.
+pub const NICE_MIN: i8 = -20;
+pub const NICE_MAX: i8 = 19;
+
+/// How urgently the disk serves a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IoPriority {
+    /// Only when no other program needs it.
+    Idle,
+    /// Best effort, from 0, the most urgent, to [`Self::LEVEL_MAX`].
+    BestEffort(u8),
+}
+
+impl IoPriority {
+    /// The least urgent level of best effort.
+    pub const LEVEL_MAX: u8 = 7;
+}
+
+/// What a program reads from its standard input.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StdinSource {
+    /// A text.
+    Text(Template),
+    /// The content of a file on the node.
+    File(Template),
+}
+
 /// Resource limits of a program and its descendants; no limit where absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

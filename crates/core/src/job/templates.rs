@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Action, Condition, EnvValue, HeaderValue, HttpProgram, HttpTarget, Job, Probe, Program, Requirement, TaskProgram,
-    TemplateScope,
+    Action, Condition, EnvValue, HeaderValue, HttpProgram, HttpTarget, Job, Probe, Program, Requirement, StdinSource,
+    TaskProgram, TemplateScope,
 };
 use crate::template::Template;
 
@@ -23,6 +23,11 @@ impl Job {
         }
         if let Some(cwd) = &self.cwd {
             f("cwd", cwd, TemplateScope::Run);
+        }
+        match self.stdin.as_deref() {
+            Some(StdinSource::Text(text)) => f("stdin", text, TemplateScope::Run),
+            Some(StdinSource::File(path)) => f("stdin.file", path, TemplateScope::Run),
+            None => {}
         }
         for (event, actions) in &self.on {
             let event = event.name();

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::args::Args;
 use crate::ids::{JobId, JobUid, NodeId, RunId, RunNumber};
-use crate::job::{ResourceLimits, StopPolicy};
+use crate::job::{IoPriority, ResourceLimits, StopPolicy};
 use crate::run::{Reason, State};
 use crate::signal::Signal;
 
@@ -138,6 +138,15 @@ pub struct ResolvedProcess {
     /// Its file mode mask; inherited when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub umask: Option<u32>,
+    /// What it reads from its standard input; nothing when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<StdinText>,
+    /// Its niceness; the keeper's when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nice: Option<i8>,
+    /// How urgently the disk serves it; as the keeper when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ionice: Option<IoPriority>,
     /// Exit codes that mean success.
     #[serde(default = "only_zero", skip_serializing_if = "is_only_zero")]
     pub success_codes: Vec<u8>,
@@ -172,6 +181,16 @@ pub enum EnvText {
     File(String),
     /// The value of a variable of the daemon's environment.
     Env(String),
+}
+
+/// What a process reads from its standard input, or the place to read it from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StdinText {
+    /// The text itself.
+    Text(String),
+    /// The content of a file on the node.
+    File(String),
 }
 
 /// How much a program wrote, and its last lines.
@@ -249,6 +268,9 @@ impl ResolvedProcess {
             cwd: None,
             user: None,
             umask: None,
+            stdin: None,
+            nice: None,
+            ionice: None,
             success_codes: only_zero(),
             limits: ResourceLimits::default(),
         }

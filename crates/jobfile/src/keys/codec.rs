@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use cronhold_core::NameMap;
 use cronhold_core::job::{
     Action, ArgPattern, Batching, BodyPattern, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HeaderValue,
-    HttpProgram, HttpTarget, JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, ParamType, Program,
-    Requirement, ResourceLimits, Retain, Retry, RetryOn, RunEvent, SecretSource, StopPolicy, TaskProgram,
-    TemplateScope, TimeoutOutcome, Trigger,
+    HttpProgram, HttpTarget, IoPriority, JobSchedule, LockPolicy, NICE_MAX, NICE_MIN, NodeSelector, OnLost,
+    OverlapPolicy, Param, ParamType, Program, Requirement, ResourceLimits, Retain, Retry, RetryOn, RunEvent,
+    SecretSource, StdinSource, StopPolicy, TaskProgram, TemplateScope, TimeoutOutcome, Trigger,
 };
 use cronhold_core::record::PoolName;
 use cronhold_core::run::State;
@@ -28,6 +28,8 @@ use crate::write;
 pub(crate) const MEMORY_LEAST: u64 = 1 << 20;
 /// Smallest CPU limit that kernels support, in processors.
 pub(crate) const CPU_LEAST: f64 = 0.01;
+/// The word for the least urgent priority of the disk.
+pub(crate) const IO_IDLE: &str = "idle";
 /// Transitions that actions can wait for: every state, and `finished` for any of the last four.
 pub(super) const EVENTS: &str =
     "^(finished|scheduled|waiting|starting|running|stopping|success|failure|error|skipped)$";
@@ -246,6 +248,36 @@ pub(super) const UMASK: Codec<u32> = Codec {
     ]),
     read: |reader, item| reader.umask(item),
     write: |mask| json!(format!("{mask:03o}")),
+};
+
+pub(super) const STDIN: Codec<Box<StdinSource>> = Codec {
+    shape: ValueShape::Either(&[ValueShape::Template, ValueShape::Map(&job::STDIN_FILE)]),
+    read: |reader, item| reader.stdin(item).map(Box::new),
+    write: |stdin| match &**stdin {
+        StdinSource::Text(text) => write::template(text),
+        StdinSource::File(path) => json!({"file": write::template(path)}),
+    },
+};
+
+pub(super) const NICE: Codec<i8> = Codec {
+    shape: ValueShape::Whole { least: NICE_MIN as i64, most: NICE_MAX as i64 },
+    read: |reader, item| {
+        let nice = reader.whole(item, NICE_MIN.into(), NICE_MAX.into())?;
+        i8::try_from(nice).ok()
+    },
+    write: |nice| json!(nice),
+};
+
+pub(super) const IO_PRIORITY: Codec<IoPriority> = Codec {
+    shape: ValueShape::Either(&[
+        ValueShape::Word(&[IO_IDLE]),
+        ValueShape::Whole { least: 0, most: IoPriority::LEVEL_MAX as i64 },
+    ]),
+    read: |reader, item| reader.io_priority(item),
+    write: |priority| match priority {
+        IoPriority::Idle => json!(IO_IDLE),
+        IoPriority::BestEffort(level) => json!(level),
+    },
 };
 
 pub(super) const LIMITS: Codec<Box<ResourceLimits>> = Codec {

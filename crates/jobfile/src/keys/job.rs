@@ -70,6 +70,21 @@ record! {
     option shell = codec::TEXT => key("shell", "Shell for shell programs.").default("/bin/bash, else /bin/sh");
     option user = codec::TEXT => key("user", "User the program runs as.");
     option umask = codec::UMASK => key("umask", "File mode mask of the program, in octal: `\"022\"` or `0o22`.");
+    option stdin = codec::STDIN => key(
+        "stdin",
+        "What the program reads from its standard input: a text, or `{file: PATH}` for a file on the node.",
+    )
+    .default("nothing");
+    option nice = codec::NICE => key(
+        "nice",
+        "Niceness of the program; 19 is the least urgent. Only a keeper that runs as root can set one below its own.",
+    )
+    .default("as for the daemon");
+    option ionice = codec::IO_PRIORITY => key(
+        "ionice",
+        "How urgently the disk serves the program: `idle`, or a level of best effort, of which 7 is the least urgent.",
+    )
+    .default("as for the daemon");
     option limits = codec::LIMITS => key("limits", "Resource limits of the program and its descendants.")
         .default("no limits");
     value nodes = codec::NODES => key(
@@ -203,9 +218,23 @@ pub static HEADER_SOURCE: KeyTable = KeyTable {
 pub static ENV_SOURCE: KeyTable = KeyTable {
     name: "env_source",
     noun: "a variable's source",
-    doc: "Source of a secret. The node reads it when it is needed, and neither stores nor shows it. Output is not masked.",
+    doc: "Source of a secret. The node reads it when it is needed, and neither stores nor shows it. Output of the program shows asterisks instead.",
     one_of: &[&["file"], &["env"]],
     keys: &[SECRET_FILE, SECRET_VARIABLE],
+};
+
+/// `stdin` as a map.
+pub static STDIN_FILE: KeyTable = KeyTable {
+    name: "stdin_file",
+    noun: "`stdin`",
+    doc: "A file that the program reads as its standard input.",
+    one_of: &[],
+    keys: &[KeySpec::new(
+        "file",
+        ValueShape::Template,
+        "Path on the node. The program's user opens it in the program's working directory; it must be a regular file.",
+    )
+    .required()],
 };
 
 record! {

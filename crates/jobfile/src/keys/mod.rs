@@ -12,12 +12,12 @@ pub(crate) mod variant;
 mod work;
 
 pub use codec::METHODS;
-pub(crate) use codec::{CPU_LEAST, METHOD_MAX};
+pub(crate) use codec::{CPU_LEAST, IO_IDLE, METHOD_MAX};
 use cronhold_core::job::Feature;
 pub(crate) use job::QUEUE_MAP;
 pub use job::{
     BATCHING, CATCH_UP, DEFAULTS, EACH, ENV_SOURCE, HEADER_SOURCE, JOB, LIMITS, OVERLAP, PARAM, QUEUE, RETAIN, RETRY,
-    STOP, TRIGGER,
+    STDIN_FILE, STOP, TRIGGER,
 };
 pub(crate) use record::write_record;
 pub(crate) use schedule::STOP_SCHEDULE_MAP;
@@ -64,6 +64,7 @@ pub static TABLES: &[&KeyTable] = &[
     &RETRY,
     &STOP,
     &ENV_SOURCE,
+    &STDIN_FILE,
     &LIMITS,
     &EACH,
     &TRIGGER,

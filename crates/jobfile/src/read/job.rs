@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cronhold_core::NameMap;
-use cronhold_core::job::{EnvValue, Job, LockPolicy, NodeSelector, Program, SecretSource};
+use cronhold_core::job::{EnvValue, IoPriority, Job, LockPolicy, NodeSelector, Program, SecretSource, StdinSource};
 use cronhold_core::record::LockName;
 use cronhold_schedule::Span;
 
@@ -93,6 +93,26 @@ impl JobReader<'_> {
                 self.refuse(item, message, format!("write `\"0{digits}\"` or `0o{digits}`"))
             }
             None => self.wrong(item, "a mask in octal digits, at most 777", "\"022\""),
+        }
+    }
+
+    /// What a program reads: a text or a file.
+    pub(crate) fn stdin(&mut self, item: NamedNode<'_>) -> Option<StdinSource> {
+        if !matches!(item.node.value, YamlValue::Map(_)) {
+            return self.template(item).map(StdinSource::Text);
+        }
+        let fields = self.fields(item, &keys::STDIN_FILE)?;
+        self.template_text(fields.get("file")?).map(StdinSource::File)
+    }
+
+    pub(crate) fn io_priority(&mut self, item: NamedNode<'_>) -> Option<IoPriority> {
+        match &item.node.value {
+            YamlValue::Scalar(scalar) if scalar.text == keys::IO_IDLE => Some(IoPriority::Idle),
+            YamlValue::Scalar(scalar) if scalar.kind() == ScalarKind::Integer => {
+                let level = self.whole(item, 0, IoPriority::LEVEL_MAX.into())?;
+                u8::try_from(level).ok().map(IoPriority::BestEffort)
+            }
+            _ => self.wrong(item, "`idle` or a level from 0 to 7", "idle"),
         }
     }
 

@@ -30,6 +30,10 @@ pub(crate) enum SpawnError {
     Directory { path: String, source: OsError },
     #[error("cannot limit {what} to {value}: {source}{}", at_most(*allowed))]
     Limit { what: &'static str, value: u64, allowed: Option<u64>, source: OsError },
+    #[error("cannot set `{what}` to {value}: {source}{}", needs_root(*value))]
+    Priority { what: &'static str, value: i32, source: OsError },
+    #[error("cannot open the standard input {path}: {source}")]
+    Stdin { path: String, source: OsError },
     #[error("there is no user {0}")]
     UnknownUser(String),
     #[error("cannot start programs as {user}: the keeper runs as user {own} and not as root")]
@@ -107,6 +111,10 @@ impl std::error::Error for OsError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.0)
     }
+}
+
+fn needs_root(nice: i32) -> &'static str {
+    if nice < 0 { "; only root can make a program more urgent" } else { "" }
 }
 
 fn at_most(allowed: Option<u64>) -> String {

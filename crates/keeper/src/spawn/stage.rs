@@ -14,9 +14,9 @@ use rustix::fs::{MemfdFlags, Mode, OFlags};
 use rustix::process::{Resource, Rlimit};
 use serde::{Deserialize, Serialize};
 
-use super::{ROOT, SpawnError, UMASK, enter, path, truncated, variable};
+use super::{ROOT, SpawnError, UMASK, enter, io_priority, path, truncated, variable};
 use crate::fail;
-use crate::protocol::{ProcessLimits, ProgramLaunch};
+use crate::protocol::{ProcessLimits, ProgramLaunch, StdinInput};
 
 /// The command of the binary that runs this stage.
 pub(crate) const STAGE_VERB: &str = "keeper-launch";
@@ -39,6 +39,12 @@ pub(super) struct StageInstructions {
     cwd: String,
     umask: u32,
     user: Option<String>,
+    #[serde(default)]
+    stdin: Option<StdinInput>,
+    #[serde(default)]
+    nice: Option<i8>,
+    #[serde(default)]
+    io_priority: Option<u16>,
     limits: ProcessLimits,
     /// The control group to join. Without one the memory limit applies to the address space.
     cgroup: Option<String>,
@@ -55,6 +61,9 @@ impl StageInstructions {
             cwd: launch.cwd.clone().unwrap_or_else(|| ROOT.to_owned()),
             umask: launch.umask.unwrap_or(UMASK),
             user: launch.user.clone(),
+            stdin: launch.stdin.clone(),
+            nice: launch.nice,
+            io_priority: launch.io_priority,
             limits: launch.limits,
             cgroup,
             fail_at: fail::for_stage(),
@@ -63,10 +72,7 @@ impl StageInstructions {
 
     /// Writes them into a file without a name.
     pub(super) fn write(&self) -> std::io::Result<OwnedFd> {
-        let mut file = File::from(rustix::fs::memfd_create("instructions", MemfdFlags::CLOEXEC)?);
-        file.write_all(&serde_json::to_vec(self)?)?;
-        file.rewind()?;
-        Ok(file.into())
+        text_file(&serde_json::to_vec(self)?)
     }
 }
 
@@ -110,11 +116,15 @@ fn prepare() -> Result<StageInstructions, SpawnError> {
         std::fs::write(format!("{group}/cgroup.procs"), "0").map_err(SpawnError::system("join the control group"))?;
     }
     limit(&instructions.limits, instructions.cgroup.is_some())?;
+    set_priorities(&instructions)?;
     if let Some(user) = &instructions.user {
         become_user(user)?;
     }
     rustix::process::umask(Mode::from_raw_mode(instructions.umask));
     enter(&instructions.cwd)?;
+    if let Some(input) = &instructions.stdin {
+        set_stdin(input)?;
+    }
     Ok(instructions)
 }
 
@@ -131,6 +141,52 @@ fn become_program(instructions: &StageInstructions) -> SpawnError {
         Some(errno) => path::exec_error(&file, errno),
         None => SpawnError::System { what: "execute the program", source: error.into() },
     }
+}
+
+/// Sets priorities. Only root may make a program more urgent than the keeper, so this precedes the change of user.
+fn set_priorities(instructions: &StageInstructions) -> Result<(), SpawnError> {
+    if let Some(nice) = instructions.nice {
+        rustix::process::setpriority_process(None, nice.into()).map_err(|error| SpawnError::Priority {
+            what: "nice",
+            value: nice.into(),
+            source: error.into(),
+        })?;
+    }
+    if let Some(priority) = instructions.io_priority {
+        io_priority::set(priority).map_err(SpawnError::system("set the priority for the disk (ionice)"))?;
+    }
+    Ok(())
+}
+
+/// Lets the program read a text or a file.
+fn set_stdin(input: &StdinInput) -> Result<(), SpawnError> {
+    let file = match input {
+        StdinInput::Text(text) => {
+            text_file(text.as_bytes()).map(File::from).map_err(SpawnError::system("write the standard input"))?
+        }
+        StdinInput::File(path) => {
+            open_input(path).map_err(|source| SpawnError::Stdin { path: path.clone(), source: source.into() })?
+        }
+    };
+    rustix::stdio::dup2_stdin(file).map_err(SpawnError::system("replace the standard input"))
+}
+
+/// Opens a regular file. A pipe or a device could block the start.
+fn open_input(path: &str) -> std::io::Result<File> {
+    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
+    let file = File::from(file);
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::other("it is not a regular file"));
+    }
+    Ok(file)
+}
+
+/// A file without a name that has this content.
+fn text_file(content: &[u8]) -> std::io::Result<OwnedFd> {
+    let mut file = File::from(rustix::fs::memfd_create("input", MemfdFlags::CLOEXEC)?);
+    file.write_all(content)?;
+    file.rewind()?;
+    Ok(file.into())
 }
 
 fn limit(limits: &ProcessLimits, has_cgroup: bool) -> Result<(), SpawnError> {

@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use crate::support::{Keeper, launch, new_run, shell};
-use cronhold_keeper::{ProcessExit, ProcessLimits, ProgramEnd, ToKeeper};
+use cronhold_keeper::{ProcessExit, ProcessLimits, ProgramEnd, StdinInput, ToKeeper};
 
 #[test]
 fn exit_codes_and_signals_are_reported() {
@@ -115,6 +115,32 @@ fn program_that_cannot_be_executed_is_refused_with_the_reason() {
     assert_eq!(daemon.refused(run), "cannot enter the directory /no/such/folder: no such file or directory");
     drop(daemon);
     assert!(keeper.daemon().listed.is_empty());
+}
+
+#[test]
+fn standard_input_and_priorities_are_set_by_the_second_stage() {
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    std::fs::write(keeper.data.join("input"), "from a file").unwrap();
+    let mut text = shell("cat; nice; ionice");
+    text.stdin = Some(StdinInput::Text("from a text\n".to_owned()));
+    (text.nice, text.io_priority) = (Some(19), Some(3 << 13));
+    let mut file = shell("cat; cat");
+    file.cwd = Some(keeper.data.to_str().unwrap().to_owned());
+    file.stdin = Some(StdinInput::File("input".to_owned()));
+    for (wanted, expected) in [(text, "from a text\n19\nidle\n"), (file, "from a file")] {
+        let run = daemon.launch(&wanted);
+        assert_eq!(daemon.ended(run).exit, ProcessExit::Code(0));
+        assert_eq!(keeper.read_output(run), expected);
+    }
+    for (input, expected) in [("no-such-file", "cannot open the standard input no-such-file"), ("/dev/zero", "regular")]
+    {
+        let mut wanted = shell("true");
+        wanted.stdin = Some(StdinInput::File(input.to_owned()));
+        let run = daemon.launch(&wanted);
+        let why = daemon.refused(run);
+        assert!(why.contains(expected), "{why}");
+    }
 }
 
 #[test]

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use cronhold_core::NameMap;
 use cronhold_core::job::{
     Action, ArgPattern, Batching, BodyPattern, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HeaderValue,
-    HttpProgram, HttpTarget, Job, JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, ParamType,
-    Probe, Program, RemoteProgram, Requirement, ResourceLimits, Retain, Retry, RetryOn, RunEvent, SecretSource,
-    StopPolicy, StopSchedule, TaskProgram, TimeoutOutcome, Trigger,
+    HttpProgram, HttpTarget, IoPriority, Job, JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param,
+    ParamType, Probe, Program, RemoteProgram, Requirement, ResourceLimits, Retain, Retry, RetryOn, RunEvent,
+    SecretSource, StdinSource, StopPolicy, StopSchedule, TaskProgram, TimeoutOutcome, Trigger,
 };
 use cronhold_core::record::{JobRecord, JobSource, PoolName};
 use cronhold_core::signal::Signal;
@@ -93,6 +93,8 @@ fn full(program: Program) -> Job {
     job.shell = Some("/bin/zsh".to_owned());
     job.user = Some("prices".to_owned());
     job.umask = Some(0o027);
+    job.stdin = Some(Box::new(StdinSource::File(template("/srv/{{ region }}/größe"))));
+    (job.nice, job.ionice) = (Some(-20), Some(IoPriority::BestEffort(7)));
     job.limits = Some(Box::new(ResourceLimits {
         memory: Some(i64::MAX.cast_unsigned()),
         cpu: Some(10),

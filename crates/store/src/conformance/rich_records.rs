@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cronhold_core::args::Args;
-use cronhold_core::job::{ActionKind, ResourceLimits, RunEvent, SecretSource};
+use cronhold_core::job::{ActionKind, IoPriority, ResourceLimits, RunEvent, SecretSource};
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
     ActionId, ActionRecord, ActionStatus, ActivePause, ActiveRun, Actor, Backlog, Blocker, ClaimedRanges, CommandLine,
@@ -12,7 +12,7 @@ use cronhold_core::record::{
     NodeRecord, OutputSummary, PauseState, Pool, PoolName, ProbeAnswer, ProbeLease, ProbeState, ProgramExit, QueuedRun,
     Record, RequestBody, ResolvedAction, ResolvedHeader, ResolvedHttp, ResolvedProbe, ResolvedProcess, ResolvedProgram,
     ResolvedRemote, ResolvedRequest, ResolvedWebhook, ResponseSummary, Run, RunOwner, ServiceState, SkipSpan,
-    SkipStreak, Transition, TransitionKind,
+    SkipStreak, StdinText, Transition, TransitionKind,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -471,6 +471,9 @@ fn processes() -> Vec<ResolvedProcess> {
         cwd: Some(TEXTS[4].to_owned()),
         user: Some(TEXTS[2].to_owned()),
         umask: Some(0o777),
+        stdin: Some(StdinText::Text(TEXTS[2].to_owned())),
+        nice: Some(-20),
+        ionice: Some(IoPriority::BestEffort(7)),
         success_codes: vec![0, 3, 255],
         limits: ResourceLimits {
             memory: Some(COUNT_MAX),
@@ -484,6 +487,9 @@ fn processes() -> Vec<ResolvedProcess> {
     let memory = ResourceLimits { memory: Some(1), ..ResourceLimits::default() };
     processes.push(ResolvedProcess {
         env: env(EnvText::File),
+        stdin: Some(StdinText::File(TEXTS[4].to_owned())),
+        nice: Some(19),
+        ionice: Some(IoPriority::Idle),
         success_codes: Vec::new(),
         limits: memory,
         ..full.clone()
