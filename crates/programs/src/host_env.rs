@@ -7,12 +7,17 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::string::FromUtf8Error;
 
-use cronhold_core::job::SecretSource;
-use cronhold_core::record::{CommandLine, EnvText, ExecutionPolicy, ResolvedProcess, ResolvedProgram, Run};
+use cronhold_core::job::{IoPriority, SecretSource};
+use cronhold_core::record::{
+    CommandLine, EnvText, ExecutionPolicy, ResolvedHeader, ResolvedProcess, ResolvedProgram, ResolvedRequest, Run,
+    StdinText,
+};
 use cronhold_engine::LaunchRequest;
-use cronhold_keeper::{OutputLimits, ProcessLimits, ProgramLaunch, RunKey};
+use cronhold_keeper::{OutputLimits, ProcessLimits, ProgramLaunch, RunKey, StdinInput};
 use cronhold_schedule::Span;
 use nix::unistd::{Uid, User};
+
+use crate::output::SecretMask;
 
 /// Bytes of command line and environment together. The system allows about as many.
 const ARGUMENTS_MAX: usize = 2 << 20;
@@ -153,6 +158,35 @@ impl HostEnv {
         }
     }
 
+    /// What must not be shown of the output of a program: its secrets, as they are now.
+    pub(crate) fn secrets_of(&self, program: &ResolvedProgram) -> SecretMask {
+        let mut sources = Vec::new();
+        let mut add_headers = |request: &ResolvedRequest| {
+            sources.extend(request.headers.values().filter_map(|header| match header {
+                ResolvedHeader::Secret { source, .. } => Some(source.clone()),
+                ResolvedHeader::Text(_) => None,
+            }));
+        };
+        match program {
+            ResolvedProgram::Process(process) => sources.extend(process.env.values().filter_map(|text| match text {
+                EnvText::Text(_) => None,
+                EnvText::File(path) => Some(SecretSource::File(path.clone())),
+                EnvText::Env(name) => Some(SecretSource::Env(name.clone())),
+            })),
+            ResolvedProgram::Http(http) => add_headers(&http.request),
+            ResolvedProgram::Remote(remote) => {
+                [Some(&remote.start), Some(&remote.poll), remote.cancel.as_ref()]
+                    .into_iter()
+                    .flatten()
+                    .for_each(add_headers);
+            }
+            ResolvedProgram::Noop(_) | ResolvedProgram::Unsupported(_) => {}
+        }
+        let values: Vec<Option<String>> = sources.iter().map(|source| self.secret(source).ok()).collect();
+        let is_unreadable = values.contains(&None);
+        SecretMask::new(values.into_iter().flatten()).with_unreadable(is_unreadable)
+    }
+
     /// The launch message of an action's command for the keeper. Its environment names the run that caused it.
     pub(crate) fn launch_command(&self, request: &LaunchRequest) -> Result<ProgramLaunch, LaunchError> {
         let mut launch = self.launch(request)?;
@@ -191,6 +225,12 @@ impl HostEnv {
             cwd: process.cwd.clone(),
             umask: process.umask,
             user: process.user.clone(),
+            stdin: process.stdin.clone().map(|stdin| match stdin {
+                StdinText::Text(text) => StdinInput::Text(text),
+                StdinText::File(path) => StdinInput::File(path),
+            }),
+            nice: process.nice,
+            io_priority: process.ionice.map(io_priority),
             limits: limits(process),
             output: OutputLimits::DEFAULT,
             launch_by: launch_by.micros(),
@@ -315,6 +355,16 @@ fn check(argv: &[String], env: &BTreeMap<String, String>, process: &ResolvedProc
         return Err(LaunchError::TooLong { command, environment });
     }
     Ok(())
+}
+
+/// A priority for the disk as the kernel writes it: the class in the upper bits, the level below them.
+fn io_priority(priority: IoPriority) -> u16 {
+    const BEST_EFFORT: u16 = 2 << 13;
+    const IDLE: u16 = 3 << 13;
+    match priority {
+        IoPriority::Idle => IDLE,
+        IoPriority::BestEffort(level) => BEST_EFFORT | u16::from(level.min(IoPriority::LEVEL_MAX)),
+    }
 }
 
 fn limits(process: &ResolvedProcess) -> ProcessLimits {

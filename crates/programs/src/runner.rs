@@ -32,6 +32,7 @@ use crate::event::{EventObserver, ProgramEvent};
 use crate::host_env::HostEnv;
 use crate::http::HttpClient;
 use crate::noop::Noops;
+use crate::output::SecretMask;
 use crate::probes::{CommandProbes, ProbeReport, ProbeReportFn, ThreadProbes};
 use crate::process::{KEEPER_PENDING, Processes, UnstoredOutput};
 use crate::service::{ServicePrograms, is_service};
@@ -325,6 +326,12 @@ impl LocalRunner {
     /// The file with the response to the request of a run; `None` if its program is a process.
     pub(crate) fn response_file(&self, run: RunId) -> Option<PathBuf> {
         self.services.has(run).then(|| self.services.response_file(run))
+    }
+
+    /// The secrets that the output of a process must not show, as they are now; `None` if the run is unknown.
+    pub(crate) fn secrets_of(&self, run: RunId) -> Option<SecretMask> {
+        let run = self.processes().run(run)?;
+        run.work.as_ref().map(|program| self.host_env.secrets_of(program))
     }
 
     /// Whether every run without a process here is over or was never started.

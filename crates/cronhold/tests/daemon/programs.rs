@@ -83,7 +83,7 @@ fn shell_and_exec_programs_report_output_and_exit_codes() {
         &format!("CRONHOLD_NOMINAL_TIME={}", run.nominal),
         &format!("CRONHOLD_RUN_ID={}", run.id),
         "GREETING=hello eu",
-        "TOKEN=s3cret",
+        "TOKEN=******",
         &here.display().to_string(),
         "0027",
     ];
@@ -164,6 +164,34 @@ fn output_is_readable_while_program_runs() {
     daemon.wait_until_run("talk#1", "success");
     assert_eq!(sandbox.output(&run), b"begins\nend");
     daemon.kill();
+}
+
+/// A program prints its secrets in pieces, before and after a restart of the daemon.
+#[test]
+fn secrets_that_a_program_prints_are_hidden() {
+    let sandbox = Sandbox::new("secrets");
+    let [go, key] = ["go", "key"].map(|name| sandbox.path(name));
+    fs::write(&key, "-- begin of key --\nbm90IGEga2V5\n").expect("written");
+    let program = format!(
+        "printf 'token s3c'; until [ -e {} ]; do sleep 0.02; done; echo ret; echo \"$KEY\" | tail -1; \
+         echo \"last $TOKEN\"",
+        go.display()
+    );
+    let yaml = format!("program: |\n  {program}\nenv: {{TOKEN: {{env: VAULT}}, KEY: {{file: {}}}}}", key.display());
+    let mut daemon = started(&sandbox, &[("talk", &yaml)]);
+    daemon.wait_until_run("talk#1", "running");
+    let run = sandbox.stored().run("talk", 1).clone();
+    // The rest may be the beginning of the secret.
+    eventually("the beginning is stored", || sandbox.output(&run) == b"token ");
+    daemon.kill();
+    fs::write(go, "").expect("written");
+    let mut daemon = started(&sandbox, &[]);
+    daemon.wait_until_run("talk#1", "success");
+    let output = String::from_utf8(sandbox.output(&run)).expect("text");
+    assert_eq!(output, "token ******\n************\nlast ******\n");
+    let written = sandbox.stored().run("talk", 1).written.clone().expect("it wrote something");
+    assert_eq!(written.tail.last().map(String::as_str), Some("last ******"));
+    assert_eq!(daemon.stop().0.code(), Some(0));
 }
 
 /// `> /dev/stderr` opens the stream again. The output is complete and in order, also after a restart of the daemon.

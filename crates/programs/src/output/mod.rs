@@ -12,6 +12,7 @@
 //! the anchor that `RestartLog` records when the two differ.
 
 mod budget;
+mod mask;
 mod progress;
 mod restarts;
 mod shipper;
@@ -20,11 +21,13 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cronhold_core::RunId;
 use cronhold_core::record::OutputSummary;
 use cronhold_keeper::OutputLimits;
 
+pub(crate) use mask::SecretMask;
 pub use progress::TRUNCATED;
 use progress::{EDGE, FileState, OutputPiece, OutputProgress};
 use restarts::{Restart, RestartLog};
@@ -43,19 +46,22 @@ const LINE_MAX: usize = 1_000;
 /// Bytes at the end of the output in which the last lines are searched.
 const LINES_BYTES: u64 = 64 * 1024;
 
-/// The file that a run's program writes to.
+/// The file that a run's program writes to, as it is stored: without secrets.
 #[derive(Debug, Clone)]
-struct OutputFile(PathBuf);
+struct OutputFile {
+    path: PathBuf,
+    secrets: Arc<SecretMask>,
+}
 
 impl OutputFile {
     /// The file of a run, in the daemon's data directory.
-    fn new(data: &Path, run: RunId) -> Self {
-        Self(data.join("keeper/outputs").join(run.to_string()))
+    fn new(data: &Path, run: RunId, secrets: Arc<SecretMask>) -> Self {
+        Self { path: data.join("keeper/outputs").join(run.to_string()), secrets }
     }
 
-    /// A file elsewhere.
+    /// A file elsewhere, which has no secrets.
     fn at(path: PathBuf) -> Self {
-        Self(path)
+        Self { path, secrets: Arc::default() }
     }
 
     /// Whether there may be something to store while the program runs. Reads only metadata.
@@ -65,9 +71,9 @@ impl OutputFile {
 
     /// The next bytes to store while the program runs; empty if there are none, or if they were punched out already.
     fn grown(&self, progress: &OutputProgress) -> io::Result<OutputPiece> {
-        let file = File::open(&self.0)?;
+        let file = File::open(&self.path)?;
         let found = file.metadata()?;
-        let (mut bytes, start) = begin(&file, progress)?;
+        let (mut bytes, start) = self.begin(&file, progress)?;
         let offset = start.offset();
         // There is no room left for the notice, which is stored with the end of the output; or the keeper has punched out
         // what follows, and only the end is stored.
@@ -76,9 +82,9 @@ impl OutputFile {
             return Ok(OutputPiece { bytes: Vec::new(), after: progress.clone().grown(&[], FileState::new(&found)) });
         }
         let until = found.len().min(offset + LIVE_MAX - start.stored).min(offset + PIECE_MAX);
-        let mut more = read(&file, offset, until)?;
+        let mut more = self.secrets.read(&file, offset, self.secrets.settled(&file, until)?)?;
         // The program may have truncated the file while it was read; the next check detects that.
-        if !start.fits(&file)? {
+        if !start.fits(&file, &self.secrets)? {
             return Ok(OutputPiece { bytes: Vec::new(), after: progress.clone().unseen() });
         }
         // The keeper may have punched out the middle while it was read. What is behind this offset is intact.
@@ -109,13 +115,13 @@ impl OutputFile {
     /// Whether the file is shorter than what was stored of it because the machine crashed.
     fn is_cut(&self, progress: &OutputProgress, found: u64) -> io::Result<bool> {
         let is_shorter = found < progress.offset();
-        Ok(is_shorter && (found == 0 || progress.begins(&File::open(&self.0)?)?))
+        Ok(is_shorter && (found == 0 || progress.begins(&File::open(&self.path)?, &self.secrets)?))
     }
 
     fn rest_of(&self, progress: &OutputProgress, total: u64) -> io::Result<Option<OutputPiece>> {
-        let file = File::open(&self.0)?;
+        let file = File::open(&self.path)?;
         let stamp = FileState::new(&file.metadata()?);
-        let (mut bytes, start) = begin(&file, progress)?;
+        let (mut bytes, start) = self.begin(&file, progress)?;
         let offset = start.offset();
         if bytes.is_empty() && offset >= total {
             return Ok(None);
@@ -133,7 +139,7 @@ impl OutputFile {
         let from = start.offset();
         let limit = if is_head { OUTPUT.head - start.anchor.before_file } else { total };
         let until = limit.min(from + PIECE_MAX);
-        let more = read(&file, from, until)?;
+        let more = self.secrets.read(&file, from, until)?;
         if (more.len() as u64) < until - from {
             return Err(io::Error::new(ErrorKind::UnexpectedEof, "the output file became shorter"));
         }
@@ -150,21 +156,21 @@ impl OutputFile {
             return Ok(OutputSummary { bytes, tail: Vec::new() });
         }
         let from = total.saturating_sub(LINES_BYTES);
-        let end = read(&File::open(&self.0)?, from, total)?;
+        let end = self.secrets.read(&File::open(&self.path)?, from, total)?;
         Ok(OutputSummary { bytes, tail: last_lines(&end, from > 0) })
     }
 
-    fn stamp(&self) -> Option<FileState> {
-        fs::metadata(&self.0).ok().map(|found| FileState::new(&found))
+    /// Where to continue in the file, and what is stored before that: the notice, if the program truncated the file.
+    fn begin(&self, file: &File, progress: &OutputProgress) -> io::Result<(Vec<u8>, OutputProgress)> {
+        Ok(match progress.fits(file, &self.secrets)? {
+            true => (Vec::new(), progress.clone()),
+            false => (TRUNCATED.as_bytes().to_vec(), progress.truncated()),
+        })
     }
-}
 
-/// Where to continue in a file, and what is stored before that: the notice, if the program truncated the file.
-fn begin(file: &File, progress: &OutputProgress) -> io::Result<(Vec<u8>, OutputProgress)> {
-    Ok(match progress.fits(file)? {
-        true => (Vec::new(), progress.clone()),
-        false => (TRUNCATED.as_bytes().to_vec(), progress.truncated()),
-    })
+    fn stamp(&self) -> Option<FileState> {
+        fs::metadata(&self.path).ok().map(|found| FileState::new(&found))
+    }
 }
 
 /// The notice that replaces omitted bytes.
@@ -229,7 +235,10 @@ mod tests {
 
     use cronhold_schedule::Instant;
 
+    use super::restarts::FileAnchor;
     use super::*;
+
+    const SECRET: &str = "hunter2";
 
     /// A file with a program's output, removed at the end of the test.
     struct ScratchOutput(OutputFile);
@@ -238,19 +247,19 @@ mod tests {
         fn new(name: &str) -> Self {
             let path = std::env::temp_dir().join(format!("cronhold-output-{name}-{}", std::process::id()));
             fs::write(&path, "").expect("written");
-            Self(OutputFile(path))
+            Self(OutputFile::at(path))
         }
 
         /// Writes a range in which each byte is a function of its position.
         fn write(&self, from: u64, until: u64) {
-            let mut file = File::options().write(true).open(&self.0.0).expect("there");
+            let mut file = File::options().write(true).open(&self.0.path).expect("there");
             file.seek(SeekFrom::Start(from)).expect("a file");
             file.write_all(&text(from, until)).expect("written");
         }
 
         /// Replaces the content of the file.
         fn replace(&self, text: &str) {
-            fs::write(&self.0.0, text).expect("written");
+            fs::write(&self.0.path, text).expect("written");
         }
 
         /// Stores what is available while the program runs.
@@ -294,7 +303,7 @@ mod tests {
 
     impl Drop for ScratchOutput {
         fn drop(&mut self) {
-            let _ = fs::remove_file(&self.0.0);
+            let _ = fs::remove_file(&self.0.path);
         }
     }
 
@@ -469,7 +478,7 @@ mod tests {
         scratch.replace("x\n");
         scratch.finish(&mut stored, None);
         assert_eq!(stored.shown(), "one\ntwo\n|x\n");
-        fs::remove_file(&scratch.0.0).expect("there");
+        fs::remove_file(&scratch.0.path).expect("there");
         scratch.finish(&mut stored, None);
         scratch.finish(&mut StoredOutput::default(), None);
     }
@@ -502,12 +511,45 @@ mod tests {
     #[test]
     fn written_counts_bytes_and_keeps_last_lines() {
         let scratch = ScratchOutput::new("counts");
-        fs::write(&scratch.0.0, "one\ntwo\nlater\n").expect("written");
+        fs::write(&scratch.0.path, "one\ntwo\nlater\n").expect("written");
         let none = OutputProgress::default();
         let written = scratch.0.written(&none, 8).expect("there");
         assert_eq!(written, OutputSummary { bytes: 8, tail: vec!["one".to_owned(), "two".to_owned()] });
-        let nowhere = OutputFile::new(Path::new("/no/such"), RunId::from_key(Instant::EPOCH, "x"));
+        let nowhere = OutputFile::new(Path::new("/no/such"), RunId::from_key(Instant::EPOCH, "x"), Arc::default());
         assert_eq!(nowhere.written(&none, 0).expect("nothing to read"), OutputSummary::default());
         assert!(nowhere.written(&none, 1).is_err() && !nowhere.has_changed(&none));
+    }
+
+    #[test]
+    fn secret_is_hidden_in_whatever_pieces_it_is_written_and_read() {
+        let written = format!("{}token {SECRET}\n{SECRET} se{SECRET}{SECRET}s", "x".repeat(length(PIECE_MAX) - 12));
+        let expected = written.replace(SECRET, &"*".repeat(SECRET.len()));
+        for step in [1, 3, 7, written.len()] {
+            let mut scratch = ScratchOutput::new(&format!("secret-{step}"));
+            scratch.0.secrets = Arc::new(SecretMask::new([SECRET.to_owned()]));
+            let mut stored = StoredOutput::default();
+            let begin = length(PIECE_MAX) - 20;
+            for end in (begin..written.len()).step_by(step) {
+                scratch.replace(&written[..end]);
+                scratch.live(&mut stored);
+                let shown = stored.shown();
+                assert!(expected.starts_with(&shown), "{}", &shown[shown.len().saturating_sub(40)..]);
+            }
+            scratch.replace(&written);
+            scratch.finish(&mut stored, written.len() as u64);
+            assert!(stored.shown() == expected, "written in steps of {step}");
+            let summary = scratch.0.written(&stored.progress, written.len() as u64).expect("there");
+            assert_eq!(summary.tail.last().map(String::as_str), Some("******* se**************s"));
+            // The next daemon compares what is stored with the file, whose secret may have been replaced meanwhile.
+            scratch.0.secrets = Arc::new(SecretMask::new(["another".to_owned()]));
+            let whole = stored.text.clone();
+            let progress = OutputProgress::from_store(
+                whole.len() as u64,
+                FileAnchor::default(),
+                whole[..length(EDGE)].to_vec(),
+                whole[whole.len() - length(EDGE)..].to_vec(),
+            );
+            assert_eq!(scratch.0.rest(&progress, Some(written.len() as u64)).expect("there"), None);
+        }
     }
 }

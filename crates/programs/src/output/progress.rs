@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 
 use super::restarts::FileAnchor;
-use super::{LIVE_MAX, OUTPUT, length, read};
+use super::{LIVE_MAX, OUTPUT, SecretMask, length, read};
 
 /// The notice at the position where a program truncated its file. Output that was written before and not stored by then
 /// is lost.
@@ -99,13 +99,13 @@ impl OutputProgress {
     }
 
     /// Whether a file still has what was stored of it. What the keeper may have punched out is not compared.
-    pub(super) fn fits(&self, file: &File) -> io::Result<bool> {
+    pub(super) fn fits(&self, file: &File, secrets: &SecretMask) -> io::Result<bool> {
         let offset = self.offset();
         let from = offset - self.last.len() as u64;
-        if !self.begins(file)? {
+        if !self.begins(file, secrets)? {
             return Ok(false);
         }
-        if read(file, from, offset)? == self.last {
+        if secrets.is_same(&self.last, &read(file, from, offset)?) {
             return Ok(true);
         }
         let sure_from = file.metadata()?.len().saturating_sub(OUTPUT.tail);
@@ -113,9 +113,10 @@ impl OutputProgress {
     }
 
     /// Whether a file begins as it was stored from the anchor on, as far as it goes.
-    pub(super) fn begins(&self, file: &File) -> io::Result<bool> {
+    pub(super) fn begins(&self, file: &File, secrets: &SecretMask) -> io::Result<bool> {
         let from = self.anchor.file;
-        Ok(self.first.starts_with(&read(file, from, from + self.first.len() as u64)?))
+        let found = read(file, from, from + self.first.len() as u64)?;
+        Ok(secrets.is_same(&self.first[..found.len()], &found))
     }
 }
 

@@ -18,7 +18,7 @@ use cronhold_store::{Fault, Store};
 use tokio::task::JoinSet;
 
 use super::budget::OutputBudget;
-use super::{EDGE, OutputFile, OutputPiece, OutputProgress, PIECE_MAX, Restart, RestartLog};
+use super::{EDGE, OutputFile, OutputPiece, OutputProgress, PIECE_MAX, Restart, RestartLog, SecretMask};
 use crate::event::ProgramEvent;
 use crate::process::UnstoredOutput;
 use crate::runner::LocalRunner;
@@ -53,6 +53,8 @@ struct ShipperLoop {
     is_stopping: Arc<AtomicBool>,
     /// How far each output is stored; `None` if the store has to be queried.
     progress: BTreeMap<RunId, Option<OutputProgress>>,
+    /// The secrets of runs, read once: what is stored of an output depends on them.
+    secrets: BTreeMap<RunId, Arc<SecretMask>>,
     /// Where the files of programs that truncated theirs begin in the stored output.
     restarts: RestartLog,
     /// Outputs of programs that have ended, with their length if it is known.
@@ -144,6 +146,7 @@ impl ShipperLoop {
             clock,
             is_stopping,
             progress: BTreeMap::new(),
+            secrets: BTreeMap::new(),
             finishing: BTreeMap::new(),
             in_flight: BTreeSet::new(),
             requests: JoinSet::new(),
@@ -260,13 +263,23 @@ impl ShipperLoop {
     }
 
     /// The file with the output of a run.
-    fn file(&self, run: RunId) -> OutputFile {
-        self.runner.response_file(run).map_or_else(|| OutputFile::new(&self.data, run), OutputFile::at)
+    fn file(&mut self, run: RunId) -> OutputFile {
+        if let Some(path) = self.runner.response_file(run) {
+            return OutputFile::at(path);
+        }
+        let known = self.secrets.get(&run).cloned();
+        let secrets = known.or_else(|| {
+            let secrets = Arc::new(self.runner.secrets_of(run)?);
+            self.secrets.insert(run, Arc::clone(&secrets));
+            Some(secrets)
+        });
+        OutputFile::new(&self.data, run, secrets.unwrap_or_default())
     }
 
     fn forget_finished(&mut self) {
         let runner = Arc::clone(&self.runner);
         self.progress.retain(|run, _| runner.has(*run));
+        self.secrets.retain(|run, _| runner.has(*run));
         if runner.has_all() {
             self.restarts.retain(|run| runner.has(run));
         }
@@ -280,6 +293,7 @@ impl ShipperLoop {
             let written = self.file(run).written(&progress, total);
             written.unwrap_or_else(|_| OutputSummary { bytes: total, tail: Vec::new() })
         });
+        self.secrets.remove(&run);
         fail::point("daemon-after-output");
         self.runner.output_stored(run, written);
     }

@@ -521,6 +521,11 @@ impl Processes {
         self.entries.get(&run).is_some_and(|entry| entry.is_new)
     }
 
+    /// The run of a process; `None` if its run is over or unknown.
+    pub fn run(&self, run: RunId) -> Option<Arc<Run>> {
+        self.entries.get(&run)?.run.clone()
+    }
+
     /// Runs whose programs run.
     pub fn running(&self) -> impl Iterator<Item = RunId> {
         self.entries.iter().filter(|(_, entry)| entry.state == ProcessState::Running).map(|(run, _)| *run)

@@ -180,7 +180,7 @@ impl ServiceShared {
         if is_output {
             let length = match &result {
                 // If it cannot be written, the run has no output.
-                Ok(reply) if !reply.body.is_empty() => self.write_response(id, reply).unwrap_or(0),
+                Ok(reply) if !reply.body.is_empty() => self.write_response(&task.run, reply).unwrap_or(0),
                 _ => 0,
             };
             lock_mutex(&self.table).output_written(id, length);
@@ -188,11 +188,15 @@ impl ServiceShared {
         (self.notify)();
     }
 
-    /// Writes the body of a response to its file. Returns the length of the file.
-    fn write_response(&self, run: RunId, reply: &HttpReply) -> io::Result<u64> {
+    /// Writes the body of a response to its file, without secrets. Returns the length of the file.
+    fn write_response(&self, run: &Run, reply: &HttpReply) -> io::Result<u64> {
         fs::create_dir_all(&self.responses)?;
-        let mut file = File::create(self.responses.join(run.to_string()))?;
-        file.write_all(&reply.body)?;
+        let mut file = File::create(self.responses.join(run.id.to_string()))?;
+        let mut body = reply.body.clone();
+        if let Some(program) = &run.work {
+            self.host_env.secrets_of(program).hide(&mut body);
+        }
+        file.write_all(&body)?;
         let left_out = reply.length.saturating_sub(reply.body.len() as u64);
         if left_out > 0 {
             file.write_all(gap_notice(left_out).as_bytes())?;
