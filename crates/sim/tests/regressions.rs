@@ -164,3 +164,10 @@ fn node_that_notices_a_clock_step_late_is_not_held_responsible() {
 fn span_of_skips_may_begin_where_a_deleted_one_began() {
     holds(&[8_346]);
 }
+
+/// After the clock was set back, a schedule that counts from its previous run came to the same second again, and the
+/// second run was reported as another outcome of the first occurrence.
+#[test]
+fn schedule_that_counts_from_its_runs_may_repeat_a_second_after_a_clock_step() {
+    holds(&[3_224, 4_813]);
+}

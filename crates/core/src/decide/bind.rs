@@ -268,11 +268,11 @@ mod tests {
         assert_eq!(process(exec(17), "monday").success_codes, [0]);
         assert_eq!(
             wrong(exec(18), "monday"),
-            "command and environment have 1105938 bytes; at most 1048576 are allowed (pass large values in a file)"
+            "command, environment and standard input have 1105938 bytes; at most 1048576 are allowed (pass large values in a file)"
         );
         let mut job = exec(10);
         job.env = (0..8).map(|number| (format!("V{number}"), EnvValue::Text(template(&long)))).collect();
-        assert!(wrong(job, "monday").starts_with("command and environment have 1105"));
+        assert!(wrong(job, "monday").starts_with("command, environment and standard input have 1105"));
         for place in 0..3 {
             let mut job = Job::new(Program::Shell(template(["true", "{{ day }}"][usize::from(place == 0)])));
             job.cwd = (place == 1).then(|| template("{{ day }}"));

@@ -203,7 +203,7 @@ impl fmt::Display for Blocker {
                 }
                 write!(f, " in {}", states.join(" or "))?;
                 match last.filter(|_| !is_negated) {
-                    Some((ended, at)) => write!(f, " (the last one ended in {ended} at {at})"),
+                    Some((ended, at)) => write!(f, " (the last one ended in {ended} at {})", to_second(at)),
                     None => Ok(()),
                 }
             }
@@ -211,14 +211,19 @@ impl fmt::Display for Blocker {
             Self::Probe { check, answer, is_negated } => {
                 write!(f, "{}{check}", if *is_negated { "the end of " } else { "" })?;
                 match answer {
-                    Some((at, found)) if found.is_empty() => write!(f, " (checked {at})"),
-                    Some((at, found)) => write!(f, " ({found}, checked {at})"),
+                    Some((at, found)) if found.is_empty() => write!(f, " (checked {})", to_second(*at)),
+                    Some((at, found)) => write!(f, " ({found}, checked {})", to_second(*at)),
                     None => Ok(()),
                 }
             }
             Self::Time(at) => write!(f, "{at}"),
         }
     }
+}
+
+/// The beginning of the second of an instant: a reader does not need more.
+fn to_second(at: Instant) -> Instant {
+    Instant::from_secs(at.secs())
 }
 
 #[cfg(test)]

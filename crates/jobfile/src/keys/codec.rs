@@ -1,19 +1,21 @@
 //! Codecs: how the value of a key is read and written, for every kind of value that is a field of a type. Anything
 //! longer than one line is a function in `read` or `write`.
 
+mod process;
+mod request;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::NameMap;
 use cronhold_core::job::{
-    Action, ArgPattern, Batching, BodyPattern, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HeaderValue,
-    HttpProgram, HttpTarget, IoPriority, JobSchedule, LockPolicy, NICE_MAX, NICE_MIN, NodeSelector, OnLost,
-    OverlapPolicy, Param, ParamType, Program, Requirement, ResourceLimits, Retain, Retry, RetryOn, RunEvent,
-    SecretSource, StdinSource, StopPolicy, TaskProgram, TemplateScope, TimeoutOutcome, Trigger,
+    Action, ArgPattern, Batching, CatchUpPolicy, CatchUpRule, Condition, JobSchedule, LockPolicy, OnLost,
+    OverlapPolicy, Param, ParamType, Program, Requirement, Retain, Retry, RetryOn, RunEvent, StopPolicy, TaskProgram,
+    TemplateScope, TimeoutOutcome, Trigger,
 };
 use cronhold_core::record::PoolName;
 use cronhold_core::run::State;
 use cronhold_core::signal::Signal;
-use cronhold_core::template::{Expression, Template};
+use cronhold_core::template::Template;
 use cronhold_schedule::{CalendarExpr, Span, TimeOfDay};
 use serde_json::{Value as Json, json};
 
@@ -21,15 +23,19 @@ use super::record::Codec;
 use super::schedule::WHEN;
 use super::{CHANNEL as ANY_CHANNEL, IDENTIFIER, ValueShape, job, work};
 use crate::read::names;
-use crate::size;
 use crate::write;
 
-/// Smallest memory limit in bytes. No program starts with less, so a smaller number is a forgotten unit.
-pub(crate) const MEMORY_LEAST: u64 = 1 << 20;
-/// Smallest CPU limit that kernels support, in processors.
-pub(crate) const CPU_LEAST: f64 = 0.01;
-/// The word for the least urgent priority of the disk.
-pub(crate) const IO_IDLE: &str = "idle";
+pub(crate) use process::{CPU_LEAST, IO_IDLE};
+pub(super) use process::{
+    ENV, IO_PRIORITY, LIMITS, MEMORY, NICE, NODES, PROCESSOR_TIME, PROCESSORS, SECRET, SIZE, STDIN, SUCCESS_CODES,
+    UMASK,
+};
+pub(crate) use request::METHOD_MAX;
+pub use request::METHODS;
+pub(super) use request::{
+    BODY_PATTERN, HEADER_VALUES, HEADERS, METHOD, REDIRECTS, REMOTE_REQUEST, REQUEST, STATUSES, URL, VERDICT, WEBHOOK,
+};
+
 /// Transitions that actions can wait for: every state, and `finished` for any of the last four.
 pub(super) const EVENTS: &str =
     "^(finished|scheduled|waiting|starting|running|stopping|success|failure|error|skipped)$";
@@ -226,113 +232,6 @@ pub(super) const STOP: Codec<StopPolicy> = Codec {
 pub(super) const SIGNAL: Codec<Signal> =
     Codec { shape: ValueShape::Text, read: |reader, item| reader.signal(item), write: |signal| json!(signal) };
 
-pub(super) const ENV: Codec<NameMap<EnvValue>> = Codec {
-    shape: ValueShape::Names {
-        regex: IDENTIFIER,
-        value: &ValueShape::Either(&[ValueShape::Template, ValueShape::Map(&job::ENV_SOURCE)]),
-    },
-    read: |reader, item| Some(reader.env(item)),
-    write: |env| write::map(env, write::env_value),
-};
-
-pub(super) const SECRET: Codec<SecretSource> = Codec {
-    shape: ValueShape::Map(&job::ENV_SOURCE),
-    read: |reader, item| reader.secret(item),
-    write: |source| json!(source),
-};
-
-pub(super) const UMASK: Codec<u32> = Codec {
-    shape: ValueShape::Either(&[
-        ValueShape::Pattern { regex: "^(0o)?[0-7]{1,4}$", noun: "a mask in octal digits" },
-        ValueShape::Whole { least: 0, most: 0o777 },
-    ]),
-    read: |reader, item| reader.umask(item),
-    write: |mask| json!(format!("{mask:03o}")),
-};
-
-pub(super) const STDIN: Codec<Box<StdinSource>> = Codec {
-    shape: ValueShape::Either(&[ValueShape::Template, ValueShape::Map(&job::STDIN_FILE)]),
-    read: |reader, item| reader.stdin(item).map(Box::new),
-    write: |stdin| match &**stdin {
-        StdinSource::Text(text) => write::template(text),
-        StdinSource::File(path) => json!({"file": write::template(path)}),
-    },
-};
-
-pub(super) const NICE: Codec<i8> = Codec {
-    shape: ValueShape::Whole { least: NICE_MIN as i64, most: NICE_MAX as i64 },
-    read: |reader, item| {
-        let nice = reader.whole(item, NICE_MIN.into(), NICE_MAX.into())?;
-        i8::try_from(nice).ok()
-    },
-    write: |nice| json!(nice),
-};
-
-pub(super) const IO_PRIORITY: Codec<IoPriority> = Codec {
-    shape: ValueShape::Either(&[
-        ValueShape::Word(&[IO_IDLE]),
-        ValueShape::Whole { least: 0, most: IoPriority::LEVEL_MAX as i64 },
-    ]),
-    read: |reader, item| reader.io_priority(item),
-    write: |priority| match priority {
-        IoPriority::Idle => json!(IO_IDLE),
-        IoPriority::BestEffort(level) => json!(level),
-    },
-};
-
-pub(super) const LIMITS: Codec<Box<ResourceLimits>> = Codec {
-    shape: ValueShape::Map(&job::LIMITS),
-    read: |reader, item| {
-        reader.record(item, ResourceLimits::default()).filter(|limits| !limits.is_empty()).map(Box::new)
-    },
-    write: |limits| super::write_record(&**limits, &ResourceLimits::default()),
-};
-
-pub(super) const MEMORY: Codec<u64> = Codec {
-    shape: ValueShape::Size { least: MEMORY_LEAST },
-    read: |reader, item| reader.size(item, MEMORY_LEAST),
-    write: |bytes| json!(size::print(*bytes)),
-};
-
-/// A size that may be 0.
-pub(super) const SIZE: Codec<u64> = Codec {
-    shape: ValueShape::Size { least: 0 },
-    read: |reader, item| reader.size(item, 0),
-    write: |bytes| json!(size::print(*bytes)),
-};
-
-/// Processors, in thousandths.
-pub(super) const PROCESSORS: Codec<u64> = Codec {
-    shape: ValueShape::Number { least: CPU_LEAST },
-    read: |reader, item| reader.processors(item),
-    write: |thousandths| json!(*thousandths as f64 / 1000.0),
-};
-
-pub(super) const PROCESSOR_TIME: Codec<Span> =
-    Codec { shape: ValueShape::Span, read: |reader, item| reader.processor_time(item), write: |span| json!(span) };
-
-pub(super) const NODES: Codec<NodeSelector> = Codec {
-    shape: ValueShape::Either(&[
-        ValueShape::Word(&["each"]),
-        ValueShape::List(&ValueShape::Text),
-        ValueShape::Map(&job::EACH),
-    ]),
-    read: |reader, item| reader.nodes(item),
-    write: write::nodes,
-};
-
-pub(super) const SUCCESS_CODES: Codec<Vec<u8>> = Codec {
-    shape: ValueShape::Some(&ValueShape::Whole { least: 0, most: 255 }),
-    read: |reader, item| {
-        let nodes = reader.some(item, "[0, 3]")?;
-        let codes = nodes.iter().filter_map(|node| reader.whole(item.item(node), 0, 255));
-        // A set: order and repeats of exit codes have no meaning.
-        let codes: BTreeSet<u8> = codes.filter_map(|code| u8::try_from(code).ok()).collect();
-        Some(codes.into_iter().collect())
-    },
-    write: |codes| json!(codes),
-};
-
 pub(super) const ACTIONS: Codec<BTreeMap<RunEvent, Vec<Action>>> = Codec {
     shape: ValueShape::Names { regex: EVENTS, value: &ValueShape::List(&ValueShape::Map(&work::ACTION)) },
     read: |reader, item| Some(reader.actions(item)),
@@ -384,100 +283,6 @@ pub(super) const ON_LOST: Codec<OnLost> = Codec {
         Some(if word == "retry" { OnLost::Retry } else { OnLost::Error })
     },
     write: |on_lost| json!(on_lost),
-};
-
-const URL_START: ValueShape =
-    ValueShape::Pattern { regex: r"^(https?://|\{\{)", noun: "a URL, which begins with `http://` or `https://`" };
-
-pub(super) const URL: Codec<Template> =
-    Codec { shape: URL_START, read: |reader, item| reader.url(item), write: write::template };
-
-/// A request: a URL or a map.
-pub(super) const REQUEST: Codec<HttpProgram> = Codec {
-    shape: ValueShape::Either(&[URL_START, ValueShape::Map(&work::HTTP)]),
-    read: |reader, item| reader.request(item),
-    write: |request| super::write_record(request, &HttpProgram::new(request.url.clone())),
-};
-
-/// A request about a remote task.
-pub(super) const REMOTE_REQUEST: Codec<HttpProgram> = Codec {
-    read: |reader, item| reader.scoped(TemplateScope::Remote, |reader| (REQUEST.read)(reader, item)),
-    ..REQUEST
-};
-
-pub(super) const WEBHOOK: Codec<HttpTarget> = Codec {
-    shape: ValueShape::Either(&[URL_START, ValueShape::Map(&work::WEBHOOK)]),
-    read: |reader, item| reader.record_or_first(item, HttpTarget::new(Template::literal(""))),
-    write: |target| super::write_record(target, &HttpTarget::new(target.url.clone())),
-};
-
-/// Usual methods of requests.
-pub const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
-/// Letters of a method.
-pub(crate) const METHOD_MAX: usize = 32;
-
-pub(super) const METHOD: Codec<String> = Codec {
-    shape: ValueShape::Pattern { regex: "^[A-Za-z-]{1,32}$", noun: "a method such as GET, POST, PUT or DELETE" },
-    read: |reader, item| reader.method(item),
-    write: |method| json!(method),
-};
-
-pub(super) const HEADERS: Codec<BTreeMap<String, Template>> = Codec {
-    shape: ValueShape::Names { regex: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", value: &ValueShape::Template },
-    read: |reader, item| Some(reader.templates(item, names::header, "{Accept: text/plain}")),
-    write: |headers| write::map(headers, write::template),
-};
-
-/// Headers, whose values may be secrets.
-pub(super) const HEADER_VALUES: Codec<BTreeMap<String, HeaderValue>> = Codec {
-    shape: ValueShape::Names {
-        regex: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
-        value: &ValueShape::Either(&[ValueShape::Template, ValueShape::Map(&job::HEADER_SOURCE)]),
-    },
-    read: |reader, item| Some(reader.header_values(item)),
-    write: |headers| write::map(headers, write::header_value),
-};
-
-/// A regular expression.
-pub(super) const BODY_PATTERN: Codec<BodyPattern> = Codec {
-    shape: ValueShape::Text,
-    read: |reader, item| {
-        let text = reader.text(item)?;
-        reader.parsed(item, BodyPattern::parse(text))
-    },
-    write: |pattern| json!(pattern),
-};
-
-/// The number of redirects that are followed.
-pub(super) const REDIRECTS: Codec<u32> = Codec {
-    shape: ValueShape::Whole { least: 0, most: HttpProgram::REDIRECTS_MAX as i64 },
-    read: |reader, item| {
-        let most = i64::from(HttpProgram::REDIRECTS_MAX);
-        reader.whole(item, 0, most).and_then(|count| u32::try_from(count).ok())
-    },
-    write: |count| json!(count),
-};
-
-const STATUS: ValueShape = ValueShape::Either(&[
-    ValueShape::Whole { least: 100, most: 599 },
-    ValueShape::Pattern { regex: "^([1-5][0-9][0-9](-[1-5][0-9][0-9])?|[1-5]xx)$", noun: "`200`, `200-299` or `2xx`" },
-]);
-
-/// Status codes as inclusive ranges.
-pub(super) const STATUSES: Codec<Vec<(u16, u16)>> = Codec {
-    shape: ValueShape::Either(&[STATUS, ValueShape::Some(&STATUS)]),
-    read: |reader, item| {
-        let nodes = reader.one_or_some(item, "[200, 404]")?;
-        reader.all_of(item, nodes, |reader, item| reader.status(item))
-    },
-    write: |ranges| ranges.iter().map(|(first, last)| format!("{first}-{last}")).collect(),
-};
-
-/// Whether the response to a poll means success or failure.
-pub(super) const VERDICT: Codec<Expression> = Codec {
-    shape: ValueShape::Expression,
-    read: |reader, item| reader.scoped(TemplateScope::Answer, |reader| reader.expression(item)),
-    write: |expression| json!(expression),
 };
 
 /// A command line for a shell.

@@ -20,8 +20,9 @@ use crate::store_model::{StoreModel, name, span_name};
 #[derive(Debug, Default)]
 pub(super) struct OutcomeChecker {
     /// Schedules whose spans may overlap with runs: those whose cursors moved back after a clock was wrong, because
-    /// what was recorded by the wrong time stays recorded; and those that count node starts, which are not ordered by
-    /// one clock. Another checker ensures that these start nothing twice either.
+    /// what was recorded by the wrong time stays recorded; those that count from their previous run, which come to the
+    /// same time again then; and those that count node starts, which are not ordered by one clock. Another checker
+    /// ensures that these start nothing twice either.
     loose: BTreeSet<(JobId, ScheduleId)>,
     /// Schedules that were computed with the time zone data of another release. Which occurrences they have depends on
     /// the node, if the rules of their zone differ.
@@ -43,7 +44,9 @@ impl InvariantChecker for OutcomeChecker {
                     if !cursor.zones.is_empty() && cursor.zones != world.zones_version {
                         self.mixed.insert(key.clone());
                     }
-                    if cursor.at_start || model.cursors.get(&key).is_some_and(|old| old.last > cursor.last) {
+                    let has_moved_back = model.cursors.get(&key).is_some_and(|old| old.last > cursor.last);
+                    let repeats = cursor.next.is_some_and(|next| Some(next) <= cursor.last);
+                    if cursor.at_start || has_moved_back || repeats {
                         self.loose.insert(key);
                     }
                 }
