@@ -27,7 +27,10 @@ pub use pool::PoolSummary;
 pub use problem::{Problem, ProblemCode};
 pub use report::{AnswerLine, BackfillItem, BackfillPlan, HolesReport, ReloadReport, UnreadableItem, WhyReport};
 pub use role::CallerRole;
-pub use run::{ActionSummary, ResponseHeader, RunDetail, RunList, RunStep, RunSummary, RunTimes, ServiceResponse};
+pub use run::{
+    ActionSummary, OutputRange, ResponseHeader, RunDetail, RunList, RunStep, RunSummary, RunTimes, ServiceResponse,
+    StderrRanges,
+};
 
 /// Path prefix of the API.
 pub const BASE: &str = "/api/v1";

@@ -114,9 +114,38 @@ pub struct RunDetail {
     /// The JSON text by which a remote service identifies the task of the run; `null` if it has not started one.
     #[serde(default)]
     pub task: Option<String>,
+    /// Which parts of the output are standard error; `null` while the run is active, and if its job does not have
+    /// `stderr: separate`.
+    #[serde(default)]
+    pub stderr: Option<StderrRanges>,
     /// The response of the service that its program used; `null` for other programs, and before there is one.
     #[serde(default)]
     pub response: Option<ServiceResponse>,
+}
+
+/// Which parts of an output are standard error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StderrRanges {
+    /// The parts in their order.
+    pub ranges: Vec<OutputRange>,
+    /// Whether there were more parts than are recorded. Then what follows the last one is not told apart.
+    pub partial: bool,
+}
+
+/// A part of an output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OutputRange {
+    /// Offset of the first byte.
+    pub from: u64,
+    /// Offset after the last byte.
+    pub until: u64,
+}
+
+impl From<&record::StderrParts> for StderrRanges {
+    fn from(stderr: &record::StderrParts) -> Self {
+        let ranges = stderr.parts.iter().map(|(from, until)| OutputRange { from: *from, until: *until });
+        Self { ranges: ranges.collect(), partial: stderr.is_partial }
+    }
 }
 
 /// The status and the headers of a response. Its body is the output of the run.

@@ -18,6 +18,7 @@ mod remote;
 mod render;
 mod resolved_schedule;
 mod store_server;
+mod stream_filter;
 mod tail;
 mod time_input;
 mod verbs;

@@ -28,6 +28,7 @@ mod run_mark;
 mod scratch_dir;
 mod sole;
 mod spawn;
+mod stderr_index;
 mod table;
 mod tree;
 
@@ -40,4 +41,5 @@ pub use protocol::{
     ProgramLaunch, ProgramStage, RunKey, StdinInput, ToKeeper,
 };
 pub use spawn::launch_stage;
+pub use stderr_index::{STDERR_PARTS_MAX, stderr_parts};
 pub use tree::run_of_process;

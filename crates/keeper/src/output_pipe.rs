@@ -1,5 +1,6 @@
 //! The pipe between a program and its output file. A program gets a pipe and not the file itself, because a program
-//! that opens `/dev/stderr` for writing would truncate a file. Both streams share one pipe, so their order is kept.
+//! that opens `/dev/stderr` for writing would truncate a file. Both streams share one pipe, so their order is kept;
+//! standard error has a second pipe only if the streams are to be told apart.
 //!
 //! The program's end can be read as well as written. So a program that loses all readers is neither ended by SIGPIPE
 //! nor sees an error; it waits once the pipe is full.
@@ -14,6 +15,7 @@ use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 use crate::clock;
 use crate::outputs::is_regular;
 use crate::protocol::RunKey;
+use crate::stderr_index;
 
 /// Programs may run as another user, or become one, and open `/dev/stderr` then. Only processes that could read the
 /// program's memory reach the pipe otherwise.
@@ -26,6 +28,29 @@ const COPY_MAX: usize = 64 * 1024;
 pub(crate) struct OutputPipe {
     read_end: OwnedFd,
     id: u64,
+}
+
+/// The keeper's ends of the pipes of a program.
+#[derive(Debug)]
+pub(crate) struct ProgramPipes {
+    pub(crate) output: OutputPipe,
+    /// The pipe of standard error, if it is not the same.
+    pub(crate) stderr: Option<OutputPipe>,
+}
+
+/// The ends for the program.
+#[derive(Debug)]
+pub(crate) struct ProgramEnds {
+    output: OwnedFd,
+    stderr: Option<OwnedFd>,
+}
+
+/// The stream of a program that a pipe carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum OutputStream {
+    /// Standard output, and standard error unless it has a pipe of its own.
+    Output,
+    Stderr,
 }
 
 /// An output file that only this process appends to for now: the keeper and the collector both append.
@@ -57,12 +82,37 @@ impl OutputPipe {
         self.id
     }
 
-    /// Appends to the output of a run what is in the pipe now. Returns whether no process can write more.
-    pub(crate) fn drain(&self, folder: &OwnedFd, run: RunKey) -> Result<bool, OutputLost> {
-        drain(&self.read_end, folder, run)?;
+    /// Whether no process can write more.
+    fn is_closed(&self) -> bool {
         let mut polled = [PollFd::new(&self.read_end, PollFlags::IN)];
         let is_polled = rustix::event::poll(&mut polled, Some(&clock::timespec(0))).is_ok();
-        Ok(is_polled && polled[0].revents().contains(PollFlags::HUP))
+        is_polled && polled[0].revents().contains(PollFlags::HUP)
+    }
+}
+
+impl ProgramPipes {
+    /// Creates the pipes of a program. Also returns the ends for the program.
+    pub(crate) fn create(separate_stderr: bool) -> rustix::io::Result<(Self, ProgramEnds)> {
+        let (output, output_end) = OutputPipe::create()?;
+        let (stderr, stderr_end) = if separate_stderr { OutputPipe::create().map(Some)?.unzip() } else { (None, None) };
+        Ok((Self { output, stderr }, ProgramEnds { output: output_end, stderr: stderr_end }))
+    }
+
+    /// Appends to the output of a run what is in the pipes now. Returns whether no process can write more.
+    pub(crate) fn drain(&self, folder: &OwnedFd, run: RunKey) -> Result<bool, OutputLost> {
+        let drained = drain(&self.output, OutputStream::Output, folder, run);
+        if let Some(stderr) = &self.stderr {
+            drain(stderr, OutputStream::Stderr, folder, run)?;
+        }
+        drained?;
+        Ok(self.output.is_closed() && self.stderr.as_ref().is_none_or(OutputPipe::is_closed))
+    }
+}
+
+impl ProgramEnds {
+    /// The files for standard output and standard error.
+    pub(crate) fn streams(&self) -> (&OwnedFd, &OwnedFd) {
+        (&self.output, self.stderr.as_ref().unwrap_or(&self.output))
     }
 }
 
@@ -74,12 +124,12 @@ impl AsFd for OutputPipe {
 
 /// Appends to the output of a run what is in a pipe now, and nothing that is written later. When it returns, everything
 /// that another process took from the pipe before is in the file as well.
-pub(crate) fn drain(pipe: &impl AsFd, folder: &OwnedFd, run: RunKey) -> Result<(), OutputLost> {
+pub(crate) fn drain(pipe: &impl AsFd, stream: OutputStream, folder: &OwnedFd, run: RunKey) -> Result<(), OutputLost> {
     let waiting = |reason| OutputLost { bytes: rustix::io::ioctl_fionread(pipe).unwrap_or(0), reason };
     let output = LockedOutput::open(folder, run).map_err(waiting)?;
     let mut left = rustix::io::ioctl_fionread(pipe).map_err(waiting)?;
     while left > 0 {
-        match output.append(pipe, left)? {
+        match output.append_stream(pipe, stream, left, folder, run)? {
             0 => break,
             moved => left = left.saturating_sub(moved),
         }
@@ -99,9 +149,27 @@ impl LockedOutput {
         Ok(Self { file })
     }
 
+    /// Moves at most `most` bytes of a stream to the end of the file, and records which of them are standard error.
+    pub(crate) fn append_stream(
+        &self,
+        pipe: &impl AsFd,
+        stream: OutputStream,
+        most: u64,
+        folder: impl AsFd,
+        run: RunKey,
+    ) -> Result<u64, OutputLost> {
+        let from = self.end();
+        let moved = self.append(pipe, most)?;
+        if stream == OutputStream::Stderr && moved > 0 {
+            // The bytes are stored all the same; only to which stream they belong is lost.
+            let _ = stderr_index::record(folder, run, from, from + moved);
+        }
+        Ok(moved)
+    }
+
     /// Moves at most `most` bytes of a pipe to the end of the file. Returns 0 if the pipe is empty. The kernel moves
     /// them, so that none is lost if this process is killed.
-    pub(crate) fn append(&self, pipe: &impl AsFd, most: u64) -> Result<u64, OutputLost> {
+    fn append(&self, pipe: &impl AsFd, most: u64) -> Result<u64, OutputLost> {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         loop {
             let mut end = self.end();
@@ -164,7 +232,8 @@ mod tests {
         let path = scratch.path().join(RUN.to_string());
         fs::write(&path, "before\n").unwrap();
         let folder = scratch.open();
-        let (pipe, program_end) = OutputPipe::create().unwrap();
+        let (pipe, ends) = ProgramPipes::create(false).unwrap();
+        let program_end = ends.output;
         assert!(!pipe.drain(&folder, RUN).unwrap());
         let mut program_end = File::from(program_end);
         program_end.write_all(b"one\n").unwrap();
@@ -179,11 +248,35 @@ mod tests {
     }
 
     #[test]
+    fn streams_with_pipes_of_their_own_are_told_apart() {
+        let scratch = ScratchDir::new();
+        let path = scratch.path().join(RUN.to_string());
+        fs::write(&path, "").unwrap();
+        fs::write(scratch.path().join(stderr_index::name(RUN)), [0; 8]).unwrap();
+        let folder = scratch.open();
+        let (pipes, ends) = ProgramPipes::create(true).unwrap();
+        let (output, stderr) = ends.streams();
+        let [mut output, mut stderr] = [output, stderr].map(|end| File::from(end.try_clone().unwrap()));
+        drop(ends);
+        output.write_all(b"one\n").unwrap();
+        assert!(!pipes.drain(&folder, RUN).unwrap());
+        stderr.write_all(b"two\n").unwrap();
+        assert!(!pipes.drain(&folder, RUN).unwrap());
+        output.write_all(b"three\n").unwrap();
+        drop(output);
+        assert!(!pipes.drain(&folder, RUN).unwrap());
+        drop(stderr);
+        assert!(pipes.drain(&folder, RUN).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\nthree\n");
+        assert_eq!(stderr_index::stderr_parts(&path).unwrap(), Some(vec![(4, 8)]));
+    }
+
+    #[test]
     fn output_that_cannot_be_written_is_counted() {
         let scratch = ScratchDir::new();
         let folder = scratch.open();
-        let (pipe, program_end) = OutputPipe::create().unwrap();
-        File::from(program_end).write_all(b"twelve bytes").unwrap();
+        let (pipe, ends) = ProgramPipes::create(false).unwrap();
+        File::from(ends.output).write_all(b"twelve bytes").unwrap();
         let lost = pipe.drain(&folder, RUN).unwrap_err();
         assert_eq!((lost.bytes, lost.reason), (12, Errno::NOENT));
         std::os::unix::fs::symlink("/dev/full", scratch.path().join(RUN.to_string())).unwrap();

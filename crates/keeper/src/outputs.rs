@@ -12,6 +12,7 @@ use rustix::io::Errno;
 
 use crate::protocol::{OutputLimits, RunKey};
 use crate::sole::is_sole;
+use crate::stderr_index;
 
 /// The directory of the outputs, below the keeper's.
 pub(crate) const FOLDER: &str = "outputs";
@@ -95,6 +96,7 @@ impl OutputFiles {
                 self.reuse(&spare_name(left), run).ok()
             }
             None => self.unneeded.pop_front().and_then(|old| {
+                self.unlink(&stderr_index::name(old));
                 let file = self.reuse(&old.to_string(), run);
                 // What cannot be reused now is removed later.
                 file.inspect_err(|_| self.unneeded.push_back(old)).ok()
@@ -103,12 +105,20 @@ impl OutputFiles {
         if let Some(file) = reused {
             return Ok(file);
         }
-        self.create_file(run)
+        self.create_file(&run.to_string())
     }
 
-    fn create_file(&self, run: RunKey) -> rustix::io::Result<OwnedFd> {
+    /// Creates the file that says which parts of the output are standard error, which this pipe carries.
+    pub(crate) fn create_stderr_index(&self, run: RunKey, pipe: u64) -> rustix::io::Result<()> {
+        let file = self.create_file(&stderr_index::name(run))?;
+        let pipe = pipe.to_le_bytes();
+        // A part of a few bytes is written only if the disk is full.
+        if rustix::io::write(&file, &pipe)? == pipe.len() { Ok(()) } else { Err(Errno::NOSPC) }
+    }
+
+    fn create_file(&self, name: &str) -> rustix::io::Result<OwnedFd> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.folder, run.to_string(), flags, Mode::from_raw_mode(MODE))?;
+        let file = rustix::fs::openat(&self.folder, name, flags, Mode::from_raw_mode(MODE))?;
         if let Some((uid, gid)) = self.owner {
             let (uid, gid) = (rustix::fs::Uid::from_raw(uid), rustix::fs::Gid::from_raw(gid));
             rustix::fs::fchown(&file, Some(uid), Some(gid))?;
@@ -127,6 +137,7 @@ impl OutputFiles {
     fn keep(&mut self, run: RunKey) -> rustix::io::Result<()> {
         let name = run.to_string();
         self.truncate(&name)?;
+        self.unlink(&stderr_index::name(run));
         rustix::fs::renameat(&self.folder, name, &self.folder, spare_name(self.spare))?;
         self.spare += 1;
         Ok(())
@@ -203,6 +214,7 @@ impl OutputFiles {
     /// Removes an output at once.
     pub(crate) fn remove(&self, run: RunKey) {
         self.unlink(&run.to_string());
+        self.unlink(&stderr_index::name(run));
     }
 
     fn unlink(&self, name: &str) {
@@ -214,7 +226,8 @@ impl OutputFiles {
     pub(crate) fn sweep(&self, is_known: impl Fn(RunKey) -> bool) {
         let Ok(folder) = rustix::fs::Dir::read_from(&self.folder) else { return };
         let names = folder.flatten().filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
-        let is_stale = |name: &str| RunKey::parse(name).map_or(name.starts_with(SPARE), |run| !is_known(run));
+        let run_of = |name: &str| RunKey::parse(name).or_else(|| stderr_index::run_of(name));
+        let is_stale = |name: &str| run_of(name).map_or(name.starts_with(SPARE), |run| !is_known(run));
         let stale: Vec<String> = names.filter(|name| is_stale(name)).collect();
         stale.iter().for_each(|name| self.unlink(name));
     }

@@ -148,6 +148,9 @@ pub struct ProgramLaunch {
     /// How urgently the disk serves it, as the kernel writes it; as the keeper if absent.
     #[serde(default)]
     pub io_priority: Option<u16>,
+    /// Whether its standard error has a pipe of its own, so that the streams can be told apart.
+    #[serde(default)]
+    pub separate_stderr: bool,
     /// Resource limits; none if absent.
     #[serde(default)]
     pub limits: ProcessLimits,

@@ -7,9 +7,10 @@ use rustix::process::Signal;
 
 use crate::cgroups::Cgroups;
 use crate::journal::{JournalContents, JournaledRun};
+use crate::output_pipe::OutputStream;
 use crate::table::{FinishedProgram, ProgramTable};
 use crate::tree::{self, ProcessSnapshot, ProcessStat, ProcessTree};
-use crate::{KeeperError, clock, log, output_pipe};
+use crate::{KeeperError, clock, log, output_pipe, stderr_index};
 
 /// How long killed processes may take to be gone, in microseconds.
 const GONE_WITHIN: u64 = 30_000_000;
@@ -75,10 +76,14 @@ fn end_all(open: &mut [ProcessTree], cgroups: &Cgroups, folder: &OwnedFd) -> Res
 
 /// Stores what processes that stand still have written, in case the collector of outputs has died with its keeper.
 fn save_output(tree: &ProcessTree, members: &[ProcessStat], folder: &OwnedFd) {
-    let Some(output) = tree.output() else { return };
-    let Some(pipe) = members.iter().find_map(|process| tree::open_output(process, output)) else { return };
-    if let Err(lost) = output_pipe::drain(&pipe, folder, tree.run) {
-        log::line(&format!("cannot write {} bytes of the output of run {}: {}", lost.bytes, tree.run, lost.reason));
+    let streams =
+        [(OutputStream::Output, tree.output()), (OutputStream::Stderr, stderr_index::pipe_of(folder, tree.run))];
+    for (stream, pipe) in streams {
+        let open = |pipe| members.iter().find_map(|process| tree::open_output(process, pipe));
+        let Some(pipe) = pipe.and_then(open) else { continue };
+        if let Err(lost) = output_pipe::drain(&pipe, stream, folder, tree.run) {
+            log::line(&format!("cannot write {} bytes of the output of run {}: {}", lost.bytes, tree.run, lost.reason));
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use crate::ending::Ending;
 use crate::journal::JournalEntry;
-use crate::output_pipe::OutputPipe;
+use crate::output_pipe::ProgramPipes;
 use crate::outputs::OutputSize;
 use crate::protocol::{ListedProgram, ProgramEnd, ProgramStage, RunKey};
 use crate::refusal::Refusal;
@@ -31,8 +31,8 @@ pub(crate) struct RunningProgram {
     /// Whether the second stage is ready to become the program.
     pub(crate) is_prepared: bool,
     pub(crate) output: OutputSize,
-    /// The pipe that it writes its output to.
-    pub(crate) pipe: Rc<OutputPipe>,
+    /// The pipes that it writes its output to.
+    pub(crate) pipes: Rc<ProgramPipes>,
     pub(crate) ending: Ending,
     /// When the next action for it is due.
     due: Option<u64>,
@@ -66,11 +66,11 @@ impl RunningProgram {
         spawned: SpawnedProcess,
         tree: ProcessTree,
         output: OutputSize,
-        pipe: Rc<OutputPipe>,
+        pipes: Rc<ProgramPipes>,
         ending: Ending,
     ) -> Self {
         let SpawnedProcess { pid, start, report } = spawned;
-        Self { pid, start, tree, report, is_prepared: false, output, pipe, ending, due: None }
+        Self { pid, start, tree, report, is_prepared: false, output, pipes, ending, due: None }
     }
 
     /// Its process group, as long as its first process was not waited for: until then the number cannot be reused.
@@ -202,7 +202,7 @@ impl ProgramTable {
     pub(crate) fn entries(&self) -> (Vec<JournalEntry>, u64) {
         let mut entries = Vec::new();
         for (run, program) in &self.running {
-            entries.push(JournalEntry::Intent { run: *run, output: Some(program.pipe.id()) });
+            entries.push(JournalEntry::Intent { run: *run, output: Some(program.pipes.output.id()) });
             entries.push(JournalEntry::Spawned { run: *run, pid: program.pid, start: program.start });
         }
         entries.extend(self.finished.iter().map(|(run, finished)| match *finished {
@@ -237,7 +237,7 @@ mod tests {
             spawned,
             ProcessTree::new(RUN, Some((7, 1)), None, None),
             OutputSize::new(OutputLimits::default()),
-            Rc::new(OutputPipe::create().unwrap().0),
+            Rc::new(ProgramPipes::create(false).unwrap().0),
             Ending::new(15, 0, lease),
         )
     }

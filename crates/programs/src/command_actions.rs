@@ -121,7 +121,7 @@ mod tests {
     fn last_report_of_a_command_is_the_result_of_its_attempt() {
         let failed = |tail: &[&str]| {
             let tail = tail.iter().map(|line| (*line).to_owned()).collect();
-            let written = Some(OutputSummary { bytes: 1, tail });
+            let written = Some(OutputSummary { bytes: 1, tail, stderr: None });
             ExitOutcome { success: false, reason: Some(Reason::ExitCode(3)), exit: None, written, response: None }
         };
         for (report, expected) in [

@@ -229,6 +229,7 @@ impl HostEnv {
                 StdinText::Text(text) => StdinInput::Text(text),
                 StdinText::File(path) => StdinInput::File(path),
             }),
+            separate_stderr: process.separate_stderr,
             nice: process.nice,
             io_priority: process.ionice.map(io_priority),
             limits: limits(process),

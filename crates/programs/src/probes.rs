@@ -228,7 +228,7 @@ mod tests {
     fn last_report_of_a_command_is_its_answer() {
         let failed = |tail: &[&str]| {
             let tail = tail.iter().map(|line| (*line).to_owned()).collect();
-            let written = Some(OutputSummary { bytes: 1, tail });
+            let written = Some(OutputSummary { bytes: 1, tail, stderr: None });
             ProgramReport::Ended(ExitOutcome {
                 success: false,
                 reason: Some(Reason::ExitCode(1)),

@@ -330,6 +330,7 @@ pub(crate) mod tests {
                 action("command", "", "failed", Some(69_000), None),
             ],
             task: Some("{\"id\": 7}".to_owned()),
+            stderr: None,
             response: Some(ServiceResponse {
                 status: 503,
                 headers: vec![ResponseHeader { name: "content-type".to_owned(), value: "text/plain".to_owned() }],

@@ -151,6 +151,14 @@ pub(crate) fn gone(run: &RunSummary, err: &mut dyn Write) -> io::Result<()> {
     run.tail.iter().try_for_each(|line| writeln!(err, "  {}", visible(line)))
 }
 
+/// Prints that only a part of an output can be told apart by stream.
+pub(crate) fn streams_are_partial(parts: usize, err: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        err,
+        "the streams are told apart up to the {parts}th part of standard error; what follows counts as standard output"
+    )
+}
+
 /// Prints the result of a run.
 pub(crate) fn ended(run: &RunSummary, clock: &LocalTimeFormat, colours: bool, err: &mut dyn Write) -> io::Result<()> {
     writeln!(err, "{}", line(run, clock, colours))

@@ -7,7 +7,7 @@ use cronhold_schedule::text::shortened;
 use cronhold_schedule::{FoldPolicy, GapPolicy, Instant, Span, TextError, WallTime};
 
 use super::bind_request::resolve_request;
-use crate::job::{EnvValue, Job, OnLost, Program, RemoteProgram, StdinSource, StopSchedule};
+use crate::job::{EnvValue, Job, OnLost, Program, RemoteProgram, StderrPolicy, StdinSource, StopSchedule};
 use crate::policy;
 use crate::record::{
     CommandLine, EnvText, ExecutionPolicy, JobRecord, ResolvedHttp, ResolvedProcess, ResolvedProgram, ResolvedRemote,
@@ -47,7 +47,8 @@ pub(super) fn work(job: &JobRecord, run: &Run, world: &DecisionContext) -> Resul
         Some(StdinSource::File(path)) => Some(StdinText::File(bind(path)?)),
         None => None,
     };
-    let process = ResolvedProcess { stdin, ..process(&job.job, command, &bind)? };
+    let separate_stderr = job.job.stderr == StderrPolicy::Separate;
+    let process = ResolvedProcess { stdin, separate_stderr, ..process(&job.job, command, &bind)? };
     fits(&process)?;
     Ok(ResolvedProgram::Process(Box::new(process)))
 }
@@ -80,7 +81,7 @@ fn escaped(template: &Template) -> String {
     if template.is_literal() && is_live { format!("{{% raw %}}{text}{{% endraw %}}") } else { text.to_owned() }
 }
 
-/// Resolves a process with all settings of the job but its standard input.
+/// Resolves a process with all settings of the job but those of its standard streams.
 pub(super) fn process(
     job: &Job,
     command: CommandLine,
@@ -99,6 +100,7 @@ pub(super) fn process(
         user: job.user.clone(),
         umask: job.umask,
         stdin: None,
+        separate_stderr: false,
         nice: job.nice,
         ionice: job.ionice,
         success_codes: job.success_codes.clone(),
@@ -231,7 +233,7 @@ mod tests {
         job.cwd = Some(template("/srv/{{ day }}"));
         (job.user, job.umask, job.success_codes) = (Some("prices".to_owned()), Some(0o027), vec![0, 3]);
         job.stdin = Some(Box::new(StdinSource::Text(template("{{ day }}\n"))));
-        (job.nice, job.ionice) = (Some(19), Some(IoPriority::Idle));
+        (job.nice, job.ionice, job.stderr) = (Some(19), Some(IoPriority::Idle), StderrPolicy::Separate);
         job.limits = Some(Box::new(limits));
         let expected = ResolvedProcess {
             command: CommandLine::Shell { text: "load monday".to_owned(), shell: Some("/bin/zsh".to_owned()) },
@@ -245,6 +247,7 @@ mod tests {
             user: Some("prices".to_owned()),
             umask: Some(0o027),
             stdin: Some(StdinText::Text("monday\n".to_owned())),
+            separate_stderr: true,
             nice: Some(19),
             ionice: Some(IoPriority::Idle),
             success_codes: vec![0, 3],

@@ -331,7 +331,7 @@ mod tests {
         );
         let [first, retry, rerun] = [1, 2, 3].map(|number| bench.run(None, number));
         let tail = ["no rows", "giving up"].map(str::to_owned).to_vec();
-        assert_eq!(first.written, Some(OutputSummary { bytes: 70_000, tail }));
+        assert_eq!(first.written, Some(OutputSummary { bytes: 70_000, tail, stderr: None }));
         assert_eq!((&retry.written, &retry.exit), (&None, &None));
         assert_eq!((&rerun.written, &rerun.exit), (&None, &None));
     }

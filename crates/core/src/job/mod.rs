@@ -21,8 +21,8 @@ pub use http::{BodyPattern, HeaderValue, HttpProgram};
 pub use param::{ArgPattern, Param, ParamType};
 pub use policies::{
     Batching, CatchUpPolicy, CatchUpRule, IoPriority, LockPolicy, NICE_MAX, NICE_MIN, NodeSelector, OnLost,
-    OverlapPolicy, QUEUE_LIMIT_DEFAULT, ResourceLimits, Retain, Retry, RetryOn, StdinSource, StopPolicy, StopSchedule,
-    Trigger,
+    OverlapPolicy, QUEUE_LIMIT_DEFAULT, ResourceLimits, Retain, Retry, RetryOn, StderrPolicy, StdinSource, StopPolicy,
+    StopSchedule, Trigger,
 };
 pub use program::{Program, RemoteProgram, TaskProgram};
 pub use scope::{NAMES, TemplateName, TemplateScope};
@@ -104,6 +104,8 @@ pub struct Job {
     pub umask: Option<u32>,
     /// What the program reads from its standard input; nothing when absent. Boxed, because few jobs have any.
     pub stdin: Option<Box<StdinSource>>,
+    /// Whether standard error can be told apart in the output.
+    pub stderr: StderrPolicy,
     /// Niceness of the program, from [`NICE_MIN`], the most urgent, to [`NICE_MAX`]; the keeper's when absent.
     pub nice: Option<i8>,
     /// How urgently the disk serves the program; as the keeper when absent.
@@ -157,6 +159,7 @@ impl Job {
             user: None,
             umask: None,
             stdin: None,
+            stderr: StderrPolicy::default(),
             nice: None,
             ionice: None,
             limits: None,

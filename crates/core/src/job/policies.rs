@@ -43,6 +43,17 @@ impl IoPriority {
     pub const LEVEL_MAX: u8 = 7;
 }
 
+/// Whether the standard error of a program can be told apart from its standard output.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StderrPolicy {
+    /// No: both share one pipe, so that the output has all writes in their order.
+    #[default]
+    Mixed,
+    /// Yes. Writes to different streams shortly after each other may change places in the output.
+    Separate,
+}
+
 /// What a program reads from its standard input.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StdinSource {

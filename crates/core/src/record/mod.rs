@@ -49,7 +49,7 @@ pub use request::{
 };
 pub use run::{
     CommandLine, EnvText, ExecutionPolicy, OutputSummary, ProgramExit, ResolvedProcess, ResolvedProgram, Run,
-    StdinText, Transition, TransitionKind,
+    StderrParts, StdinText, Transition, TransitionKind,
 };
 pub use skip_span::SkipSpan;
 

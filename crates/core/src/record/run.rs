@@ -141,6 +141,9 @@ pub struct ResolvedProcess {
     /// What it reads from its standard input; nothing when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin: Option<StdinText>,
+    /// Whether its standard error can be told apart in the output.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub separate_stderr: bool,
     /// Its niceness; the keeper's when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nice: Option<i8>,
@@ -200,6 +203,18 @@ pub struct OutputSummary {
     pub bytes: u64,
     /// The last lines, as text.
     pub tail: Vec<String>,
+    /// Which parts of the stored output are standard error; `None` if the streams were not told apart.
+    pub stderr: Option<StderrParts>,
+}
+
+/// Which parts of an output are standard error.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StderrParts {
+    /// The first offset of each part and the offset after it, in their order.
+    pub parts: Vec<(u64, u64)>,
+    /// Whether there were more parts than are recorded, so that what follows the last one is not told apart.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_partial: bool,
 }
 
 /// How long a run may take and how it is stopped.
@@ -269,6 +284,7 @@ impl ResolvedProcess {
             user: None,
             umask: None,
             stdin: None,
+            separate_stderr: false,
             nice: None,
             ionice: None,
             success_codes: only_zero(),
@@ -365,6 +381,10 @@ impl Run {
         let before_program = |state| matches!(state, State::Scheduled | State::Waiting | State::Starting);
         self.log.iter().any(|entry| before_program(entry.state) && entry.actor.is_explicit())
     }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 fn only_zero() -> Vec<u8> {

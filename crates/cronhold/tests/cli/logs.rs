@@ -8,10 +8,12 @@ fn logs() {
         ("talk", "program: echo one; echo two >&2; echo three\n"),
         ("mute", "program: {noop: true}\n"),
         ("late", "program: [echo, late]\n"),
+        ("apart", "program: echo one; echo two >&2; echo three\nstderr: separate\n"),
     ];
     let sandbox = Sandbox::up("logs", &jobs);
     sandbox.run("talk");
     sandbox.run("mute");
+    sandbox.run("apart");
     sandbox.done(&["run", "late", "--at", "2099-01-01"]);
     sandbox.done(&["run", "late", "--at", "2099-01-02"]);
     sandbox.done(&["skip", "late#2"]);
@@ -19,6 +21,10 @@ fn logs() {
         &["logs", "talk"],
         &["logs", "talk#1", "--tail", "2"],
         &["logs", "-f", "talk"],
+        &["logs", "apart", "--stderr"],
+        &["logs", "apart", "--stdout", "--tail", "1"],
+        &["logs", "talk", "--stderr"],
+        &["logs", "apart", "--stderr", "--stdout"],
         &["logs", "mute"],
         &["logs", "late#1"],
         &["logs", "late#2"],

@@ -27,8 +27,8 @@ use crate::write;
 
 pub(crate) use process::{CPU_LEAST, IO_IDLE};
 pub(super) use process::{
-    ENV, IO_PRIORITY, LIMITS, MEMORY, NICE, NODES, PROCESSOR_TIME, PROCESSORS, SECRET, SIZE, STDIN, SUCCESS_CODES,
-    UMASK,
+    ENV, IO_PRIORITY, LIMITS, MEMORY, NICE, NODES, PROCESSOR_TIME, PROCESSORS, SECRET, SIZE, STDERR, STDIN,
+    SUCCESS_CODES, UMASK,
 };
 pub(crate) use request::METHOD_MAX;
 pub use request::METHODS;

@@ -75,6 +75,11 @@ record! {
         "What the program reads from its standard input: a text, or `{file: PATH}` for a file on the node.",
     )
     .default("nothing");
+    value stderr = codec::STDERR => key(
+        "stderr",
+        "`separate` if standard error is to be told apart from standard output (`cronhold logs --stderr`). Then the two have a pipe each, and writes to different streams shortly after each other may change places in the output.",
+    )
+    .default("mixed, in the order of the writes");
     option nice = codec::NICE => key(
         "nice",
         "Niceness of the program; 19 is the least urgent. Only a keeper that runs as root can set one below its own.",

@@ -18,7 +18,7 @@ use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, sendmsg, socketpair,
 };
 
-use crate::output_pipe::OutputPipe;
+use crate::output_pipe::{OutputPipe, OutputStream, ProgramPipes};
 use crate::protocol::RunKey;
 use crate::spawn::{SpawnError, Spawner};
 use crate::{clock, log};
@@ -33,6 +33,7 @@ const RUNS_MAX: usize = 64;
 const RUN_BYTES: usize = 16;
 /// The kinds of messages.
 const ADD: u8 = b'+';
+const ADD_STDERR: u8 = b'!';
 const END: u8 = b'-';
 /// How long after a failed start, or while the collector is too busy to receive, the keeper tries again, in
 /// microseconds.
@@ -63,8 +64,8 @@ struct CollectorProcess {
 
 #[derive(Debug)]
 enum CollectorMessage {
-    /// A program is about to be started with this pipe.
-    Add(RunKey, Rc<OutputPipe>),
+    /// A program is about to be started, and this stream has a pipe.
+    Add(RunKey, OutputStream, Rc<ProgramPipes>),
     /// The run is over: what is written from now on is dropped.
     End(RunKey),
 }
@@ -85,9 +86,12 @@ impl OutputCollector {
         Ok(CollectorProcess { pid, control })
     }
 
-    /// Hands over the pipe of a program that is about to be started.
-    pub(crate) fn add(&mut self, run: RunKey, pipe: Rc<OutputPipe>) {
-        self.unsent.push_back(CollectorMessage::Add(run, pipe));
+    /// Hands over the pipes of a program that is about to be started.
+    pub(crate) fn add(&mut self, run: RunKey, pipes: &Rc<ProgramPipes>) {
+        self.unsent.push_back(CollectorMessage::Add(run, OutputStream::Output, Rc::clone(pipes)));
+        if pipes.stderr.is_some() {
+            self.unsent.push_back(CollectorMessage::Add(run, OutputStream::Stderr, Rc::clone(pipes)));
+        }
     }
 
     /// A run is over, and some process still has its pipe.
@@ -111,8 +115,9 @@ impl OutputCollector {
     }
 
     /// Starts another collector for these programs.
-    pub(crate) fn restart(&mut self, running: Vec<(RunKey, Rc<OutputPipe>)>, spawner: &Spawner, now: u64) {
-        self.unsent = running.into_iter().map(|(run, pipe)| CollectorMessage::Add(run, pipe)).collect();
+    pub(crate) fn restart(&mut self, running: &[(RunKey, Rc<ProgramPipes>)], spawner: &Spawner, now: u64) {
+        self.unsent.clear();
+        running.iter().for_each(|(run, pipes)| self.add(*run, pipes));
         match self.spawn(spawner) {
             Ok(process) => self.process = Some(process),
             Err(error) => {
@@ -144,31 +149,46 @@ impl OutputCollector {
     }
 }
 
+impl CollectorMessage {
+    fn kind(&self) -> u8 {
+        match self {
+            Self::Add(_, OutputStream::Output, _) => ADD,
+            Self::Add(_, OutputStream::Stderr, _) => ADD_STDERR,
+            Self::End(_) => END,
+        }
+    }
+
+    fn run(&self) -> RunKey {
+        match self {
+            Self::Add(run, ..) | Self::End(run) => *run,
+        }
+    }
+
+    /// The pipe that is sent with the message.
+    fn pipe(&self) -> Option<&OutputPipe> {
+        match self {
+            Self::Add(_, OutputStream::Output, pipes) => Some(&pipes.output),
+            Self::Add(_, OutputStream::Stderr, pipes) => pipes.stderr.as_ref(),
+            Self::End(_) => None,
+        }
+    }
+}
+
 /// Sends the first messages of the same kind as one. Returns their number.
 fn send_first(control: &OwnedFd, unsent: &VecDeque<CollectorMessage>) -> rustix::io::Result<usize> {
-    let is_add = matches!(unsent.front(), Some(CollectorMessage::Add(..)));
-    let mut bytes = vec![if is_add { ADD } else { END }];
-    let mut pipes: Vec<BorrowedFd<'_>> = Vec::new();
-    let mut count = 0;
-    for message in unsent.iter().take(RUNS_MAX) {
-        let run = match message {
-            CollectorMessage::Add(run, pipe) if is_add => {
-                pipes.push(pipe.as_fd());
-                run
-            }
-            CollectorMessage::End(run) if !is_add => run,
-            CollectorMessage::Add(..) | CollectorMessage::End(_) => break,
-        };
-        bytes.extend_from_slice(&run.0.to_le_bytes());
-        count += 1;
-    }
+    let kind = unsent.front().map_or(END, CollectorMessage::kind);
+    let first: Vec<&CollectorMessage> =
+        unsent.iter().take(RUNS_MAX).take_while(|message| message.kind() == kind).collect();
+    let mut bytes = vec![kind];
+    first.iter().for_each(|message| bytes.extend_from_slice(&message.run().0.to_le_bytes()));
+    let pipes: Vec<BorrowedFd<'_>> = first.iter().filter_map(|message| message.pipe()).map(AsFd::as_fd).collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(RUNS_MAX))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !pipes.is_empty() {
         ancillary.push(SendAncillaryMessage::ScmRights(&pipes));
     }
     sendmsg(control, &[IoSlice::new(&bytes)], &mut ancillary, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?;
-    Ok(count)
+    Ok(first.len())
 }
 
 /// Waits until the collector of an earlier keeper has stored what programs that are dead now have written, and lets

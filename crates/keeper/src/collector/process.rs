@@ -15,9 +15,9 @@ use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::stdio::{stderr, stdin, stdout};
 
-use super::{ADD, END, RUN_BYTES, RUNS_MAX};
+use super::{ADD, ADD_STDERR, END, RUN_BYTES, RUNS_MAX};
 use crate::home;
-use crate::output_pipe::{LockedOutput, OutputLost, take};
+use crate::output_pipe::{LockedOutput, OutputLost, OutputStream, take};
 use crate::protocol::RunKey;
 
 /// Events of one pass.
@@ -35,6 +35,7 @@ const IGNORED: [Signal; 5] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, S
 #[derive(Debug)]
 struct CollectedPipe {
     run: RunKey,
+    stream: OutputStream,
     pipe: OwnedFd,
     /// Whether the run is over, so that its bytes are dropped.
     is_ended: bool,
@@ -47,7 +48,7 @@ struct CollectedPipe {
 struct Collector {
     epoll: OwnedFd,
     pipes: BTreeMap<u64, CollectedPipe>,
-    tokens: BTreeMap<RunKey, u64>,
+    tokens: BTreeMap<(RunKey, OutputStream), u64>,
     next_token: u64,
     /// Whether the keeper is gone.
     is_orphan: bool,
@@ -129,7 +130,10 @@ impl Collector {
             _ => None,
         });
         match *kind {
-            ADD => runs.zip(pipes.flatten()).try_for_each(|(run, pipe)| self.add(run, pipe)),
+            ADD => runs.zip(pipes.flatten()).try_for_each(|(run, pipe)| self.add(run, OutputStream::Output, pipe)),
+            ADD_STDERR => {
+                runs.zip(pipes.flatten()).try_for_each(|(run, pipe)| self.add(run, OutputStream::Stderr, pipe))
+            }
             END => {
                 runs.for_each(|run| self.end(run));
                 Ok(())
@@ -138,18 +142,20 @@ impl Collector {
         }
     }
 
-    fn add(&mut self, run: RunKey, pipe: OwnedFd) -> io::Result<()> {
+    fn add(&mut self, run: RunKey, stream: OutputStream, pipe: OwnedFd) -> io::Result<()> {
         let token = self.next_token;
         self.next_token += 1;
         epoll::add(&self.epoll, &pipe, EventData::new_u64(token), EventFlags::IN)?;
-        self.tokens.insert(run, token);
-        self.pipes.insert(token, CollectedPipe { run, pipe, is_ended: false, lost: 0 });
+        self.tokens.insert((run, stream), token);
+        self.pipes.insert(token, CollectedPipe { run, stream, pipe, is_ended: false, lost: 0 });
         Ok(())
     }
 
     fn end(&mut self, run: RunKey) {
-        if let Some(pipe) = self.tokens.get(&run).and_then(|token| self.pipes.get_mut(token)) {
-            pipe.is_ended = true;
+        for stream in [OutputStream::Output, OutputStream::Stderr] {
+            if let Some(pipe) = self.tokens.get(&(run, stream)).and_then(|token| self.pipes.get_mut(token)) {
+                pipe.is_ended = true;
+            }
         }
     }
 
@@ -158,7 +164,7 @@ impl Collector {
         let Some(pipe) = self.pipes.get_mut(&token) else { return };
         let count = pipe.move_bytes(&mut self.buffer);
         if count == 0 && is_closed {
-            self.tokens.remove(&pipe.run);
+            self.tokens.remove(&(pipe.run, pipe.stream));
             self.pipes.remove(&token);
         }
     }
@@ -188,7 +194,7 @@ impl CollectedPipe {
         if self.lost > 0 && output.write(lost_notice(self.lost).as_bytes()).is_ok() {
             self.lost = 0;
         }
-        match output.append(&self.pipe, TURN_MAX) {
+        match output.append_stream(&self.pipe, self.stream, TURN_MAX, stdout(), self.run) {
             Ok(count) => count,
             Err(lost) => {
                 self.drop_bytes(&lost);

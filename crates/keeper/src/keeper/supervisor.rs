@@ -2,7 +2,6 @@
 //! its program is started; a launch in the journal is either started in the same turn, or refused and recorded as
 //! refused.
 
-use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 use rustix::process::{Signal, WaitOptions, WaitStatus};
@@ -15,7 +14,7 @@ use crate::collector::OutputCollector;
 use crate::ending::Ending;
 use crate::events::{Events, Source};
 use crate::journal::{JournalEntry, RotatingJournal};
-use crate::output_pipe::OutputPipe;
+use crate::output_pipe::{ProgramEnds, ProgramPipes};
 use crate::outputs::{OutputFiles, OutputSize};
 use crate::protocol::{FromKeeper, ListedProgram, ProcessExit, ProgramEnd, ProgramLaunch, RunKey};
 use crate::refusal::Refusal;
@@ -52,9 +51,9 @@ pub(super) struct Supervisor {
 /// A launch whose program can be started.
 struct PreparedLaunch {
     launch: ProgramLaunch,
-    pipe: Rc<OutputPipe>,
-    /// The end of the pipe for the program.
-    program_end: OwnedFd,
+    pipes: Rc<ProgramPipes>,
+    /// The ends of the pipes for the program.
+    program_ends: ProgramEnds,
 }
 
 /// What the second stage of a launch has reported.
@@ -177,7 +176,7 @@ impl Supervisor {
         let launches = self.commit(launches);
         let is_busy = !launches.is_empty();
         // The collector has the pipes before any program writes to them.
-        launches.iter().for_each(|prepared| self.collector.add(prepared.launch.run, Rc::clone(&prepared.pipe)));
+        launches.iter().for_each(|prepared| self.collector.add(prepared.launch.run, &prepared.pipes));
         self.collector.send(clock::now());
         launches.into_iter().for_each(|prepared| self.launch(prepared, events));
         is_busy
@@ -196,11 +195,11 @@ impl Supervisor {
             } else if self.journal.room() == 0 {
                 self.refuse(run, &Refusal::JournalFull);
             } else {
-                match OutputPipe::create() {
-                    Ok((pipe, program_end)) => {
+                match ProgramPipes::create(launch.separate_stderr) {
+                    Ok((pipes, program_ends)) => {
                         fail::point("keeper-before-intent");
-                        self.journal.add(&JournalEntry::Intent { run, output: Some(pipe.id()) });
-                        launches.push(PreparedLaunch { launch, pipe: Rc::new(pipe), program_end });
+                        self.journal.add(&JournalEntry::Intent { run, output: Some(pipes.output.id()) });
+                        launches.push(PreparedLaunch { launch, pipes: Rc::new(pipes), program_ends });
                     }
                     Err(error) => {
                         let why = SpawnError::OutputPipe(error.into()).to_string();
@@ -227,27 +226,35 @@ impl Supervisor {
 
     fn launch(&mut self, prepared: PreparedLaunch, events: &Events) {
         fail::point("keeper-after-intent");
-        let PreparedLaunch { launch, pipe, program_end } = prepared;
+        let PreparedLaunch { launch, pipes, program_ends } = prepared;
         // The flush may have taken long. The daemon counts a launch that is later than this as not started.
         let now = clock::now();
         if launch.launch_by < now {
             let refusal = Refusal::Late { millis: (now - launch.launch_by) / 1_000 };
             return self.undo_launch(launch.run, refusal.to_string());
         }
-        match self.spawn(&launch, &program_end) {
-            Ok(spawned) => self.began(&launch, spawned, pipe, events),
+        match self.spawn(&launch, &pipes, &program_ends) {
+            Ok(spawned) => self.began(&launch, spawned, pipes, events),
             Err(error) => self.undo_launch(launch.run, error.to_string()),
         }
     }
 
-    fn spawn(&mut self, launch: &ProgramLaunch, program_end: &OwnedFd) -> Result<SpawnedProcess, SpawnError> {
+    fn spawn(
+        &mut self,
+        launch: &ProgramLaunch,
+        pipes: &ProgramPipes,
+        program_ends: &ProgramEnds,
+    ) -> Result<SpawnedProcess, SpawnError> {
         let run = launch.run;
         drop(self.outputs.create(run).map_err(|error| SpawnError::Output(error.into()))?);
+        if let Some(stderr) = &pipes.stderr {
+            self.outputs.create_stderr_index(run, stderr.id()).map_err(|error| SpawnError::Output(error.into()))?;
+        }
         let cgroup = if needs_stage(launch) { self.cgroups.create(run, &launch.limits)? } else { None };
-        self.spawner.spawn(launch, program_end, cgroup)
+        self.spawner.spawn(launch, program_ends, cgroup)
     }
 
-    fn began(&mut self, launch: &ProgramLaunch, spawned: SpawnedProcess, pipe: Rc<OutputPipe>, events: &Events) {
+    fn began(&mut self, launch: &ProgramLaunch, spawned: SpawnedProcess, pipes: Rc<ProgramPipes>, events: &Events) {
         let run = launch.run;
         let SpawnedProcess { pid, start, .. } = spawned;
         tracing::debug!(event = "program_started", run = %run, pid, "started process {pid} for run {run}");
@@ -265,9 +272,9 @@ impl Supervisor {
         }
         let ending = Ending::new(launch.stop_signal, launch.stop_grace, launch.kill_at);
         let cgroup = if needs_stage(launch) { self.cgroups.group_of(run) } else { None };
-        let tree = ProcessTree::new(run, Some((pid, start)), Some(pipe.id()), cgroup);
+        let tree = ProcessTree::new(run, Some((pid, start)), Some(pipes.output.id()), cgroup);
         let output = OutputSize::new(launch.output);
-        self.table.begin(run, RunningProgram::new(spawned, tree, output, pipe, ending));
+        self.table.begin(run, RunningProgram::new(spawned, tree, output, pipes, ending));
     }
 
     /// A launch that is in the journal did not become a program.
@@ -418,7 +425,7 @@ impl Supervisor {
     /// A run is over, with everything that belongs to it.
     fn finish(&mut self, run: RunKey, exit: ProcessExit) {
         let Some(mut program) = self.table.remove(run) else { return };
-        self.drain(run, &program.pipe);
+        self.drain(run, &program.pipes);
         self.outputs.update(run, &mut program.output);
         let output = program.output.bytes();
         self.cgroups.remove(run);
@@ -434,8 +441,8 @@ impl Supervisor {
 impl Supervisor {
     /// Stores what a program has written before its end. If a background process still has the pipe, what it writes
     /// later does not belong to the run.
-    fn drain(&mut self, run: RunKey, pipe: &OutputPipe) {
-        match pipe.drain(self.outputs.folder(), run) {
+    fn drain(&mut self, run: RunKey, pipes: &ProgramPipes) {
+        match pipes.drain(self.outputs.folder(), run) {
             Ok(true) => return,
             Ok(false) => {}
             Err(lost) => log::line(&format!("cannot write the end of the output of run {run}: {}", lost.reason)),
@@ -455,8 +462,9 @@ impl Supervisor {
     pub(super) fn maintain(&mut self, is_busy: bool) {
         let now = clock::now();
         if self.collector.must_restart(now) {
-            let running = self.table.all_running().map(|(run, program)| (run, Rc::clone(&program.pipe))).collect();
-            self.collector.restart(running, &self.spawner, now);
+            let running: Vec<_> =
+                self.table.all_running().map(|(run, program)| (run, Rc::clone(&program.pipes))).collect();
+            self.collector.restart(&running, &self.spawner, now);
         }
         self.collector.send(now);
         self.output_schedule.poll(&self.outputs, &mut self.table, now);

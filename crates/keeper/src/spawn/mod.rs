@@ -19,6 +19,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::collector::COLLECTOR_VERB;
+use crate::output_pipe::ProgramEnds;
 use crate::protocol::{ProcessLimits, ProgramLaunch, RunKey};
 use crate::tree;
 use crate::{KeeperError, home, run_mark};
@@ -64,30 +65,31 @@ impl Spawner {
         Ok(Self { null, attributes, file_limit: home::raise_file_limit() })
     }
 
-    /// Starts a program that writes its output to this pipe.
+    /// Starts a program that writes its output to these pipes.
     pub(crate) fn spawn(
         &self,
         launch: &ProgramLaunch,
-        output: &OwnedFd,
+        ends: &ProgramEnds,
         cgroup: Option<String>,
     ) -> Result<SpawnedProcess, SpawnError> {
         let environment = environment(launch)?;
         if needs_stage(launch) {
-            self.staged(launch, output, &environment, cgroup)
+            self.staged(launch, ends, &environment, cgroup)
         } else {
-            self.direct(launch, output, &environment)
+            self.direct(launch, ends, &environment)
         }
     }
 
     fn direct(
         &self,
         launch: &ProgramLaunch,
-        output: &OwnedFd,
+        ends: &ProgramEnds,
         environment: &[CString],
     ) -> Result<SpawnedProcess, SpawnError> {
         let arguments = launch.argv.iter().map(|argument| c_string(argument.clone(), "an argument"));
         let arguments = arguments.collect::<Result<Vec<CString>, SpawnError>>()?;
-        let actions = actions(&[(&self.null, 0), (output, 1), (output, 2)])
+        let (stdout, stderr) = ends.streams();
+        let actions = actions(&[(&self.null, 0), (stdout, 1), (stderr, 2)])
             .map_err(SpawnError::system("redirect the standard streams"))?;
         let path = launch.cwd.as_deref().unwrap_or(ROOT);
         let mask = launch.umask.unwrap_or(UMASK);
@@ -112,7 +114,7 @@ impl Spawner {
     fn staged(
         &self,
         launch: &ProgramLaunch,
-        output: &OwnedFd,
+        ends: &ProgramEnds,
         environment: &[CString],
         cgroup: Option<String>,
     ) -> Result<SpawnedProcess, SpawnError> {
@@ -122,7 +124,8 @@ impl Spawner {
             pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(SpawnError::system("create a pipe"))?;
         // Invariant: none of these files has a number from 0 to 3. Those below 3 are the standard streams, and 3 is the
         // lock, the first file that the keeper opened and keeps open.
-        let actions = actions(&[(&instructions, 0), (output, 1), (output, 2), (&write_end, stage::REPORT)])
+        let (stdout, stderr) = ends.streams();
+        let actions = actions(&[(&instructions, 0), (stdout, 1), (stderr, 2), (&write_end, stage::REPORT)])
             .map_err(SpawnError::system("redirect the standard streams"))?;
         let arguments = [c"cronhold".to_owned(), CString::new(STAGE_VERB).expect("no zero byte in our own verb")];
         let pid = self

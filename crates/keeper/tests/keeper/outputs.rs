@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use crate::support::{Daemon, Keeper, is_alive, kill, read_pid, shell, until};
-use cronhold_keeper::{OutputLimits, ProcessExit, ProgramStage, RunKey, ToKeeper};
+use cronhold_keeper::{OutputLimits, ProcessExit, ProgramStage, RunKey, ToKeeper, stderr_parts};
 
 /// Writes by every way that opens a standard stream again.
 const REOPENED: &str = "echo a > /dev/stderr; echo b; echo c > /dev/stdout; echo d >&2; echo e | tee /dev/stderr; \
@@ -38,6 +38,30 @@ fn output_through_reopened_streams_is_complete() {
         assert_eq!((end.exit, end.output), (ProcessExit::Code(0), REOPENED_OUTPUT.len() as u64), "{:?}", wanted.user);
         assert_eq!(keeper.read_output(run), REOPENED_OUTPUT, "{:?}", wanted.user);
     }
+}
+
+/// Each stream is complete, also through a stream that is opened again, and the output has both.
+#[test]
+fn streams_are_told_apart_if_requested() {
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    let mut wanted = shell("echo one; echo two > /dev/stderr; exec 2>&-; echo three; echo four > /dev/stdout");
+    wanted.separate_stderr = true;
+    let run = daemon.launch(&wanted);
+    let end = daemon.ended(run);
+    let output = keeper.read_output(run);
+    assert_eq!((end.exit, end.output), (ProcessExit::Code(0), output.len() as u64));
+    let parts = stderr_parts(&keeper.output(run)).unwrap().expect("it has an index");
+    let stderr: String = parts.iter().map(|(from, until)| &output[*from as usize..*until as usize]).collect();
+    assert_eq!(stderr, "two\n");
+    assert_eq!(output.replace("two\n", ""), "one\nthree\nfour\n");
+    forget(&keeper, &mut daemon, run);
+    until("its index is removed", || stderr_parts(&keeper.output(run)).unwrap().is_none().then_some(()));
+    // Without the request there is one pipe, and the order of all writes is kept.
+    let run = daemon.launch(&shell("echo one; echo two >&2; echo three"));
+    daemon.ended(run);
+    assert_eq!(keeper.read_output(run), "one\ntwo\nthree\n");
+    assert_eq!(stderr_parts(&keeper.output(run)).unwrap(), None);
 }
 
 #[test]
@@ -119,20 +143,32 @@ fn killed_collector_is_replaced_and_loses_nothing() {
 fn output_of_living_programs_survives_keeper_and_collector() {
     let mut keeper = Keeper::start();
     let mut daemon = keeper.daemon();
-    let (wait, done) = (wait_for_file(&keeper, "go"), keeper.data.join("done"));
-    let script = format!("echo before; {wait}; echo after; touch {}; exec sleep 600", done.display());
-    let (run, pid) = daemon.start(&script);
-    keeper.wait_for(run, "before");
+    let begin = |daemon: &mut Daemon, separate_stderr: bool, done: &str| {
+        let (wait, done) = (wait_for_file(&keeper, "go"), keeper.data.join(done));
+        let mut wanted =
+            shell(&format!("echo before; {wait}; echo after; echo why >&2; touch {}; exec sleep 600", done.display()));
+        wanted.separate_stderr = separate_stderr;
+        let run = daemon.launch(&wanted);
+        (run, daemon.started(run))
+    };
+    let (mixed, first) = begin(&mut daemon, false, "done");
+    let (separate, second) = begin(&mut daemon, true, "done2");
+    [mixed, separate].into_iter().for_each(|run| keeper.wait_for(run, "before"));
     let collector = until("a collector", || collector(&keeper));
     keeper.kill();
     kill(collector);
     create(&keeper, "go");
-    until("it has written", || keeper.data.join("done").exists().then_some(()));
-    assert!(is_alive(pid));
+    until("both have written", || {
+        (keeper.data.join("done").exists() && keeper.data.join("done2").exists()).then_some(())
+    });
+    assert!(is_alive(first) && is_alive(second));
     keeper.replace();
     drop(keeper.daemon());
-    assert!(!is_alive(pid));
-    assert_eq!(keeper.read_output(run), "before\nafter\n");
+    assert!(!is_alive(first) && !is_alive(second));
+    for run in [mixed, separate] {
+        assert_eq!(keeper.read_output(run), "before\nafter\nwhy\n");
+    }
+    assert_eq!(stderr_parts(&keeper.output(separate)).unwrap(), Some(vec![(13, 17)]));
 }
 
 #[test]

@@ -270,6 +270,7 @@ pub(crate) fn launch(argv: &[&str]) -> ProgramLaunch {
         stdin: None,
         nice: None,
         io_priority: None,
+        separate_stderr: false,
         limits: ProcessLimits::default(),
         output: OutputLimits::default(),
         launch_by: now() + 600 * SECOND,

@@ -16,6 +16,7 @@ mod mask;
 mod progress;
 mod restarts;
 mod shipper;
+mod streams;
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -153,11 +154,12 @@ impl OutputFile {
     fn written(&self, progress: &OutputProgress, total: u64) -> io::Result<OutputSummary> {
         let bytes = progress.anchor.before_file + total;
         if total == 0 {
-            return Ok(OutputSummary { bytes, tail: Vec::new() });
+            return Ok(OutputSummary { bytes, tail: Vec::new(), stderr: None });
         }
         let from = total.saturating_sub(LINES_BYTES);
         let end = self.secrets.read(&File::open(&self.path)?, from, total)?;
-        Ok(OutputSummary { bytes, tail: last_lines(&end, from > 0) })
+        let stderr = streams::stored_stderr(&self.path, progress, total)?;
+        Ok(OutputSummary { bytes, tail: last_lines(&end, from > 0), stderr })
     }
 
     /// Where to continue in the file, and what is stored before that: the notice, if the program truncated the file.
@@ -514,7 +516,7 @@ mod tests {
         fs::write(&scratch.0.path, "one\ntwo\nlater\n").expect("written");
         let none = OutputProgress::default();
         let written = scratch.0.written(&none, 8).expect("there");
-        assert_eq!(written, OutputSummary { bytes: 8, tail: vec!["one".to_owned(), "two".to_owned()] });
+        assert_eq!(written, OutputSummary { bytes: 8, tail: vec!["one".to_owned(), "two".to_owned()], stderr: None });
         let nowhere = OutputFile::new(Path::new("/no/such"), RunId::from_key(Instant::EPOCH, "x"), Arc::default());
         assert_eq!(nowhere.written(&none, 0).expect("nothing to read"), OutputSummary::default());
         assert!(nowhere.written(&none, 1).is_err() && !nowhere.has_changed(&none));

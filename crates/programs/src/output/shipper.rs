@@ -291,7 +291,7 @@ impl ShipperLoop {
         // The report of a program that was lost with its keeper does not describe its output.
         let written = total.map_or_else(OutputSummary::default, |total| {
             let written = self.file(run).written(&progress, total);
-            written.unwrap_or_else(|_| OutputSummary { bytes: total, tail: Vec::new() })
+            written.unwrap_or_else(|_| OutputSummary { bytes: total, tail: Vec::new(), stderr: None })
         });
         self.secrets.remove(&run);
         fail::point("daemon-after-output");

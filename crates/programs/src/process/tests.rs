@@ -97,7 +97,9 @@ fn step(processes: &mut Processes, uptime: u64, line: &str) {
         ["ended", number, how] => {
             processes.receive(FromKeeper::Ended { run: key(number), end: end(how) });
         }
-        ["stored", number] => processes.output_stored(id(number), OutputSummary { bytes: 5, tail: Vec::new() }),
+        ["stored", number] => {
+            processes.output_stored(id(number), OutputSummary { bytes: 5, tail: Vec::new(), stderr: None });
+        }
         ["silent"] => processes.silent(9),
         ["pong"] => processes.receive(FromKeeper::Pong { problem: None }),
         ["pong", why] => processes.receive(FromKeeper::Pong { problem: Some(why.to_owned()) }),

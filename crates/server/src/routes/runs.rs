@@ -9,6 +9,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use cronhold_api::{
     ActionSummary, CreatedRun, Problem, ProblemCode, RunBody, RunDetail, RunList, RunStep, ServiceResponse,
+    StderrRanges,
 };
 use cronhold_core::command::Command;
 use cronhold_core::decision::{CommandReply, Rejection};
@@ -144,6 +145,7 @@ pub(crate) async fn show(
         log: log.collect(),
         actions: actions(&app, run.id, run.actions).await?,
         task: run.remote_task().map(ToOwned::to_owned),
+        stderr: run.written.as_ref().and_then(|written| written.stderr.as_ref()).map(StderrRanges::from),
         response: run.service.as_ref().and_then(|service| service.response.as_ref()).map(ServiceResponse::from),
     }))
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
     Actor, Blocker, ExecutionPolicy, LockName, OutputSummary, PoolName, ProbeState, ProgramExit, Record,
-    ResolvedProgram, Run, RunOwner, ScheduleId, ServiceState, SkipSpan, Transition, TransitionKind,
+    ResolvedProgram, Run, RunOwner, ScheduleId, ServiceState, SkipSpan, StderrParts, Transition, TransitionKind,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -71,6 +71,8 @@ struct RunJson<'a> {
     #[serde(default, skip_serializing_if = "no_lines")]
     tail: Cow<'a, [String]>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    stderr: Option<Cow<'a, StderrParts>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     span: Option<(i64, i64, u32)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     service: Option<Cow<'a, ServiceState>>,
@@ -126,6 +128,7 @@ fn write_run(body: &mut RecordBody, run: &Run, end: Option<Instant>, range: Opti
         exit: run.exit,
         bytes: run.written.as_ref().map(|written| written.bytes),
         tail: run.written.as_ref().map_or(Cow::Borrowed(&[]), |written| Cow::Borrowed(&written.tail)),
+        stderr: run.written.as_ref().and_then(|written| written.stderr.as_ref()).map(Cow::Borrowed),
         span: range.map(|range| (range.from.micros(), range.to.micros(), range.count)),
         service: run.service.as_deref().map(Cow::Borrowed),
         actions: run.actions,
@@ -177,7 +180,7 @@ pub(super) fn read(id: RunId, reading: &TextReader<'_>) -> Result<Record, Unread
         blockers: form.blockers.into_owned(),
         probes: form.probes.into_owned(),
         exit: form.exit,
-        written: form.bytes.map(|bytes| OutputSummary { bytes, tail }),
+        written: form.bytes.map(|bytes| OutputSummary { bytes, tail, stderr: form.stderr.map(Cow::into_owned) }),
         service: form.service.map(|service| Box::new(service.into_owned())),
         actions: form.actions,
         log: log(form.log, &form.kinds),

@@ -242,8 +242,11 @@ mod tests {
     fn output_comes_from_the_record_if_it_has_enough_lines() {
         let mut run = run(&[State::Starting, State::Success]);
         let mut end = |written: Option<(u64, &[&str])>| {
-            run.written = written
-                .map(|(bytes, tail)| OutputSummary { bytes, tail: tail.iter().map(ToString::to_string).collect() });
+            run.written = written.map(|(bytes, tail)| OutputSummary {
+                bytes,
+                tail: tail.iter().map(ToString::to_string).collect(),
+                stderr: None,
+            });
             let text = text(&run);
             let output = text.split_once(r#","output":"#).expect("it has an output").1;
             format!("{}{}", &text[1..2], output.split_once(r#","duration":"#).expect("it has a duration").0)

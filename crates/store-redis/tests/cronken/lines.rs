@@ -82,7 +82,7 @@ fn unterminated_last_line_is_shown_when_the_run_ends() {
     let mut run = fixture.running("backup");
     write(&fixture, &run, &["no newline"]);
     assert_eq!(fixture.kind(&key(run.id)), "none");
-    run.written = Some(OutputSummary { bytes: 10, tail: vec!["no newline".to_owned()] });
+    run.written = Some(OutputSummary { bytes: 10, tail: vec!["no newline".to_owned()], stderr: None });
     fixture.enter(&mut run, State::Failure);
     assert_eq!(fixture.members(&key(run.id)), ["no newline"]);
     // Output that arrives late is shown immediately.

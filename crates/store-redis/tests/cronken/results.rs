@@ -21,7 +21,7 @@ struct End {
 }
 
 fn written(text: &str) -> Option<OutputSummary> {
-    Some(OutputSummary { bytes: text.len() as u64, tail: text.lines().map(str::to_owned).collect() })
+    Some(OutputSummary { bytes: text.len() as u64, tail: text.lines().map(str::to_owned).collect(), stderr: None })
 }
 
 fn signal(name: &str) -> Signal {
@@ -148,7 +148,8 @@ fn result_reads_missing_lines_from_the_output() {
     let shown = |tail: &[&str], bytes: u64| {
         let mut run = fixture.running("backup");
         assert_eq!(fixture.append(run.id, 0, b"one\ntwo\nthree\nfour\n"), Ok(19));
-        run.written = Some(OutputSummary { bytes, tail: tail.iter().map(|line| (*line).to_owned()).collect() });
+        run.written =
+            Some(OutputSummary { bytes, tail: tail.iter().map(|line| (*line).to_owned()).collect(), stderr: None });
         fixture.enter(&mut run, State::Success);
         fixture.rundata(run.id).expect("it is shown")["output"].clone()
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
     Blocker, ExecutionPolicy, LockName, OutputSummary, PoolName, ProbeState, ProgramExit, Record, Run, RunOwner,
-    ScheduleId, SkipSpan,
+    ScheduleId, SkipSpan, StderrParts,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -57,6 +57,7 @@ pub(super) const LAYOUT: TableLayout = TableLayout {
         "pools",
         "probes",
         "service",
+        "stderr",
         "log",
     ],
     fixed: &["job", "number"],
@@ -105,6 +106,7 @@ fn write_row(cells: &mut RowCells, run: &Run, ended: Option<Instant>, range: Opt
     cells.option(Some(&run.pools).filter(|pools| !pools.is_empty()), RowCells::json);
     cells.option(Some(&run.probes).filter(|probes| !probes.is_empty()), RowCells::json);
     cells.option(run.service.as_ref(), RowCells::json);
+    cells.option(run.written.as_ref().and_then(|written| written.stderr.as_ref()), RowCells::json);
     cells.json(&run.log);
 }
 
@@ -150,6 +152,10 @@ pub(super) fn read(id: RunId, reading: &CellReader<'_>) -> Result<Record, Unread
     run.pools = reading.option_json::<Vec<PoolName>>()?.unwrap_or_default();
     run.probes = reading.option_json::<Vec<ProbeState>>()?.unwrap_or_default();
     run.service = reading.option_json()?;
+    let stderr: Option<StderrParts> = reading.option_json()?;
+    if let Some(written) = &mut run.written {
+        written.stderr = stderr;
+    }
     run.log = reading.json()?;
     let Some(range) = range else { return Ok(Record::Run(Arc::new(run))) };
     let span = SkipSpan::from_listed_run(run, range).ok_or_else(|| UnreadableRow {
@@ -202,7 +208,7 @@ fn read_exit(reading: &CellReader<'_>) -> Result<Option<ProgramExit>, Unreadable
 
 fn read_written(reading: &CellReader<'_>) -> Result<Option<OutputSummary>, UnreadableRow> {
     let (bytes, tail) = (reading.option_integer()?, reading.option_json()?);
-    Ok(bytes.zip(tail).map(|(bytes, tail)| OutputSummary { bytes, tail }))
+    Ok(bytes.zip(tail).map(|(bytes, tail)| OutputSummary { bytes, tail, stderr: None }))
 }
 
 fn read_owner(reading: &CellReader<'_>) -> Result<Option<RunOwner>, UnreadableRow> {

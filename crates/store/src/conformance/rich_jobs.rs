@@ -9,7 +9,7 @@ use cronhold_core::job::{
     Action, ArgPattern, Batching, BodyPattern, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HeaderValue,
     HttpProgram, HttpTarget, IoPriority, Job, JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param,
     ParamType, Probe, Program, RemoteProgram, Requirement, ResourceLimits, Retain, Retry, RetryOn, RunEvent,
-    SecretSource, StdinSource, StopPolicy, StopSchedule, TaskProgram, TimeoutOutcome, Trigger,
+    SecretSource, StderrPolicy, StdinSource, StopPolicy, StopSchedule, TaskProgram, TimeoutOutcome, Trigger,
 };
 use cronhold_core::record::{JobRecord, JobSource, PoolName};
 use cronhold_core::signal::Signal;
@@ -94,6 +94,7 @@ fn full(program: Program) -> Job {
     job.user = Some("prices".to_owned());
     job.umask = Some(0o027);
     job.stdin = Some(Box::new(StdinSource::File(template("/srv/{{ region }}/größe"))));
+    job.stderr = StderrPolicy::Separate;
     (job.nice, job.ionice) = (Some(-20), Some(IoPriority::BestEffort(7)));
     job.limits = Some(Box::new(ResourceLimits {
         memory: Some(i64::MAX.cast_unsigned()),

@@ -12,7 +12,7 @@ use cronhold_core::record::{
     NodeRecord, OutputSummary, PauseState, Pool, PoolName, ProbeAnswer, ProbeLease, ProbeState, ProgramExit, QueuedRun,
     Record, RequestBody, ResolvedAction, ResolvedHeader, ResolvedHttp, ResolvedProbe, ResolvedProcess, ResolvedProgram,
     ResolvedRemote, ResolvedRequest, ResolvedWebhook, ResponseSummary, Run, RunOwner, ServiceState, SkipSpan,
-    SkipStreak, StdinText, Transition, TransitionKind,
+    SkipStreak, StderrParts, StdinText, Transition, TransitionKind,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -392,7 +392,15 @@ fn terms(index: usize) -> ExecutionPolicy {
 
 fn written(index: usize) -> OutputSummary {
     let tail = TEXTS.iter().cycle().skip(index).take(index % 11).map(|text| (*text).to_owned());
-    OutputSummary { bytes: [0, 1, COUNT_MAX][index % 3], tail: tail.collect() }
+    OutputSummary { bytes: [0, 1, COUNT_MAX][index % 3], tail: tail.collect(), stderr: stderr(index) }
+}
+
+fn stderr(index: usize) -> Option<StderrParts> {
+    match index % 3 {
+        0 => None,
+        1 => Some(StderrParts::default()),
+        _ => Some(StderrParts { parts: vec![(0, 1), (COUNT_MAX - 1, COUNT_MAX)], is_partial: true }),
+    }
 }
 
 fn service(index: usize) -> Option<Box<ServiceState>> {
@@ -472,6 +480,7 @@ fn processes() -> Vec<ResolvedProcess> {
         user: Some(TEXTS[2].to_owned()),
         umask: Some(0o777),
         stdin: Some(StdinText::Text(TEXTS[2].to_owned())),
+        separate_stderr: true,
         nice: Some(-20),
         ionice: Some(IoPriority::BestEffort(7)),
         success_codes: vec![0, 3, 255],

@@ -443,7 +443,11 @@ fn verdict(text: &str) -> ExitOutcome {
     let (text, wrote) = text.split_once(" wrote ").map_or((text, None), |(text, wrote)| (text, Some(wrote)));
     let written = wrote.map(|wrote| {
         let (bytes, tail) = wrote.split_once(' ').expect("bytes and lines");
-        OutputSummary { bytes: bytes.parse().expect("a number"), tail: tail.split('/').map(str::to_owned).collect() }
+        OutputSummary {
+            bytes: bytes.parse().expect("a number"),
+            tail: tail.split('/').map(str::to_owned).collect(),
+            stderr: None,
+        }
     });
     let code = match text.strip_prefix("code ") {
         Some(code) => code.parse().expect("a number"),

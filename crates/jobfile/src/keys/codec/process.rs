@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cronhold_core::NameMap;
 use cronhold_core::job::{
-    EnvValue, IoPriority, NICE_MAX, NICE_MIN, NodeSelector, ResourceLimits, SecretSource, StdinSource,
+    EnvValue, IoPriority, NICE_MAX, NICE_MIN, NodeSelector, ResourceLimits, SecretSource, StderrPolicy, StdinSource,
 };
 use cronhold_schedule::Span;
 use serde_json::json;
@@ -52,6 +52,15 @@ pub(in crate::keys) const STDIN: Codec<Box<StdinSource>> = Codec {
         StdinSource::Text(text) => write::template(text),
         StdinSource::File(path) => json!({"file": write::template(path)}),
     },
+};
+
+pub(in crate::keys) const STDERR: Codec<StderrPolicy> = Codec {
+    shape: ValueShape::Word(&["mixed", "separate"]),
+    read: |reader, item| {
+        let word = reader.word(item, &["mixed", "separate"])?;
+        Some(if word == "separate" { StderrPolicy::Separate } else { StderrPolicy::Mixed })
+    },
+    write: |stderr| json!(stderr),
 };
 
 pub(in crate::keys) const NICE: Codec<i8> = Codec {

@@ -46,7 +46,7 @@ fn end_is_reported_after_the_output_is_stored() {
     assert_eq!((reports(&mut table, 1).as_str(), table.next()), ("", None));
     assert_eq!(table.take_unstored(9), [(run.id, 7)]);
     table.signal(run.id, Signal::TERM, up(1));
-    table.output_stored(run.id, OutputSummary { bytes: 7, tail: vec!["a line".to_owned()] });
+    table.output_stored(run.id, OutputSummary { bytes: 7, tail: vec!["a line".to_owned()], stderr: None });
     assert_eq!(table.next(), Some(Span::ZERO));
     assert_eq!(reports(&mut table, 1), "ended true: ");
     // The report may be lost: it is repeated until it is committed.

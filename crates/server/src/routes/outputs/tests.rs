@@ -23,7 +23,7 @@ async fn write(rig: &ServerFixture, run: RunId, at: u64, text: &str) {
 }
 
 async fn end(rig: &ServerFixture, run: RunId, bytes: u64) {
-    let written = Some(OutputSummary { bytes, tail: Vec::new() });
+    let written = Some(OutputSummary { bytes, tail: Vec::new(), stderr: None });
     rig.app.node.report(run, ProgramReport::Ended(ExitOutcome { written, ..ExitOutcome::SUCCESS })).await;
     while !load_run(&*rig.app.store, run).await.expect("the store works").expect("a run").state.is_finished() {
         tokio::task::yield_now().await;
