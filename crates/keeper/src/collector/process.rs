@@ -164,6 +164,8 @@ impl Collector {
         let Some(pipe) = self.pipes.get_mut(&token) else { return };
         let count = pipe.move_bytes(&mut self.buffer);
         if count == 0 && is_closed {
+            // The keeper has the same pipe open, so closing it here does not end its events.
+            let _ = epoll::delete(&self.epoll, &pipe.pipe);
             self.tokens.remove(&(pipe.run, pipe.stream));
             self.pipes.remove(&token);
         }
