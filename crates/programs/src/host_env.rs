@@ -10,12 +10,13 @@ use std::string::FromUtf8Error;
 use cronhold_core::job::{IoPriority, SecretSource};
 use cronhold_core::record::{
     CommandLine, EnvText, ExecutionPolicy, ResolvedHeader, ResolvedProcess, ResolvedProgram, ResolvedRequest, Run,
-    StdinText,
+    RunTrigger, StdinText,
 };
 use cronhold_engine::LaunchRequest;
-use cronhold_keeper::{OutputLimits, ProcessLimits, ProgramLaunch, RunKey, StdinInput};
+use cronhold_keeper::{OutputLimits, ProcessLimits, ProgramFile, ProgramLaunch, RunKey, StdinInput};
 use cronhold_schedule::Span;
 use nix::unistd::{Uid, User};
+use serde_json::{Value, json};
 
 use crate::output::SecretMask;
 
@@ -35,6 +36,8 @@ const OWN: [&str; 7] = ["CRONHOLD_*", "LISTEN_*", "NOTIFY_SOCKET", "INVOCATION_I
 const RUN_ID: &str = "CRONHOLD_RUN_ID";
 /// The variable by which commands find the daemon.
 const DATA_VARIABLE: &str = "CRONHOLD_DATA";
+/// The variable with the path of the file with the triggers of a run.
+const TRIGGERS_FILE: &str = "CRONHOLD_TRIGGERS_FILE";
 /// Variables that depend on the user.
 const PERSONAL: [&str; 4] = ["HOME", "USER", "LOGNAME", "SHELL"];
 /// Shells for jobs that do not name one; every system has the last.
@@ -229,6 +232,7 @@ impl HostEnv {
                 StdinText::Text(text) => StdinInput::Text(text),
                 StdinText::File(path) => StdinInput::File(path),
             }),
+            file: triggers_file(run),
             separate_stderr: process.separate_stderr,
             nice: process.nice,
             io_priority: process.ionice.map(io_priority),
@@ -277,6 +281,9 @@ impl HostEnv {
         put("JOB", run.job.to_string());
         put("ATTEMPT", run.attempt.to_string());
         put("NOMINAL_TIME", run.nominal.to_string());
+        if !run.triggers.is_empty() {
+            put("TRIGGERS", run.triggers.len().to_string());
+        }
         if let Some(fence) = fence {
             put("FENCE", fence.to_string());
         }
@@ -285,6 +292,19 @@ impl HostEnv {
         }
         Ok(env)
     }
+}
+
+/// The file with the triggers that a run stands for.
+fn triggers_file(run: &Run) -> Option<ProgramFile> {
+    if run.triggers.is_empty() {
+        return None;
+    }
+    let shown = |trigger: &RunTrigger| {
+        let RunTrigger { id, at, by } = trigger;
+        json!({"id": id, "at": at, "by": by, "args": run.args})
+    };
+    let text = Value::from_iter(run.triggers.iter().map(shown)).to_string();
+    Some(ProgramFile { variable: TRIGGERS_FILE.to_owned(), text })
 }
 
 /// The variables with these names, or with these beginnings of names with a `*`.
@@ -512,6 +532,32 @@ mod tests {
         };
         assert_eq!(data(None).as_deref(), Some("/var/lib/cronhold"));
         assert_eq!(data(Some("65534")), None);
+    }
+
+    #[test]
+    fn run_of_triggers_gets_their_number_and_a_file_with_them() {
+        use cronhold_core::record::{Actor, TriggerId};
+        use cronhold_schedule::Instant;
+
+        let mut run = run(exec(&["true"]));
+        let before = launched(&run, &[]).expect("fine");
+        assert!(before.file.is_none() && before.env.iter().all(|(name, _)| !name.starts_with("CRONHOLD_TRIGGERS")));
+        let trigger = |id: &str, secs| RunTrigger {
+            id: TriggerId::parse(id).expect("an id"),
+            at: Instant::from_secs(secs),
+            by: Actor::Operator("anna".to_owned()),
+        };
+        run.args = serde_json::from_str(r#"{"ref": "main"}"#).expect("args");
+        run.triggers = [trigger("repo@1", 1), trigger("\"größe\"", 2)].into();
+        let launch = launched(&run, &[]).expect("fine");
+        assert!(launch.env.contains(&("CRONHOLD_TRIGGERS".to_owned(), "2".to_owned())));
+        let file = launch.file.expect("a file");
+        assert_eq!(file.variable, "CRONHOLD_TRIGGERS_FILE");
+        let expected = json!([
+            {"id": "repo@1", "at": "1970-01-01T00:00:01Z", "by": "operator anna", "args": {"ref": "main"}},
+            {"id": "\"größe\"", "at": "1970-01-01T00:00:02Z", "by": "operator anna", "args": {"ref": "main"}},
+        ]);
+        assert_eq!(serde_json::from_str::<Value>(&file.text).expect("JSON"), expected);
     }
 
     #[test]

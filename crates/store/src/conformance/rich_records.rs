@@ -9,10 +9,11 @@ use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
     ActionId, ActionRecord, ActionStatus, ActivePause, ActiveRun, Actor, Backlog, Blocker, ClaimedRanges, CommandLine,
     Cursor, EnvText, ExecutionPolicy, Identity, JobState, KeptCounts, LatestOutcome, LatestOutcomes, LatestRun,
-    NodeRecord, OutputSummary, PauseState, Pool, PoolName, ProbeAnswer, ProbeLease, ProbeState, ProgramExit, QueuedRun,
-    Record, RequestBody, ResolvedAction, ResolvedHeader, ResolvedHttp, ResolvedProbe, ResolvedProcess, ResolvedProgram,
-    ResolvedRemote, ResolvedRequest, ResolvedWebhook, ResponseSummary, Run, RunOwner, ServiceState, SkipSpan,
-    SkipStreak, StderrParts, StdinText, Transition, TransitionKind,
+    NodeRecord, OutputSummary, PauseState, PendingTrigger, Pool, PoolName, ProbeAnswer, ProbeLease, ProbeState,
+    ProgramExit, QueuedRun, Record, RequestBody, ResolvedAction, ResolvedHeader, ResolvedHttp, ResolvedProbe,
+    ResolvedProcess, ResolvedProgram, ResolvedRemote, ResolvedRequest, ResolvedWebhook, ResponseSummary, Run, RunOwner,
+    RunTrigger, ServiceState, SkipSpan, SkipStreak, StderrParts, StdinText, Transition, TransitionKind, TriggerCounts,
+    TriggerDecision, TriggerId, TriggerOutcome, TriggerSet,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -60,7 +61,53 @@ pub(super) fn records() -> Vec<Record> {
     records.extend(skip_spans().into_iter().map(|span| Record::SkipSpan(Arc::new(span))));
     records.extend(actions().into_iter().map(|action| Record::Action(Arc::new(action))));
     records.extend(pools().into_iter().map(|pool| Record::Pool(Arc::new(pool))));
+    records.extend(trigger_sets().into_iter().map(|set| Record::Triggers(Arc::new(set))));
     records
+}
+
+/// No trigger, one, or two.
+fn run_triggers(index: usize) -> Vec<RunTrigger> {
+    let id = |text| TriggerId::parse(text).expect("an id");
+    let trigger = |text| RunTrigger { id: id(text), at: times()[index % 5], by: Actor::ForeignEvent };
+    ["größe/日本 🦀", "a"][..index % 3].iter().copied().map(trigger).collect()
+}
+
+/// A set without triggers, and one with all fields set and all outcomes.
+fn trigger_sets() -> Vec<TriggerSet> {
+    let id = TriggerId::parse("größe/日本 🦀").expect("an id");
+    let by = Actor::Operator(TEXTS[0].to_owned());
+    let pending = |at: &Instant| PendingTrigger {
+        id: id.clone(),
+        at: *at,
+        by: by.clone(),
+        args: args(&[("x", TEXTS[1]), ("y", "")]),
+    };
+    let outcomes = [
+        TriggerOutcome::Run { run: run_id(8, 8), number: RunNumber(COUNT_MAX), triggers: u32::MAX },
+        TriggerOutcome::Busy { active: u32::MAX, limit: 1 },
+        TriggerOutcome::Paused,
+        TriggerOutcome::NoNode,
+        TriggerOutcome::Expired { triggers: 1 },
+        TriggerOutcome::Removed { triggers: 1, by: by.clone() },
+    ];
+    let decision = |(index, outcome): (usize, TriggerOutcome)| TriggerDecision {
+        since: times()[index % 5],
+        at: last(),
+        times: u32::MAX,
+        outcome,
+        pending: 1_000,
+    };
+    let counts = TriggerCounts { received: COUNT_MAX, consumed: 1, expired: 2, removed: 3 };
+    vec![
+        TriggerSet::new(job_id("a/b")),
+        TriggerSet {
+            job: job_id("größe/日本 🦀"),
+            pending: times().iter().map(pending).collect(),
+            counts,
+            decisions: outcomes.into_iter().enumerate().map(decision).collect(),
+            due: Some(last()),
+        },
+    ]
 }
 
 /// A pool without a run, which no unit writes, and one with all fields set.
@@ -88,7 +135,12 @@ fn actions() -> Vec<ActionRecord> {
     };
     let shell = CommandLine::Shell { text: TEXTS[1].to_owned(), shell: None };
     let works = [
-        ResolvedAction::Run { job: job_id("größe/日本 🦀"), args: texts(2), inherited: args(&[("x", TEXTS[2])]) },
+        ResolvedAction::Run {
+            job: job_id("größe/日本 🦀"),
+            args: texts(2),
+            inherited: args(&[("x", TEXTS[2])]),
+            trigger: TriggerId::parse(TEXTS[2]).ok(),
+        },
         webhook(None),
         webhook(Some(SecretSource::File("/run/key".to_owned()))),
         webhook(Some(SecretSource::Env("KEY".to_owned()))),
@@ -166,6 +218,7 @@ fn job_states() -> Vec<JobState> {
     full.floor = Some(times()[2]);
     full.removed = Some(times()[1]);
     full.outcomes = Some(outcomes());
+    full.has_triggers = true;
     let earlier = JobState { outcomes: None, ..JobState::new(job_id("of an earlier version")) };
     vec![full, earlier, JobState::new(job_id("never ran"))]
 }
@@ -288,6 +341,7 @@ fn runs() -> Vec<Run> {
             written: Some(written(index)),
             service: service(index),
             actions: [0, 1, u32::MAX][index % 3],
+            triggers: run_triggers(index).into(),
             log: log.collect(),
             id,
         });
