@@ -3,7 +3,7 @@
 //! definition changes, when triggers become too old, and after [`WAIT_POLL`] in case a notification was lost.
 //!
 //! A batch starts beside other runs only as far as the job's overlap policy lets runs start together: with any policy but
-//! `allow`, pending triggers wait until all runs of the job have ended. A run that was created for triggers waits for its
+//! `allow`, and with a lock, pending triggers wait until all runs of the job have ended. A run that was created for triggers waits for its
 //! lock and is never skipped or replaced by them, because its triggers would be lost.
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use super::run_lifecycle::{self, NewRun, WAIT_POLL};
 use crate::args::Args;
 use crate::decision::{CommandReply, DecidedUnit, Effect};
 use crate::ids::{JobId, RunId, RunNumber};
-use crate::job::{Batching, OverlapPolicy};
+use crate::job::{Batching, LockPolicy, OverlapPolicy};
 use crate::policy::batching::{Arrival, divide, expiry};
 use crate::policy::overlap::Admission;
 use crate::record::{
@@ -170,10 +170,11 @@ fn drop_expired(set: &mut TriggerSet, policy: Batching, now: Instant) {
     }
 }
 
-/// The policy of a job, with as many runs at the same time as its overlap policy allows.
+/// The policy of a job, with as many runs at the same time as its overlap policy and its lock allow. One unit cannot give
+/// a lock to two runs either.
 fn policy_of(job: &JobRecord) -> Batching {
-    let together = match job.job.overlap {
-        OverlapPolicy::Allow => u32::try_from(JobState::ACTIVE_MAX).expect("it is small"),
+    let together = match (job.job.overlap, &job.job.lock) {
+        (OverlapPolicy::Allow, LockPolicy::None) => u32::try_from(JobState::ACTIVE_MAX).expect("it is small"),
         _ => 1,
     };
     job.job.batching.unwrap_or(Batching::SINGLY).limited(together)

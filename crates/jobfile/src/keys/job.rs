@@ -295,7 +295,7 @@ pub static BATCHING: KeyTable = KeyTable {
         KeySpec::new(
             "concurrent",
             FROM_ONE,
-            "Maximum number of runs that have not ended; more than 1 needs `overlap: allow`.",
+            "Maximum number of runs that have not ended; more than 1 needs `overlap: allow` and no `lock`.",
         )
         .default("1"),
         KeySpec::new("most", FROM_ONE, "Triggers of one run at most; not with `newest`.").default("1000"),

@@ -1,6 +1,6 @@
 //! Values of the small policies of a job that have short forms or rules of their own: overlap, catch-up, retry, triggers.
 
-use cronhold_core::job::{Batching, CatchUpPolicy, Job, OverlapPolicy, QUEUE_LIMIT_DEFAULT, Retry};
+use cronhold_core::job::{Batching, CatchUpPolicy, Job, LockPolicy, OverlapPolicy, QUEUE_LIMIT_DEFAULT, Retry};
 use cronhold_core::record::JobState;
 use cronhold_core::signal::Signal;
 use cronhold_schedule::text::did_you_mean;
@@ -107,16 +107,20 @@ impl JobReader<'_> {
         }
     }
 
-    /// Checks that the job's overlap policy lets as many runs start together as `batching` wants.
+    /// Checks that the job's overlap policy and its lock let as many runs start together as `batching` wants.
     pub(super) fn check_concurrent(&mut self, root: &YamlNode, job: &Job) {
         let wanted = job.batching.map_or(1, Batching::concurrent);
         if let Some(node) = root.get("batching")
             && wanted > 1
-            && job.overlap != OverlapPolicy::Allow
+            && (job.overlap != OverlapPolicy::Allow || job.lock != LockPolicy::None)
         {
             let item = NamedNode { name: "batching", node };
-            let message = format!("`batching` has `concurrent: {wanted}`, but `overlap` lets only one run start");
-            self.refuse::<()>(item, message, "write `overlap: allow`, or omit `concurrent`");
+            let (key, hint) = match job.overlap {
+                OverlapPolicy::Allow => ("lock", "remove the lock, or omit `concurrent`"),
+                _ => ("overlap", "write `overlap: allow`, or omit `concurrent`"),
+            };
+            let message = format!("`batching` has `concurrent: {wanted}`, but `{key}` lets only one run start");
+            self.refuse::<()>(item, message, hint);
         }
     }
 

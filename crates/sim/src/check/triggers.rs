@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::decision::RecordChange;
-use cronhold_core::job::{Batching, OverlapPolicy};
+use cronhold_core::job::{Batching, LockPolicy, OverlapPolicy};
 use cronhold_core::record::{
     Actor, JobRecord, JobState, PendingTrigger, Record, RecordKey, Run, TriggerId, TriggerSet,
 };
@@ -159,7 +159,8 @@ fn check_concurrency(model: &StoreModel, unit: &Unit, run: &Run) -> CheckResult 
 
 fn limit(job: &JobRecord) -> usize {
     let wanted = job.job.batching.map_or(u32::MAX, Batching::concurrent);
-    let most = if job.job.overlap == OverlapPolicy::Allow { JobState::ACTIVE_MAX } else { 1 };
+    let is_alone = job.job.overlap != OverlapPolicy::Allow || job.job.lock != LockPolicy::None;
+    let most = if is_alone { 1 } else { JobState::ACTIVE_MAX };
     usize::try_from(wanted).unwrap_or(usize::MAX).min(most)
 }
 

@@ -23,6 +23,7 @@ pub mod outputs;
 pub mod pages;
 mod rich_jobs;
 mod rich_records;
+mod rich_triggers;
 pub mod round_trips;
 pub mod run_pages;
 mod samples;

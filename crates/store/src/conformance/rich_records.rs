@@ -9,17 +9,17 @@ use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
     ActionId, ActionRecord, ActionStatus, ActivePause, ActiveRun, Actor, Backlog, Blocker, ClaimedRanges, CommandLine,
     Cursor, EnvText, ExecutionPolicy, Identity, JobState, KeptCounts, LatestOutcome, LatestOutcomes, LatestRun,
-    NodeRecord, OutputSummary, PauseState, PendingTrigger, Pool, PoolName, ProbeAnswer, ProbeLease, ProbeState,
-    ProgramExit, QueuedRun, Record, RequestBody, ResolvedAction, ResolvedHeader, ResolvedHttp, ResolvedProbe,
-    ResolvedProcess, ResolvedProgram, ResolvedRemote, ResolvedRequest, ResolvedWebhook, ResponseSummary, Run, RunOwner,
-    RunTrigger, ServiceState, SkipSpan, SkipStreak, StderrParts, StdinText, Transition, TransitionKind, TriggerCounts,
-    TriggerDecision, TriggerId, TriggerOutcome, TriggerSet,
+    NodeRecord, OutputSummary, PauseState, Pool, PoolName, ProbeAnswer, ProbeLease, ProbeState, ProgramExit, QueuedRun,
+    Record, RequestBody, ResolvedAction, ResolvedHeader, ResolvedHttp, ResolvedProbe, ResolvedProcess, ResolvedProgram,
+    ResolvedRemote, ResolvedRequest, ResolvedWebhook, ResponseSummary, Run, RunOwner, ServiceState, SkipSpan,
+    SkipStreak, StderrParts, StdinText, Transition, TransitionKind, TriggerId,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
 use cronhold_core::{JobUid, NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span};
 
+use super::rich_triggers;
 use super::samples::{args, job_id, lock_name, run, run_id, schedule_id};
 
 /// Texts that stores or formats easily corrupt.
@@ -35,10 +35,10 @@ pub(super) const TEXTS: [&str; 8] = [
 ];
 
 /// Counters fit into a signed 64-bit integer.
-const COUNT_MAX: u64 = i64::MAX.cast_unsigned();
+pub(super) const COUNT_MAX: u64 = i64::MAX.cast_unsigned();
 
 /// Extreme times that have a textual form.
-fn times() -> [Instant; 5] {
+pub(super) fn times() -> [Instant; 5] {
     ["1969-12-31T23:59:59.999999Z", "1970-01-01T00:00:00Z", "2026-03-29T01:30:00.123456Z", "0001-01-01T00:00:00Z", LAST]
         .map(|text| Instant::parse(text).expect("a time"))
 }
@@ -46,7 +46,7 @@ fn times() -> [Instant; 5] {
 /// The last microsecond of the last day that every zone can represent.
 const LAST: &str = "9999-12-30T21:59:59.999999Z";
 
-fn last() -> Instant {
+pub(super) fn last() -> Instant {
     Instant::parse(LAST).expect("a time")
 }
 
@@ -61,53 +61,8 @@ pub(super) fn records() -> Vec<Record> {
     records.extend(skip_spans().into_iter().map(|span| Record::SkipSpan(Arc::new(span))));
     records.extend(actions().into_iter().map(|action| Record::Action(Arc::new(action))));
     records.extend(pools().into_iter().map(|pool| Record::Pool(Arc::new(pool))));
-    records.extend(trigger_sets().into_iter().map(|set| Record::Triggers(Arc::new(set))));
+    records.extend(rich_triggers::trigger_sets().into_iter().map(|set| Record::Triggers(Arc::new(set))));
     records
-}
-
-/// No trigger, one, or two.
-fn run_triggers(index: usize) -> Vec<RunTrigger> {
-    let id = |text| TriggerId::parse(text).expect("an id");
-    let trigger = |text| RunTrigger { id: id(text), at: times()[index % 5], by: Actor::ForeignEvent };
-    ["größe/日本 🦀", "a"][..index % 3].iter().copied().map(trigger).collect()
-}
-
-/// A set without triggers, and one with all fields set and all outcomes.
-fn trigger_sets() -> Vec<TriggerSet> {
-    let id = TriggerId::parse("größe/日本 🦀").expect("an id");
-    let by = Actor::Operator(TEXTS[0].to_owned());
-    let pending = |at: &Instant| PendingTrigger {
-        id: id.clone(),
-        at: *at,
-        by: by.clone(),
-        args: args(&[("x", TEXTS[1]), ("y", "")]),
-    };
-    let outcomes = [
-        TriggerOutcome::Run { run: run_id(8, 8), number: RunNumber(COUNT_MAX), triggers: u32::MAX },
-        TriggerOutcome::Busy { active: u32::MAX, limit: 1 },
-        TriggerOutcome::Paused,
-        TriggerOutcome::NoNode,
-        TriggerOutcome::Expired { triggers: 1 },
-        TriggerOutcome::Removed { triggers: 1, by: by.clone() },
-    ];
-    let decision = |(index, outcome): (usize, TriggerOutcome)| TriggerDecision {
-        since: times()[index % 5],
-        at: last(),
-        times: u32::MAX,
-        outcome,
-        pending: 1_000,
-    };
-    let counts = TriggerCounts { received: COUNT_MAX, consumed: 1, expired: 2, removed: 3 };
-    vec![
-        TriggerSet::new(job_id("a/b")),
-        TriggerSet {
-            job: job_id("größe/日本 🦀"),
-            pending: times().iter().map(pending).collect(),
-            counts,
-            decisions: outcomes.into_iter().enumerate().map(decision).collect(),
-            due: Some(last()),
-        },
-    ]
 }
 
 /// A pool without a run, which no unit writes, and one with all fields set.
@@ -341,7 +296,7 @@ fn runs() -> Vec<Run> {
             written: Some(written(index)),
             service: service(index),
             actions: [0, 1, u32::MAX][index % 3],
-            triggers: run_triggers(index).into(),
+            triggers: rich_triggers::run_triggers(index).into(),
             log: log.collect(),
             id,
         });

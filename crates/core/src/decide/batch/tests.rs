@@ -1,3 +1,5 @@
+//! Triggers and batches, as scripts: ids, policies, pauses, locks, and changes of the job.
+
 use crate::decide::testing::{DecisionBench, job_id, play};
 use crate::record::{ActionStatus, Actor, JobState, Record, RecordKey, Run, TriggerSet};
 
@@ -216,6 +218,25 @@ fn run_of_triggers_waits_for_its_lock_instead_of_being_skipped() {
             other#1 00:01 success
         00:03 wake j#1
             j#1 00:02 starting",
+    );
+}
+
+/// One unit must not give the lock to two runs.
+#[test]
+fn job_with_a_lock_has_one_run_of_triggers_at_a_time() {
+    play(
+        "00:00 put j overlap allow; lock; batching greedy 3 1
+            job r1
+        00:01 run j
+            #1 00:01 starting, → #1
+        00:01 trigger j a
+            pending a until 00:02 (wait: 1 run has not ended, at most 1 at the same time), → pending
+        00:01 trigger j b
+            pending a b until 00:02 (wait: 1 run has not ended, at most 1 at the same time ×2), → pending
+        00:02 ended #1 yes
+            #1 00:01 success
+        00:02 batch j
+            #2 00:02 starting, pending b until 00:03 (wait: 1 run has not ended, at most 1 at the same time)",
     );
 }
 
