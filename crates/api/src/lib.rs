@@ -12,6 +12,7 @@ mod problem;
 mod report;
 mod role;
 mod run;
+mod trigger;
 
 pub use entry::{AdminToken, DaemonLocation, PageLink, PageSession, SOCKET, SignInBody};
 pub use event::{FeedReset, JobChange, NodeChange, PauseChange, StoreChange};
@@ -30,6 +31,10 @@ pub use role::CallerRole;
 pub use run::{
     ActionSummary, OutputRange, ResponseHeader, RunDetail, RunList, RunStep, RunSummary, RunTimes, ServiceResponse,
     StderrRanges,
+};
+pub use trigger::{
+    PendingTriggerSummary, RemovedTriggers, RunTriggerSummary, TriggerBody, TriggerCountSummary,
+    TriggerDecisionSummary, TriggerList, TriggerReceipt,
 };
 
 /// Path prefix of the API.

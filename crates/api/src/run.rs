@@ -8,7 +8,7 @@ use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::UnreadableItem;
+use crate::{RunTriggerSummary, UnreadableItem};
 
 /// A run, or a span of skipped occurrences.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -111,6 +111,9 @@ pub struct RunDetail {
     /// Actions that its state changes have caused.
     #[serde(default)]
     pub actions: Vec<ActionSummary>,
+    /// Triggers that it stands for, the oldest first; missing if no trigger created it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub triggers: Vec<RunTriggerSummary>,
     /// The JSON text by which a remote service identifies the task of the run; `null` if it has not started one.
     #[serde(default)]
     pub task: Option<String>,
@@ -197,6 +200,9 @@ pub struct ActionSummary {
     pub ended: Option<Instant>,
     /// Id of the run that an action of kind `run` has created.
     pub created_run: Option<String>,
+    /// Id of the trigger that an action of kind `run` has become, because the job has a batching policy; missing otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<String>,
 }
 
 /// A state change of a run.
@@ -290,6 +296,10 @@ impl From<&record::ActionRecord> for ActionSummary {
             due: action.due(),
             ended,
             created_run: action.created_run().filter(|_| is_done).map(|run| run.to_string()),
+            trigger: match &action.work {
+                record::ResolvedAction::Run { trigger, .. } => trigger.as_ref().map(ToString::to_string),
+                _ => None,
+            },
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::ids::{JobId, JobUid, NodeId, RunId};
 use crate::job::Job;
 use crate::record::{
     ActionId, Actor, JobSource, LockName, OutputSummary, PoolName, ProgramExit, Record, RecordKey, RecordVersion,
-    ResponseSummary, RunOwner, ScheduleId, StoredRecord,
+    ResponseSummary, RunOwner, ScheduleId, StoredRecord, TriggerId,
 };
 use crate::run::{Reason, State};
 use crate::signal::Signal;
@@ -78,6 +78,24 @@ pub enum Command {
         id: RunId,
         /// When the run starts; now if `None`.
         at: Option<Instant>,
+    },
+    /// Receive a trigger of a job, which may become a run at once or later.
+    Trigger {
+        job: JobId,
+        /// The args by name.
+        args: BTreeMap<String, String>,
+        trigger: TriggerId,
+        /// The id of the run that the trigger creates if the job has no batching policy. It also identifies the
+        /// command: a second one with the same id gets the same reply.
+        id: RunId,
+    },
+    /// Create the runs that the batching policy of a job allows for its pending triggers.
+    Batch { job: JobId },
+    /// Remove pending triggers of a job.
+    RemoveTriggers {
+        job: JobId,
+        /// The trigger; all pending ones if `None`.
+        trigger: Option<TriggerId>,
     },
     /// Check a run: it may be due, or nothing may block it any longer.
     Wake { run: RunId },

@@ -6,6 +6,7 @@ use crate::args::ArgErrors;
 use crate::ids::{JobId, NodeId, RunId, RunNumber};
 use crate::record::{
     ActionId, ActionRecord, JobSource, JobState, LockName, Pool, PoolName, Record, RecordKey, Run, ScheduleId,
+    TriggerId, TriggerSet,
 };
 use crate::run;
 use crate::signal::Signal;
@@ -144,6 +145,12 @@ pub enum Effect {
     },
     /// Make the attempt to deliver an action that this node has begun.
     Deliver { action: Arc<ActionRecord> },
+    /// Plan the next decision about the pending triggers of a job.
+    PlanBatch {
+        job: JobId,
+        /// When to decide; `Never` cancels a planned decision.
+        at: When,
+    },
     /// Carry out a check that a waiting run has asked this node for.
     Probe {
         /// The run.
@@ -173,6 +180,25 @@ pub enum CommandReply {
         /// The number of the run within its job.
         number: RunNumber,
     },
+    /// What became of a trigger.
+    Trigger {
+        status: TriggerStatus,
+        /// The run that stands for it, if there is one and it is known.
+        run: Option<(RunId, RunNumber)>,
+    },
+    /// How many triggers were removed.
+    Removed { triggers: u32 },
+}
+
+/// What became of a trigger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TriggerStatus {
+    /// A run stands for it.
+    Run,
+    /// It is pending.
+    Pending,
+    /// The job has received a trigger with its id in the last 24 hours, so it has no effect.
+    Duplicate,
 }
 
 /// Why a command is rejected.
@@ -194,6 +220,16 @@ pub enum Rejection {
     /// There is no such run.
     #[error("there is no run {0}")]
     NoRun(RunId),
+    /// No trigger with this id is pending.
+    #[error("`{job}` has no pending trigger `{trigger}`")]
+    NoTrigger { job: JobId, trigger: TriggerId },
+    /// So many triggers of the job are pending that there is no room for another one.
+    #[error(
+        "too many triggers of `{0}` are pending; at most {most} with {kib} KiB of ids and args are allowed",
+        most = TriggerSet::PENDING_MAX,
+        kib = TriggerSet::BYTES_MAX / 1024
+    )]
+    TooManyTriggers(JobId),
     /// There is no such node.
     #[error("there is no node {0}")]
     NoNode(NodeId),
@@ -311,6 +347,10 @@ impl Rejection {
             Self::JobChanged { .. } => Some("review the current version with `cronhold show`, then repeat the change"),
             Self::NoRun(_) => Some("`cronhold runs` shows the runs; old ones are not kept"),
             Self::NoNode(_) => Some("`cronhold nodes` shows the nodes"),
+            Self::NoTrigger { .. } => Some("`cronhold triggers` shows the pending triggers of a job"),
+            Self::TooManyTriggers(_) => {
+                Some("wait until runs have taken some of them, or remove them with `cronhold triggers --clear`")
+            }
             Self::State(rejection) => rejection.hint(),
             Self::Locked { .. } => Some("stop that run, or wait until it ends"),
             Self::KeyUsed(_) => Some("use another key for another run"),

@@ -30,8 +30,11 @@ pub fn owed(record: &Record, me: RunOwner) -> Vec<Effect> {
             let first = |target: Option<NodeId>| state.queue.iter().find(move |queued| queued.target == target);
             let heads = first(None).into_iter().chain(first(Some(me.node)));
             let wakes = heads.map(|head| Effect::Wake { run: head.run, at: When::Now });
-            wakes.chain(end_of_pause(&state.pauses, Some(&state.job))).collect()
+            // So may it make a batch of triggers possible.
+            let batch = state.has_triggers.then(|| Effect::PlanBatch { job: state.job.clone(), at: When::Now });
+            wakes.chain(end_of_pause(&state.pauses, Some(&state.job))).chain(batch).collect()
         }
+        Record::Triggers(set) => vec![Effect::PlanBatch { job: set.job.clone(), at: set.due.into() }],
         Record::Pause(pauses) => end_of_pause(pauses, None).into_iter().collect(),
         Record::SkipSpan(_)
         | Record::Job(_)
@@ -61,6 +64,9 @@ pub fn owed_by(change: &RecordChange, me: RunOwner) -> Vec<Effect> {
         }
         RecordChange::Delete(RecordKey::Action(action)) => {
             vec![Effect::PlanDelivery { action: *action, at: When::Never }]
+        }
+        RecordChange::Delete(RecordKey::Triggers(job)) => {
+            vec![Effect::PlanBatch { job: job.clone(), at: When::Never }]
         }
         RecordChange::Delete(RecordKey::Run(run)) => vec![Effect::Wake { run: *run, at: When::Never }],
         RecordChange::Delete(_) => Vec::new(),

@@ -16,7 +16,7 @@ use crate::ids::{JobId, NodeId, RunId};
 use crate::record::{
     ActionId, ActionRecord, Backlog, Cursor, ForeignRun, Identity, JobRecord, JobState, LockName, LockState,
     NodeRecord, PauseState, Pool, PoolName, Record, RecordKey, RecordKind, RecordVersion, Run, ScheduleId, SkipSpan,
-    StoredRecord,
+    StoredRecord, TriggerSet,
 };
 use crate::world::DecisionContext;
 
@@ -249,6 +249,14 @@ impl<'a> DecisionView<'a> {
         match self.stored(&RecordKey::Pool(name.clone())) {
             Some(StoredRecord { record: Record::Pool(pool), .. }) => Arc::clone(pool),
             _ => Arc::new(Pool::new(name.clone())),
+        }
+    }
+
+    /// The pending triggers of a job; none if there is no record.
+    pub fn triggers(&self, job: &JobId) -> Arc<TriggerSet> {
+        match self.stored(&RecordKey::Triggers(job.clone())) {
+            Some(StoredRecord { record: Record::Triggers(set), .. }) => Arc::clone(set),
+            _ => Arc::new(TriggerSet::new(job.clone())),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use cronhold_core::command::{Command, Precondition};
 use cronhold_core::decision::Rejection;
-use cronhold_core::record::{Actor, JobSource, Record, RecordKey};
+use cronhold_core::record::{Actor, JobSource, Record, RecordKey, TriggerId};
 use cronhold_core::signal::Signal;
 use cronhold_core::{JobId, RunId};
 use cronhold_engine::{NodeHandle, RequestError};
@@ -96,7 +96,10 @@ impl CronkenEvent {
             Self::Remove(job) => {
                 Some(Command::RemoveJob { id: job.clone(), source: JobSource::Api, provided: Precondition::Any })
             }
-            Self::Trigger(job) => Some(Command::Run { job: job.clone(), args: Default::default(), id, at: None }),
+            Self::Trigger(job) => {
+                let trigger = TriggerId::parse(&format!("event {id}")).expect("it is short and printable");
+                Some(Command::Trigger { job: job.clone(), args: Default::default(), trigger, id })
+            }
             Self::Resume(None) | Self::Add(..) | Self::Reload | Self::Validate(_) | Self::Drain(_) => None,
         }
     }

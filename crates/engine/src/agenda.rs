@@ -91,7 +91,7 @@ impl Agenda {
         self.paused.has_schedule(job, schedule)
     }
 
-    /// Plans the check of every planned run for a time at the latest.
+    /// Plans the check of every planned run, and of all pending triggers, for a time at the latest.
     pub(crate) fn wake_all(&mut self, at: Instant) {
         self.plan.wake_all(at);
     }

@@ -74,6 +74,12 @@ impl ClaimOrder<'_> {
         Span::from_millis(position.min(REPAIR_STEPS_MAX) * REPAIR_STEP_MILLIS)
     }
 
+    /// When this node decides about triggers that another node has received or made possible. That node acts first.
+    pub(crate) fn batch_after_change(&self, job: &JobId, now: Instant) -> Instant {
+        let position = self.position(&PlanItem::Batch(job.clone()), None);
+        now.plus(wait(position.saturating_add(1)))
+    }
+
     fn position(&self, item: &PlanItem, nominal: Option<Instant>) -> usize {
         let time = nominal.map_or(0, Instant::micros).to_be_bytes();
         match item {
@@ -85,6 +91,7 @@ impl ClaimOrder<'_> {
                 self.position_for(None, &[job.as_ref().map_or("", JobId::as_str)], b"end of a pause")
             }
             PlanItem::Wake(run) => self.position_for_run(*run),
+            PlanItem::Batch(job) => self.position_for(Some(job), &[job.as_str()], b"triggers"),
             PlanItem::Deliver(action) => self.position_for(None, &[], action.to_string().as_bytes()),
             PlanItem::Watchdog
             | PlanItem::Reap

@@ -26,6 +26,7 @@ impl PendingHints {
                 | RecordKind::Backlog
                 | RecordKind::Run
                 | RecordKind::Action
+                | RecordKind::Triggers
                 | RecordKind::JobState
                 | RecordKind::Pause
                 | RecordKind::Node

@@ -31,6 +31,8 @@ pub enum PlanItem {
     Wake(RunId),
     /// Try an action that is not done.
     Deliver(ActionId),
+    /// Decide about the pending triggers of a job.
+    Batch(JobId),
     /// Claim the next occurrence of a schedule.
     Fire(JobId, ScheduleId),
     /// Take the next step through a backlog.
@@ -144,10 +146,15 @@ impl NodePlan {
         }
     }
 
-    /// Plans the check of every run that is in the plan for a time at the latest.
+    /// Plans the check of every run, and of all pending triggers, that are in the plan for a time at the latest.
     pub fn wake_all(&mut self, at: Instant) {
         let (first, last) = (PlanItem::Wake(RunId::MIN), PlanItem::Wake(RunId::MAX));
-        let wakes: Vec<PlanItem> = self.times.range(first..=last).map(|(item, _)| item.clone()).collect();
+        let runs = self.times.range(first..=last).map(|(item, _)| item);
+        let is_batch = |item: &&PlanItem| matches!(item, PlanItem::Batch(_));
+        // Actions come between runs and triggers.
+        let triggers = self.times.range(PlanItem::Wake(RunId::MAX)..).map(|(item, _)| item);
+        let triggers = triggers.skip_while(|item| !is_batch(item)).take_while(is_batch);
+        let wakes: Vec<PlanItem> = runs.chain(triggers).cloned().collect();
         for item in wakes {
             self.put_by(item, at);
         }

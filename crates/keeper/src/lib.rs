@@ -38,7 +38,7 @@ pub use options::{IDLE, JOURNAL_MAX, KeeperError, Options};
 
 pub use protocol::{
     FromKeeper, ListedProgram, OutputLimits, PROTOCOL, PROTOCOL_OLDEST, ProcessExit, ProcessLimits, ProgramEnd,
-    ProgramLaunch, ProgramStage, RunKey, StdinInput, ToKeeper,
+    ProgramFile, ProgramLaunch, ProgramStage, RunKey, StdinInput, ToKeeper,
 };
 pub use spawn::launch_stage;
 pub use stderr_index::{STDERR_PARTS_MAX, stderr_parts};

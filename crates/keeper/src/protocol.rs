@@ -142,6 +142,9 @@ pub struct ProgramLaunch {
     /// What it reads from its standard input; nothing if absent.
     #[serde(default)]
     pub stdin: Option<StdinInput>,
+    /// A file that it can read; none if absent.
+    #[serde(default)]
+    pub file: Option<ProgramFile>,
     /// Its niceness; the keeper's if absent.
     #[serde(default)]
     pub nice: Option<i8>,
@@ -167,6 +170,16 @@ pub struct ProgramLaunch {
     pub stop_signal: i32,
     /// Microseconds between that signal and SIGKILL. The daemon makes this a small part of the lease.
     pub stop_grace: u64,
+}
+
+/// A file that a program can read as long as it runs. It has no name in any directory: the program finds its path in a
+/// variable, and nothing has to be removed after the program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramFile {
+    /// The variable that contains the path.
+    pub variable: String,
+    /// The content.
+    pub text: String,
 }
 
 /// What a program reads from its standard input.

@@ -10,12 +10,13 @@ use std::string::FromUtf8Error;
 use cronhold_core::job::{IoPriority, SecretSource};
 use cronhold_core::record::{
     CommandLine, EnvText, ExecutionPolicy, ResolvedHeader, ResolvedProcess, ResolvedProgram, ResolvedRequest, Run,
-    StdinText,
+    RunTrigger, StdinText,
 };
 use cronhold_engine::LaunchRequest;
-use cronhold_keeper::{OutputLimits, ProcessLimits, ProgramLaunch, RunKey, StdinInput};
+use cronhold_keeper::{OutputLimits, ProcessLimits, ProgramFile, ProgramLaunch, RunKey, StdinInput};
 use cronhold_schedule::Span;
 use nix::unistd::{Uid, User};
+use serde_json::{Value, json};
 
 use crate::output::SecretMask;
 
@@ -35,6 +36,8 @@ const OWN: [&str; 7] = ["CRONHOLD_*", "LISTEN_*", "NOTIFY_SOCKET", "INVOCATION_I
 const RUN_ID: &str = "CRONHOLD_RUN_ID";
 /// The variable by which commands find the daemon.
 const DATA_VARIABLE: &str = "CRONHOLD_DATA";
+/// The variable with the path of the file with the triggers of a run.
+const TRIGGERS_FILE: &str = "CRONHOLD_TRIGGERS_FILE";
 /// Variables that depend on the user.
 const PERSONAL: [&str; 4] = ["HOME", "USER", "LOGNAME", "SHELL"];
 /// Shells for jobs that do not name one; every system has the last.
@@ -229,6 +232,7 @@ impl HostEnv {
                 StdinText::Text(text) => StdinInput::Text(text),
                 StdinText::File(path) => StdinInput::File(path),
             }),
+            file: triggers_file(run),
             separate_stderr: process.separate_stderr,
             nice: process.nice,
             io_priority: process.ionice.map(io_priority),
@@ -277,6 +281,9 @@ impl HostEnv {
         put("JOB", run.job.to_string());
         put("ATTEMPT", run.attempt.to_string());
         put("NOMINAL_TIME", run.nominal.to_string());
+        if !run.triggers.is_empty() {
+            put("TRIGGERS", run.triggers.len().to_string());
+        }
         if let Some(fence) = fence {
             put("FENCE", fence.to_string());
         }
@@ -285,6 +292,19 @@ impl HostEnv {
         }
         Ok(env)
     }
+}
+
+/// The file with the triggers that a run stands for.
+fn triggers_file(run: &Run) -> Option<ProgramFile> {
+    if run.triggers.is_empty() {
+        return None;
+    }
+    let shown = |trigger: &RunTrigger| {
+        let RunTrigger { id, at, by } = trigger;
+        json!({"id": id, "at": at, "by": by, "args": run.args})
+    };
+    let text = Value::from_iter(run.triggers.iter().map(shown)).to_string();
+    Some(ProgramFile { variable: TRIGGERS_FILE.to_owned(), text })
 }
 
 /// The variables with these names, or with these beginnings of names with a `*`.
@@ -381,195 +401,4 @@ fn in_capitals(name: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::Arc;
-
-    use crate::testing::run;
-
-    type IsLaunchError = fn(&LaunchError) -> bool;
-
-    fn launched(run: &Run, env: &[(&str, &str)]) -> Result<ProgramLaunch, LaunchError> {
-        let (launch_by, kill_at) = (Span::from_secs(5), Some(Span::from_secs(30)));
-        let request = LaunchRequest { run: Arc::new(run.clone()), fence: Some(9), launch_by, kill_at };
-        HostEnv::new(env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))).launch(&request)
-    }
-
-    fn exec(words: &[&str]) -> ResolvedProcess {
-        ResolvedProcess::plain(CommandLine::Exec(words.iter().map(|word| (*word).to_owned()).collect()))
-    }
-
-    #[test]
-    fn command_runs_by_the_named_shell_or_directly() {
-        let shell = |shell: Option<&str>| {
-            let command = CommandLine::Shell { text: "echo $HOME".to_owned(), shell: shell.map(str::to_owned) };
-            launched(&run(ResolvedProcess::plain(command)), &[]).expect("fine").argv.join(" ")
-        };
-        assert_eq!(shell(Some("/bin/zsh")), "/bin/zsh -c echo $HOME");
-        let usual = if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" };
-        assert_eq!(shell(None), format!("{usual} -c echo $HOME"));
-        assert_eq!(launched(&run(exec(&["ls", "-l"])), &[]).expect("fine").argv, ["ls", "-l"]);
-    }
-
-    #[test]
-    fn notice_before_lease_end_is_at_most_a_third_of_the_lease() {
-        let secs = Span::from_secs;
-        for (grace, lease, notice) in
-            [(60, None, 60), (60, Some(45), 15), (10, Some(45), 10), (15, Some(45), 15), (0, Some(6), 0)]
-        {
-            let mut run = run(exec(&["true"]));
-            (run.terms.grace, run.terms.lease) = (secs(grace), lease.map(secs));
-            let launch = launched(&run, &[]).expect("fine");
-            assert_eq!(launch.stop_grace, secs(notice).micros(), "{grace} {lease:?}");
-            assert_eq!((launch.launch_by, launch.kill_at), (5_000_000, Some(30_000_000)));
-        }
-    }
-
-    #[test]
-    fn environment_of_run_replaces_job_replaces_daemon() {
-        let mut process = exec(&["true"]);
-        let text = |text: &str| EnvText::Text(text.to_owned());
-        process.env = BTreeMap::from([
-            ("PATH".to_owned(), text("/job")),
-            ("TOKEN".to_owned(), EnvText::Env("VAULT".to_owned())),
-            ("CRONHOLD_JOB".to_owned(), text("a lie")),
-        ]);
-        let mut run = run(process);
-        run.args = serde_json::from_str(r#"{"region": "eu", "as-of": "today"}"#).expect("args");
-        let own = [
-            ("PATH", "/own"),
-            ("LANG", "C"),
-            ("LC_TIME", "de_DE.UTF-8"),
-            ("TZ", "Europe/Berlin"),
-            ("HOME", "/srv"),
-            ("USER", "ada"),
-            ("LOGNAME", "ada"),
-            ("SHELL", "/bin/zsh"),
-            ("AWS_SECRET_ACCESS_KEY", "not asked for"),
-            ("CRONHOLD_SECRET_X", "not asked for"),
-            ("VAULT", "s3cret"),
-            ("CRONHOLD_STORE", "sqlite:x"),
-            ("NOTIFY_SOCKET", "@x"),
-            ("LISTEN_FDS", "1"),
-            ("INVOCATION_ID", "1"),
-            ("JOURNAL_STREAM", "8:1"),
-            ("PWD", "/own"),
-            ("OLDPWD", "/before"),
-        ];
-        let launch = launched(&run, &own).expect("fine");
-        let shown: Vec<String> = launch.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let id = format!("CRONHOLD_RUN_ID={}", run.id);
-        let expected = [
-            "CRONHOLD_ARG_AS_OF=today",
-            "CRONHOLD_ARG_REGION=eu",
-            "CRONHOLD_ATTEMPT=1",
-            "CRONHOLD_FENCE=9",
-            "CRONHOLD_JOB=nothing",
-            "CRONHOLD_NOMINAL_TIME=1970-01-01T00:00:00Z",
-            &id,
-            "HOME=/srv",
-            "LANG=C",
-            "LC_TIME=de_DE.UTF-8",
-            "LOGNAME=ada",
-            "PATH=/job",
-            "SHELL=/bin/zsh",
-            "TOKEN=s3cret",
-            "TZ=Europe/Berlin",
-            "USER=ada",
-        ];
-        assert_eq!(shown, expected);
-    }
-
-    #[test]
-    fn daemon_without_variables_gives_programs_a_path_and_the_variables_of_its_user() {
-        let env = HostEnv::new([]).inherited;
-        assert_eq!(env.get("PATH").map(String::as_str), Some(PATH_DEFAULT));
-        let known = User::from_uid(Uid::effective()).ok().flatten();
-        assert_eq!(env.get("USER"), known.as_ref().map(|user| &user.name));
-        assert_eq!(env.contains_key("HOME"), known.is_some());
-    }
-
-    #[test]
-    fn programs_inherit_named_variables_but_none_of_the_daemons_own() {
-        let own = [("AWS_KEY", "1"), ("AWS_REGION", "2"), ("OTHER", "3"), ("PROXY", "4"), ("CRONHOLD_TOKEN", "5")];
-        let env = HostEnv::new(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        let env = env.with_inherited(&["AWS_*", "PROXY", "CRONHOLD_TOKEN", "ABSENT"].map(str::to_owned));
-        let added: Vec<&String> = own.iter().filter_map(|(name, _)| env.inherited.get(*name)).collect();
-        assert_eq!(added, ["1", "2", "4"]);
-        let env = env.with_inherited(&["*".to_owned()]);
-        assert!(env.inherited.contains_key("OTHER") && !env.inherited.contains_key("CRONHOLD_TOKEN"));
-    }
-
-    #[test]
-    fn only_programs_of_the_daemons_user_find_the_daemon() {
-        let host_env = HostEnv::new([]).with_data(Path::new("/var/lib/cronhold"));
-        let data = |user: Option<&str>| {
-            let process = ResolvedProcess { user: user.map(str::to_owned), ..exec(&["true"]) };
-            let run = Arc::new(run(process));
-            let (launch_by, kill_at) = (Span::from_secs(5), None);
-            let launch = host_env.launch(&LaunchRequest { run, fence: None, launch_by, kill_at }).expect("fine");
-            launch.env.into_iter().find(|(name, _)| name == DATA_VARIABLE).map(|(_, value)| value)
-        };
-        assert_eq!(data(None).as_deref(), Some("/var/lib/cronhold"));
-        assert_eq!(data(Some("65534")), None);
-    }
-
-    #[test]
-    fn another_user_has_its_own_home() {
-        let mut process = exec(&["true"]);
-        process.user = Some("0".to_owned());
-        let launch = launched(&run(process.clone()), &[("HOME", "/nowhere"), ("LANG", "C")]).expect("fine");
-        let value = |name: &str| launch.env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
-        assert_eq!((value("USER"), value("LOGNAME"), value("LANG")), (Some("root"), Some("root"), Some("C")));
-        assert!(value("HOME").is_some_and(|home| home != "/nowhere"), "{launch:?}");
-        process.env.insert("HOME".to_owned(), EnvText::Text("/mine".to_owned()));
-        let launch = launched(&run(process), &[]).expect("fine");
-        assert!(launch.env.contains(&("HOME".to_owned(), "/mine".to_owned())));
-    }
-
-    #[test]
-    fn unstartable_runs_have_specific_errors() {
-        let dir = std::env::temp_dir();
-        let with = |name: &str, text: EnvText| {
-            let mut process = exec(&["true"]);
-            process.env.insert(name.to_owned(), text);
-            process
-        };
-        let text = |text: &str| EnvText::Text(text.to_owned());
-        let no_file =
-            |error: &SecretError| matches!(error, SecretError::Io(error) if error.kind() == io::ErrorKind::NotFound);
-        let cases: [(ResolvedProcess, IsLaunchError); 7] = [
-            (
-                with("TOKEN", EnvText::Env("VAULT".to_owned())),
-                |error| matches!(error, LaunchError::VariableUnset { from, .. } if from == "VAULT"),
-            ),
-            (with("A=B", text("x")), |error| matches!(error, LaunchError::VariableName(name) if name == "A=B")),
-            (with("A", text("x\0y")), |error| matches!(error, LaunchError::NulInVariable(name) if name == "A")),
-            (with("A", text(&"x".repeat(ARGUMENTS_MAX))), |error| matches!(error, LaunchError::TooLong { .. })),
-            (exec(&["echo", "\0"]), |error| matches!(error, LaunchError::NulInCommand)),
-            (exec(&[]), |error| matches!(error, LaunchError::NoProgram)),
-            (exec(&[""]), |error| matches!(error, LaunchError::NoProgram)),
-        ];
-        for (process, is_expected) in cases {
-            let error = launched(&run(process), &[]).expect_err("it cannot be started");
-            assert!(is_expected(&error), "{error:?}");
-        }
-        let secret = |path: &str| match launched(&run(with("TOKEN", EnvText::File(path.to_owned()))), &[]) {
-            Err(LaunchError::Secret { source, .. }) => source,
-            other => panic!("{other:?}"),
-        };
-        assert!(no_file(&secret("/no/such")));
-        assert!(matches!(secret(&dir.display().to_string()), SecretError::NotAFile));
-    }
-
-    #[test]
-    fn secret_is_read_without_its_final_newline() {
-        let file = std::env::temp_dir().join(format!("cronhold-secret-{}", std::process::id()));
-        std::fs::write(&file, "two\nlines\n").expect("written");
-        let mut process = exec(&["true"]);
-        process.env.insert("TOKEN".to_owned(), EnvText::File(file.display().to_string()));
-        let launch = launched(&run(process), &[]).expect("fine");
-        std::fs::remove_file(&file).expect("there");
-        assert!(launch.env.contains(&("TOKEN".to_owned(), "two\nlines".to_owned())));
-    }
-}
+mod tests;

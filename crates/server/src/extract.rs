@@ -9,6 +9,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use cronhold_api::{LIMIT, LIMIT_MAX, ProblemCode};
 use cronhold_core::JobId;
+use cronhold_core::record::TriggerId;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
@@ -29,6 +30,10 @@ pub(crate) struct JsonBody<T>(pub(crate) T);
 /// The job id in a path, as one segment.
 #[derive(Debug)]
 pub(crate) struct JobIdPath(pub(crate) JobId);
+
+/// The job id and the id of a trigger in a path, each as one segment.
+#[derive(Debug)]
+pub(crate) struct TriggerPath(pub(crate) JobId, pub(crate) TriggerId);
 
 /// The variable segment of a path, such as the name of a run.
 #[derive(Debug)]
@@ -60,6 +65,18 @@ impl<S: Send + Sync> FromRequestParts<S> for JobIdPath {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let PathSegment(text) = PathSegment::from_request_parts(parts, state).await?;
         JobId::parse(&text).map(Self).map_err(|error| ApiError::unreadable(ProblemCode::BadRequest, error))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for TriggerPath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let read: Result<Path<(String, String)>, PathRejection> = Path::from_request_parts(parts, state).await;
+        let Path((job, trigger)) =
+            read.map_err(|error| ApiError::new(ProblemCode::BadRequest, format!("invalid path: {}", cause(&error))))?;
+        let unreadable = |error| ApiError::unreadable(ProblemCode::BadRequest, error);
+        Ok(Self(JobId::parse(&job).map_err(unreadable)?, TriggerId::parse(&trigger).map_err(unreadable)?))
     }
 }
 

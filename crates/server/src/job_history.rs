@@ -51,7 +51,12 @@ impl JobHistoryRecords {
 
 /// Loads the records of a job.
 pub(crate) async fn load(store: &dyn Store, job: &JobId, runs: RunSelection) -> Result<JobHistoryRecords, Fault> {
-    let keys = [RecordKey::Job(job.clone()), RecordKey::JobState(job.clone()), RecordKey::Pause];
+    let keys = [
+        RecordKey::Job(job.clone()),
+        RecordKey::JobState(job.clone()),
+        RecordKey::Triggers(job.clone()),
+        RecordKey::Pause,
+    ];
     let mut records = found(store, &keys).await?;
     let schedules = records.iter().find_map(|record| match record {
         Record::Job(job) => Some(of_schedules(job)),

@@ -9,7 +9,7 @@ use utoipa::{Modify, OpenApi};
 
 use crate::routes::{
     ad_hoc_runs, backfill, coming, control, entry, feed, health, holes, job_put, job_remove, jobs, metrics, next,
-    nodes, outputs, pauses, peers, pools, reload, run_operations, runs, why,
+    nodes, outputs, pauses, peers, pools, reload, run_operations, runs, triggers, why,
 };
 
 /// The OpenAPI document.
@@ -25,6 +25,7 @@ use crate::routes::{
         runs::list, runs::show, runs::create, ad_hoc_runs::create, outputs::output,
         run_operations::start, run_operations::skip, run_operations::stop, run_operations::kill,
         run_operations::signal, run_operations::mark, run_operations::rerun,
+        triggers::create, triggers::list, triggers::clear, triggers::remove,
         feed::feed,
         nodes::list, nodes::drain, nodes::undrain, peers::runs, pools::list, reload::reload, control::control,
         entry::link, entry::session, entry::token,

@@ -55,7 +55,9 @@ impl From<Problem> for ApiError {
 impl From<Rejection> for ApiError {
     fn from(rejection: Rejection) -> Self {
         let code = match &rejection {
-            Rejection::NoJob(_) | Rejection::NoRun(_) | Rejection::NoNode(_) => ProblemCode::NotFound,
+            Rejection::NoJob(_) | Rejection::NoRun(_) | Rejection::NoNode(_) | Rejection::NoTrigger { .. } => {
+                ProblemCode::NotFound
+            }
             Rejection::Args(_)
             | Rejection::Schedule { .. }
             | Rejection::Lock { .. }

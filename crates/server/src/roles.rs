@@ -24,7 +24,8 @@ fn needed_role(method: &Method, path: &str) -> CallerRole {
     }
     let segments: Vec<&str> = path.strip_prefix(BASE).unwrap_or_default().split('/').skip(1).collect();
     match (method, segments.as_slice()) {
-        (&Method::POST, ["jobs", _, "runs" | "pause" | "resume"])
+        (&Method::POST, ["jobs", _, "runs" | "triggers" | "pause" | "resume"])
+        | (&Method::DELETE, ["jobs", _, "triggers", ..])
         | (&Method::POST, ["runs", _, "start" | "skip" | "stop" | "kill" | "signal" | "mark" | "rerun"])
         | (&Method::POST, ["nodes", _, "drain" | "undrain"])
         | (&Method::POST, ["pause" | "resume" | "reload"]) => CallerRole::Operator,

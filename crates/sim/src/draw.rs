@@ -37,6 +37,10 @@ const STARTS: [Instant; 4] = [
 const ACTIONS_EVERY: u64 = 3;
 const ACTIONS_AT: u64 = 2;
 
+/// Seeds in which jobs have batching policies and get triggers: one in so many, at this remainder.
+const TRIGGERS_EVERY: u64 = 3;
+const TRIGGERS_AT: u64 = 1;
+
 /// Labels of machines, which jobs may select.
 pub(crate) const LABELS: [&str; 3] = ["disk", "fast", "north"];
 
@@ -72,6 +76,8 @@ impl Scenario {
             has_locks: !is_store_clock_set,
             has_rollbacks,
             has_actions: seed % ACTIONS_EVERY == ACTIONS_AT || settings.bug.needs_actions(),
+            // What a rolled back store has lost of triggers was acknowledged, and cannot be told from a mistake.
+            has_triggers: (seed % TRIGGERS_EVERY == TRIGGERS_AT || settings.bug.needs_triggers()) && !has_rollbacks,
             machines: (0..nodes).map(|number| build(seed, number)).collect(),
             events: Vec::new(),
         };
@@ -88,6 +94,9 @@ impl Scenario {
         scenario.draw_keeper_failures();
         if has_rollbacks {
             scenario.draw_rollbacks();
+        }
+        if scenario.has_triggers {
+            scenario.draw_triggers();
         }
         scenario
     }
@@ -208,6 +217,17 @@ impl Scenario {
             let lasts = rng.span(Span::from_millis(500), Span::from_secs(400));
             if self.machines[machine].has_keeper {
                 self.add(at, ScenarioAction::KeeperFailure { machine, is_hung, lasts });
+            }
+        }
+    }
+
+    /// Bursts of triggers.
+    fn draw_triggers(&mut self) {
+        let rng = SimRandom::of(self.seed, "triggers", 0);
+        for _ in 0..rng.between(1, 15) {
+            let begin = self.moment(&rng);
+            for _ in 0..rng.between(1, 25) {
+                self.add(begin.plus(rng.micros(0, 3_000_000)), ScenarioAction::Trigger);
             }
         }
     }

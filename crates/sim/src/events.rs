@@ -122,6 +122,10 @@ impl Simulation {
                     self.send_command(number, command);
                 }
             }
+            ScenarioAction::Trigger => {
+                let command = self.workload.draw_trigger(number);
+                self.send_command(number, command);
+            }
             ScenarioAction::Drain { machine, on } => {
                 let command = Command::Drain { node: self.machines[machine].node(), on };
                 self.send_command(number, command);

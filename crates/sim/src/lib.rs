@@ -20,6 +20,7 @@ mod executor;
 mod faults;
 mod hint_delivery;
 mod job_actions;
+mod job_batching;
 mod job_conditions;
 mod jobs;
 mod machine;

@@ -35,6 +35,8 @@ pub(crate) struct Scenario {
     pub(crate) has_rollbacks: bool,
     /// Whether jobs have actions.
     pub(crate) has_actions: bool,
+    /// Whether jobs have batching policies, and operators send triggers.
+    pub(crate) has_triggers: bool,
     pub(crate) machines: Vec<MachineSpec>,
     /// Events; an event's number is its index.
     pub(crate) events: Vec<ScenarioEvent>,
@@ -94,6 +96,8 @@ pub(crate) enum ScenarioAction {
     KeeperFailure { machine: usize, is_hung: bool, lasts: Span },
     /// An operator sends a random command.
     OperatorCommand,
+    /// An operator sends a trigger, or removes some.
+    Trigger,
     /// An operator starts or stops draining a node.
     Drain { machine: usize, on: bool },
 }
@@ -161,6 +165,7 @@ impl ScenarioAction {
             Self::KeeperLoss { .. } => "keepers that are lost",
             Self::KeeperFailure { .. } => "keepers that fail",
             Self::OperatorCommand => "operator commands",
+            Self::Trigger => "triggers",
             Self::Drain { .. } => "draining",
         }
     }
@@ -208,6 +213,7 @@ impl fmt::Display for ScenarioEvent {
                 write!(f, "the keeper of {} {what} for {lasts}", name(machine))
             }
             ScenarioAction::OperatorCommand => write!(f, "operator command"),
+            ScenarioAction::Trigger => write!(f, "trigger"),
             ScenarioAction::Drain { machine, on } => {
                 write!(f, "{} {} draining", name(machine), if *on { "starts" } else { "stops" })
             }

@@ -8,7 +8,7 @@ use crate::check::is_owed;
 use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{
     ActionId, ActionRecord, Backlog, Cursor, Identity, JobRecord, JobState, LockName, NodeRecord, PauseState, Pool,
-    PoolName, Record, RecordKey, Run, ScheduleId, SkipSpan,
+    PoolName, Record, RecordKey, Run, ScheduleId, SkipSpan, TriggerSet,
 };
 use cronhold_core::{Args, JobId, NodeId, RunId};
 use cronhold_schedule::{Instant, Span};
@@ -43,6 +43,8 @@ pub(crate) struct StoreModel {
     pub(crate) identities: BTreeMap<(JobId, Args), Arc<Identity>>,
     /// The actions of runs.
     pub(crate) actions: BTreeMap<ActionId, Arc<ActionRecord>>,
+    /// The pending triggers of jobs, and what became of the others.
+    pub(crate) triggers: BTreeMap<JobId, Arc<TriggerSet>>,
     /// Cursors with a next occurrence.
     ahead: BTreeSet<(JobId, ScheduleId)>,
 }
@@ -119,9 +121,10 @@ impl StoreModel {
         self.unfinished.get(job).into_iter().flatten().filter_map(|run| self.runs.get(run))
     }
 
-    /// Whether no run, backlog, action or future occurrence is pending, except for runs that no node can start.
+    /// Whether no run, backlog, action, trigger or future occurrence is pending, except for runs that no node can start.
     pub(crate) fn is_quiet(&self) -> bool {
         let is_over = self.backlogs.is_empty() && self.ahead.is_empty() && !self.actions.values().any(|it| is_owed(it));
+        let is_over = is_over && !self.triggers.values().any(|set| self.may_batch(set));
         is_over && self.unfinished.values().flatten().all(|run| self.is_stuck(*run))
     }
 
@@ -134,6 +137,12 @@ impl StoreModel {
         job.is_some_and(|job| !self.nodes.values().any(|node| may(node) && job.job.nodes.allow(&node.labels)))
     }
 
+    /// Whether a set has pending triggers that a node can turn into runs.
+    pub(crate) fn may_batch(&self, set: &TriggerSet) -> bool {
+        let can_run = |job: &Arc<JobRecord>| self.nodes.values().any(|node| job.job.nodes.allow(&node.labels));
+        !set.pending.is_empty() && self.jobs.get(&set.job).is_some_and(can_run)
+    }
+
     /// Describes what is still pending.
     pub(crate) fn pending(&self) -> String {
         let runs = self.unfinished.values().flatten().filter_map(|run| self.runs.get(run));
@@ -143,7 +152,9 @@ impl StoreModel {
         let ahead = ahead.map(|(cursor, next)| format!("{} {} is to come", cursor.job, next));
         let actions = self.actions.values().filter(|action| is_owed(action));
         let actions = actions.map(|action| format!("action {} of {} is not done", action.id, action.job));
-        runs.chain(backlogs).chain(actions).chain(ahead).collect::<Vec<_>>().join(", ")
+        let sets = self.triggers.values().filter(|set| self.may_batch(set));
+        let triggers = sets.map(|set| format!("{} triggers of {} are pending", set.pending.len(), set.job));
+        runs.chain(backlogs).chain(actions).chain(triggers).chain(ahead).collect::<Vec<_>>().join(", ")
     }
 
     fn put(&mut self, record: &Record) {
@@ -174,6 +185,7 @@ impl StoreModel {
             }
             Record::Action(action) => drop(self.actions.insert(action.id, Arc::clone(action))),
             Record::Pool(pool) => drop(self.pools.insert(pool.name.clone(), Arc::clone(pool))),
+            Record::Triggers(set) => drop(self.triggers.insert(set.job.clone(), Arc::clone(set))),
             Record::Lock(_) | Record::Foreign(_) => {}
         }
     }
@@ -205,6 +217,7 @@ impl StoreModel {
             RecordKey::Identity(job, args) => drop(self.identities.remove(&(job.clone(), args.clone()))),
             RecordKey::Action(action) => drop(self.actions.remove(action)),
             RecordKey::Pool(pool) => drop(self.pools.remove(pool)),
+            RecordKey::Triggers(job) => drop(self.triggers.remove(job)),
             RecordKey::Lock(_) | RecordKey::Foreign(_) => {}
         }
     }

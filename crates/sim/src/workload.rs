@@ -12,6 +12,7 @@ use cronhold_schedule::Instant;
 
 use crate::context::SimContext;
 use crate::job_actions;
+use crate::job_batching::{draw_batching, draw_id};
 use crate::job_conditions::draw_args;
 use crate::jobs::JobRecipe;
 use crate::random::SimRandom;
@@ -29,6 +30,8 @@ pub(crate) struct OperatorWorkload {
     names: Vec<JobId>,
     /// Whether jobs have actions.
     has_actions: bool,
+    /// Whether jobs have batching policies.
+    has_triggers: bool,
     /// How many definitions were drawn.
     definitions: u64,
     /// The last definition of each job, so that a command can change one property.
@@ -54,6 +57,7 @@ impl OperatorWorkload {
             recipe,
             has_clock_steps: scenario.has_clock_steps,
             has_actions: scenario.has_actions,
+            has_triggers: scenario.has_triggers,
             definitions: 0,
             names: (1..=scenario.jobs).map(name).collect(),
             wanted: BTreeMap::new(),
@@ -104,6 +108,19 @@ impl OperatorWorkload {
         Some(command)
     }
 
+    /// Draws a trigger of a job, or the removal of pending ones.
+    pub(crate) fn draw_trigger(&self, event: usize) -> Command {
+        let rng = &SimRandom::of(self.seed, "trigger", event as u64);
+        let job = rng.pick(&self.names).clone();
+        match rng.between(0, 19) {
+            0 => Command::RemoveTriggers { job, trigger: rng.one_in(2).then(|| draw_id(rng)) },
+            _ => {
+                let (args, trigger, id) = (self.args(&job, rng), draw_id(rng), self.run_id(rng));
+                Command::Trigger { job, args, trigger, id }
+            }
+        }
+    }
+
     /// Draws when a pause ends by itself.
     fn end_of_pause(&self, rng: &SimRandom) -> Option<Instant> {
         rng.one_in(2).then(|| self.context.time.day().plus(rng.secs(1, 300)))
@@ -148,6 +165,9 @@ impl OperatorWorkload {
 
     fn put_definition(&mut self, id: JobId, mut job: Job, rng: &SimRandom) -> Command {
         self.definitions += 1;
+        if self.has_triggers {
+            draw_batching(&mut job, &SimRandom::of(self.seed, "batching", self.definitions));
+        }
         if self.has_actions {
             let rng = SimRandom::of(self.seed, "actions", self.definitions);
             job_actions::draw_actions(&mut job, &id, &self.names, &rng);

@@ -39,6 +39,7 @@ pub(crate) fn table(kind: RecordKind) -> &'static str {
         RecordKind::Node => "nodes",
         RecordKind::Action => "actions",
         RecordKind::Pool => "pools",
+        RecordKind::Triggers => "triggers",
         // Not a hash of ours: it is read from Cronken's keys.
         RecordKind::Foreign => "foreign",
     }
@@ -49,7 +50,7 @@ pub(crate) fn field(key: &RecordKey) -> String {
     let pair = |job: &JobId, other: &str| format!("{job}{BETWEEN}{other}");
     match key {
         RecordKey::Pause => ALL.to_owned(),
-        RecordKey::Job(job) | RecordKey::JobState(job) => job.as_str().to_owned(),
+        RecordKey::Job(job) | RecordKey::JobState(job) | RecordKey::Triggers(job) => job.as_str().to_owned(),
         RecordKey::Cursor(job, schedule) | RecordKey::Backlog(job, schedule) => pair(job, schedule.as_str()),
         RecordKey::Identity(job, args) => pair(job, &args.canonical()),
         RecordKey::Run(run) | RecordKey::SkipSpan(run) => run.to_string(),
@@ -85,11 +86,12 @@ pub(crate) fn key(kind: RecordKind, field: &str) -> Option<RecordKey> {
         RecordKind::Foreign => JobId::parse(field).ok().map(RecordKey::Foreign),
         RecordKind::Action => ActionId::parse(field).ok().map(RecordKey::Action),
         RecordKind::Pool => PoolName::parse(field).ok().map(RecordKey::Pool),
+        RecordKind::Triggers => JobId::parse(field).ok().map(RecordKey::Triggers),
     }
 }
 
 /// Kinds with a hash of their own by number, as in `prelude.lua`.
-pub(crate) const KINDS: [RecordKind; 12] = [
+pub(crate) const KINDS: [RecordKind; 13] = [
     RecordKind::Pause,
     RecordKind::Job,
     RecordKind::JobState,
@@ -102,6 +104,7 @@ pub(crate) const KINDS: [RecordKind; 12] = [
     RecordKind::Foreign,
     RecordKind::Action,
     RecordKind::Pool,
+    RecordKind::Triggers,
 ];
 
 /// The number of a kind. Numbers are in the order of kinds, so that index members that begin with them sort like keys.
@@ -112,7 +115,7 @@ pub(crate) fn digit(kind: RecordKind) -> u8 {
     u8::try_from(place).expect("there are few")
 }
 
-/// The letter of a number: an ASCII digit, and `:` and `;` for 10 and 11, which follow the digits.
+/// The letter of a number: an ASCII digit, and `:`, `;` and `<` for 10 to 12, which follow the digits.
 pub(crate) fn letter(kind: RecordKind) -> char {
     char::from(b'0' + digit(kind))
 }
@@ -162,6 +165,7 @@ mod tests {
             RecordKey::Action(ActionId::new(RunId::from_key(cronhold_schedule::Instant::EPOCH, "x"), 9)),
             RecordKey::Action(ActionId::new(RunId::from_key(cronhold_schedule::Instant::EPOCH, "x"), 10)),
             RecordKey::Pool(PoolName::parse("a pool").expect("a name")),
+            RecordKey::Triggers(job("a")),
         ];
         for wanted in &keys {
             assert_eq!(key(wanted.kind(), &field(wanted)).as_ref(), Some(wanted));
@@ -178,6 +182,6 @@ mod tests {
         let listed = keys.iter().filter(|key| key.kind() != RecordKind::Identity);
         let texts: Vec<_> = listed.map(|key| (digit(key.kind()), field(key))).collect();
         assert!(texts.is_sorted(), "{texts:?}");
-        assert_eq!((key(RecordKind::Cursor, "no schedule"), key(RecordKind::Run, "x"), kind(b'<')), (None, None, None));
+        assert_eq!((key(RecordKind::Cursor, "no schedule"), key(RecordKind::Run, "x"), kind(b'=')), (None, None, None));
     }
 }

@@ -91,6 +91,9 @@ impl PageReader {
                 self.by_field(RecordKind::Identity, after, limit).await
             }
             Query::Pools { after } => self.by_field(RecordKind::Pool, after.map(RecordKey::Pool), limit).await,
+            Query::PendingTriggers { after } => {
+                self.by_field(RecordKind::Triggers, after.map(RecordKey::Triggers), limit).await
+            }
             Query::PendingActions { after } => {
                 self.by_field(RecordKind::Action, after.map(RecordKey::Action), limit).await
             }

@@ -138,6 +138,11 @@ impl Listing {
                 after.iter().for_each(|after| wanted.text("id > ?", &after.to_string()));
                 (RecordTable::Actions, "id")
             }
+            Query::PendingTriggers { after } => {
+                wanted.and("due IS NOT NULL", []);
+                after.iter().for_each(|after| wanted.text("job > ?", after.as_str()));
+                (RecordTable::Triggers, "job")
+            }
             Query::Pools { after } => {
                 after.iter().for_each(|after| wanted.text("name > ?", after.as_str()));
                 (RecordTable::Pools, "name")
@@ -216,7 +221,7 @@ struct DueRow {
     minutes: Option<&'static str>,
 }
 
-const DUE: [DueRow; 4] = [
+const DUE: [DueRow; 5] = [
     DueRow {
         kind: RecordKind::Cursor,
         table: "cursors",
@@ -242,6 +247,14 @@ const DUE: [DueRow; 4] = [
         is_due: "due IS NOT NULL",
         minutes: None,
     },
+    DueRow {
+        kind: RecordKind::Triggers,
+        table: "triggers",
+        column: "due",
+        keys: "job",
+        is_due: "due IS NOT NULL",
+        minutes: None,
+    },
 ];
 
 fn obligation(kind: RecordKind, row: &Row<'_>) -> Result<Obligation, UnreadableRow> {
@@ -249,6 +262,7 @@ fn obligation(kind: RecordKind, row: &Row<'_>) -> Result<Obligation, UnreadableR
     let key = match kind {
         RecordKind::Run => RecordKey::Run(reading.parsed(RunId::parse)?),
         RecordKind::Action => RecordKey::Action(reading.parsed(ActionId::parse)?),
+        RecordKind::Triggers => RecordKey::Triggers(reading.parsed(JobId::parse)?),
         _ => {
             let (job, schedule) = (reading.parsed(JobId::parse)?, reading.parsed(ScheduleId::parse)?);
             if kind == RecordKind::Cursor {
@@ -311,6 +325,7 @@ mod tests {
                 Query::Cursors { after: Some((job.clone(), schedule)) },
                 "SEARCH cursors USING PRIMARY KEY ((job,schedule)>(?,?))",
             ),
+            (Query::PendingTriggers { after: None }, "SCAN triggers USING INDEX triggers_pending"),
             (Query::PendingActions { after: None }, "SCAN actions USING INDEX actions_pending"),
             (
                 Query::PendingActions { after: Some(ActionId::new(run, 0)) },

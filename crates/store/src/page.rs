@@ -34,6 +34,8 @@ pub enum Query {
     Nodes { after: Option<NodeId> },
     /// Actions that are neither done nor given up, by id.
     PendingActions { after: Option<ActionId> },
+    /// Sets of triggers that have pending ones, by job.
+    PendingTriggers { after: Option<JobId> },
     /// Pools that have active runs, by name.
     Pools { after: Option<PoolName> },
 }

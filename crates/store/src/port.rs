@@ -201,7 +201,7 @@ pub struct Hint {
     /// The key of the record.
     pub key: RecordKey,
     /// Whether only nodes that already work with the record need it: a run that has started, has ended or was deleted, a
-    /// span of skips, a job state with an empty queue, or an action that is done. False if the store does not know.
+    /// span of skips, a job state without queued runs and pending triggers, or an action that is done. False if the store does not know.
     pub is_quiet: bool,
 }
 
@@ -219,7 +219,8 @@ impl Hint {
             // Each run of a job with a history is followed by the deletion of an earlier one.
             RecordChange::Delete(RecordKey::Run(_) | RecordKey::SkipSpan(_)) => true,
             RecordChange::Put(Record::Action(action)) => !action.is_pending(),
-            RecordChange::Put(Record::JobState(state)) => state.queue.is_empty(),
+            RecordChange::Put(Record::JobState(state)) => state.queue.is_empty() && !state.has_triggers,
+            RecordChange::Put(Record::Triggers(set)) => set.pending.is_empty(),
             _ => false,
         };
         Self { key: change.key(), is_quiet }

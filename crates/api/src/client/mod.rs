@@ -10,6 +10,7 @@ mod interrupt;
 mod jobs;
 mod output;
 mod runs;
+mod triggers;
 
 use std::fmt;
 use std::path::PathBuf;

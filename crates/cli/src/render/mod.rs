@@ -22,6 +22,7 @@ pub(crate) mod run;
 pub(crate) mod runs;
 mod table;
 mod terminal;
+pub(crate) mod triggers;
 pub(crate) mod watch;
 
 use std::io::{self, Write};

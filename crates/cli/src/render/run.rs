@@ -2,11 +2,14 @@
 
 use std::io::{self, Write};
 
-use cronhold_api::{ActionSummary, RunDetail, RunSummary, ServiceResponse};
+use cronhold_api::{ActionSummary, RunDetail, RunSummary, RunTriggerSummary, ServiceResponse};
 use cronhold_core::run::{Reason, State};
 use cronhold_schedule::Instant;
 
 use super::{CellColour, LocalTimeFormat, TimeDisplayFlags, counted, rounded, took as span_words, visible};
+
+/// Triggers of a run that are printed; JSON has all of them.
+const TRIGGERS_SHOWN: usize = 10;
 
 /// The name of a run, such as `backup#42`.
 pub(crate) fn name(run: &RunSummary) -> String {
@@ -130,6 +133,7 @@ pub(crate) fn detail(
     field("retry of", run.retry_of.clone())?;
     field("retry", run.retried_by.clone())?;
     field("rerun of", run.rerun_of.clone())?;
+    field("triggers", triggers(&detail.triggers))?;
     field("task", detail.task.clone())?;
     field("response", detail.response.as_ref().map(response))?;
     field("output", (run.output_bytes > 0).then(|| format!("{} bytes", run.output_bytes)))?;
@@ -154,6 +158,14 @@ pub(crate) fn detail(
         writeln!(out, "    {}", visible(&action_line(action, clock)))?;
     }
     Ok(())
+}
+
+/// The ids of the triggers that a run stands for; `None` if there are none.
+fn triggers(triggers: &[RunTriggerSummary]) -> Option<String> {
+    let ids: Vec<&str> = triggers.iter().take(TRIGGERS_SHOWN).map(|trigger| trigger.id.as_str()).collect();
+    let more = triggers.len().checked_sub(TRIGGERS_SHOWN).filter(|more| *more > 0);
+    let more = more.map(|more| format!(" and {more} more")).unwrap_or_default();
+    (!ids.is_empty()).then(|| format!("{} ({}{more})", triggers.len(), ids.join(", ")))
 }
 
 /// The response of a service on one line: its status, the type of its body, and redirects.
@@ -295,6 +307,7 @@ pub(crate) mod tests {
             due: due.map(at),
             ended: ended.map(at),
             created_run: None,
+            trigger: None,
         }
     }
 
@@ -329,6 +342,9 @@ pub(crate) mod tests {
                 },
                 action("command", "", "failed", Some(69_000), None),
             ],
+            triggers: ["repo@1", "repo@2"]
+                .map(|id| RunTriggerSummary { id: id.to_owned(), at: at(1_000), by: "operator anna".to_owned() })
+                .into(),
             task: Some("{\"id\": 7}".to_owned()),
             stderr: None,
             response: Some(ServiceResponse {

@@ -32,6 +32,8 @@ pub(crate) mod start;
 pub(crate) mod stop;
 pub(crate) mod store;
 pub(crate) mod token;
+pub(crate) mod trigger;
+pub(crate) mod triggers;
 pub(crate) mod up;
 pub(crate) mod upd;
 pub(crate) mod watch;

@@ -153,7 +153,7 @@ impl RunArgs {
 }
 
 /// Parses `NAME=VALUE` arguments.
-fn args(typed: &[String]) -> Result<BTreeMap<String, String>, CliError> {
+pub(super) fn args(typed: &[String]) -> Result<BTreeMap<String, String>, CliError> {
     let mut args = BTreeMap::new();
     for text in typed {
         let Some((name, value)) = text.split_once('=').filter(|(name, _)| !name.is_empty()) else {

@@ -36,7 +36,12 @@ pub(super) fn work(
         Action::Run { job, args } => {
             let job = bound("run.job", job, &names)?;
             let job = JobId::parse(&job).map_err(|error| format!("`run.job`: {error}"))?;
-            ResolvedAction::Run { job, args: bound_map("run.args", args, &names)?, inherited: run.args.clone() }
+            ResolvedAction::Run {
+                job,
+                args: bound_map("run.args", args, &names)?,
+                inherited: run.args.clone(),
+                trigger: None,
+            }
         }
         Action::Webhook(target) => ResolvedAction::Webhook(Box::new(webhook(target, &summary, &names)?)),
         Action::Email { to, subject, body } => ResolvedAction::Email {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::draft::UnitDraft;
 use super::run;
+use super::trigger::{self, NewTrigger};
 use crate::command::DeliveryResult;
 use crate::decision::{CommandReply, DecidedUnit, RecordChange};
 use crate::ids::RunId;
@@ -18,10 +19,17 @@ pub(super) fn decide(view: &DecisionView<'_>, id: ActionId) -> Result<DecidedUni
     let Some(action) = view.action(id).filter(|action| is_claimable(view, action)) else {
         return UnitDraft::new(view).finish(CommandReply::Unchanged);
     };
-    if let ResolvedAction::Run { job, args, inherited } = &action.work {
+    if let ResolvedAction::Run { job, args, inherited, .. } = &action.work {
         let created = action.created_run().expect("an action of this kind creates a run");
         let inherited = inherited.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        return create_run(view, &action, created, |view| run::create(view, job, args, &inherited, created));
+        return create_run(view, &action, created, |view| match view.job(job) {
+            Some(target) if target.job.batching.is_some() => {
+                let new = NewTrigger { job, args, inherited: &inherited, id: &action.trigger_id(), run: created };
+                trigger::receive(view, &new)
+            }
+            // The pass that does not know the job yet is discarded.
+            _ => run::create(view, job, args, &inherited, created),
+        });
     }
     let mut begun = (*action).clone();
     begun.attempts += 1;
@@ -61,7 +69,7 @@ fn is_claimable(view: &DecisionView<'_>, action: &ActionRecord) -> bool {
     view.world.is_node && (due <= view.stamp.at || is_earlier_process || is_own_turn)
 }
 
-/// Creates the run of an action and ends the action in one unit. If the run cannot be created, the attempt has failed.
+/// Creates the run of an action, or its trigger, and ends the action in one unit. If the run cannot be created, the attempt has failed.
 fn create_run(
     view: &DecisionView<'_>,
     action: &ActionRecord,
@@ -72,7 +80,12 @@ fn create_run(
     after.attempts += 1;
     match create(view) {
         Ok(mut done) => {
-            debug_assert!(matches!(done.answer, CommandReply::Run { id, .. } if id == created));
+            match (&done.answer, &mut after.work) {
+                (CommandReply::Trigger { .. }, ResolvedAction::Run { trigger, .. }) => {
+                    *trigger = Some(action.trigger_id());
+                }
+                (answer, _) => debug_assert!(matches!(answer, CommandReply::Run { id, .. } if *id == created)),
+            }
             after.status = ActionStatus::Done { at: view.stamp.at };
             done.changes.push(RecordChange::Put(Record::Action(Arc::new(after))));
             Ok(done)

@@ -12,7 +12,7 @@ use crate::decision::{CommandReply, DecidedUnit, Effect, LockRelease, LockTake, 
 use crate::ids::{JobId, RunId};
 use crate::record::{
     Cursor, Identity, JobRecord, JobState, LatestOutcomes, LockName, Pool, PoolName, Record, RecordKey, Run,
-    ScheduleId, SkipSpan,
+    ScheduleId, SkipSpan, TriggerSet,
 };
 use crate::view::{DecisionView, Halt};
 
@@ -140,6 +140,12 @@ impl<'a> UnitDraft<'a> {
             Some(_) => self.delete(key),
             None => drop(self.written.remove(&key)),
         }
+    }
+
+    /// Writes the pending triggers of a job, and whether there are any in the state of the job.
+    pub(super) fn put_triggers(&mut self, set: TriggerSet, state: &mut JobState) {
+        state.has_triggers = !set.pending.is_empty();
+        self.put(Record::Triggers(Arc::new(set)));
     }
 
     pub(super) fn put_run(&mut self, run: Run) {

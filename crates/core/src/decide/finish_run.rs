@@ -1,6 +1,8 @@
 //! The end of a run, in one commit: the run leaves the job's set of runs, its lock is released, its retry is created,
 //! its outcome is recorded for conditions of other runs, and a schedule that counts from its end gets its next time.
 
+use std::sync::Arc;
+
 use cronhold_schedule::{Span, Timing};
 
 use super::bind;
@@ -89,6 +91,7 @@ fn create_retry(draft: &UnitDraft<'_>, run: &Run, state: &mut JobState, job: &Jo
         retry_of: Some(run.id),
         target: run.target,
         work: run.work.clone(),
+        triggers: Arc::clone(&run.triggers),
         lock: LockName::of(&job.id, &job.job.lock),
         // Lock and lease follow the job's current definition.
         terms: ExecutionPolicy { lease: bind::lease(&job.job, draft.view.world), ..run.terms.clone() },
@@ -198,8 +201,6 @@ pub(super) fn identity_key(state: &JobState, args: &Args) -> Option<RecordKey> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::decide::testing::{job_id, play};
     use crate::record::{Identity, JobState, Record, RecordVersion, StoredRecord};

@@ -8,6 +8,7 @@
 //!   [`placement`] on which node it may start.
 //! - [`probes`] asks the outside for conditions.
 //! - [`pools`] counts the active runs of several jobs together.
+//! - [`batch`] turns pending triggers into runs.
 //! - [`timetable`] answers which occurrences a schedule has; [`occurrence`] creates the runs of one occurrence;
 //!   [`skips`] records occurrences that do not run.
 //! - [`bind`] resolves what a run takes from its job, [`bind_request`] the requests in it.
@@ -15,6 +16,7 @@
 
 mod actions;
 mod admission;
+mod batch;
 mod bind;
 mod bind_action;
 mod bind_request;
@@ -55,6 +57,7 @@ mod skip;
 mod skips;
 mod start;
 mod stop;
+mod trigger;
 mod wake;
 
 #[cfg(test)]
@@ -99,6 +102,12 @@ fn dispatch(view: &DecisionView<'_>, command: &Command) -> Result<DecidedUnit, H
         Command::CatchUp { job, schedule } => catch_up::decide(view, job, schedule),
         Command::Run { job, args, id, at } => run::decide(view, job, args, *id, *at),
         Command::RunAdHoc { job, args, id, at } => run_ad_hoc::decide(view, job, args, *id, *at),
+        Command::Trigger { job, args, trigger, id } => {
+            let inherited = &Default::default();
+            trigger::receive(view, &trigger::NewTrigger { job, args, inherited, id: trigger, run: *id })
+        }
+        Command::Batch { job } => batch::decide(view, job),
+        Command::RemoveTriggers { job, trigger } => trigger::remove(view, job, trigger.as_ref()),
         Command::Wake { run } => wake::decide(view, *run),
         Command::ReportProbe { run, attempt, result } => probes::report(view, *run, *attempt, result),
         Command::Report { run, report } => report::decide(view, *run, report),

@@ -78,6 +78,11 @@ pub(super) fn may_start(view: &DecisionView<'_>, run: &Run, job: &JobRecord) -> 
     is_for_this_node(view, run) && view.world.is_eligible(&job.job.nodes)
 }
 
+/// Whether this node may create the runs of a job's triggers. It starts them itself.
+pub(super) fn may_batch(view: &DecisionView<'_>, job: &JobRecord) -> bool {
+    view.world.is_eligible(&job.job.nodes)
+}
+
 /// Rejects a start that has to happen on another node.
 pub(super) fn reject_elsewhere(view: &DecisionView<'_>, run: &Run, job: Option<&JobRecord>) -> Result<(), Rejection> {
     match run.target.filter(|_| !is_for_this_node(view, run)) {

@@ -11,7 +11,7 @@ use super::retire::RetiringSchedules;
 use super::timetable::Timetable;
 use super::{pause, resume};
 use crate::command::Precondition;
-use crate::decision::{CommandReply, DecidedUnit, Rejection};
+use crate::decision::{CommandReply, DecidedUnit, Effect, Rejection};
 use crate::ids::{JobId, JobUid};
 use crate::job::Job;
 use crate::record::{Cursor, JobRecord, JobSource, JobState, LockName, Record, RecordKey, RecordKind, ScheduleId};
@@ -78,12 +78,26 @@ pub(super) fn decide(
         // The new definition may not have the conditions that waiting runs wait for.
         resume::wake_all(&mut draft, &state);
     }
+    if let Some(old) = &old {
+        follow_batching(&mut draft, old, job, &state);
+    }
     if state != before {
         draft.put_state(state);
     }
     drop(tables);
     draft.put(Record::Job(Arc::new(new)));
     draft.finish(CommandReply::Done)
+}
+
+/// The new definition may let pending triggers become runs. Without a policy, and without pending triggers, nothing is
+/// kept about triggers.
+fn follow_batching(draft: &mut UnitDraft<'_>, old: &JobRecord, job: &Job, state: &JobState) {
+    let key = RecordKey::Triggers(old.id.clone());
+    if state.has_triggers {
+        draft.emit(Effect::PlanBatch { job: old.id.clone(), at: draft.at().into() });
+    } else if old.job.batching.is_some() && job.batching.is_none() && draft.view.stored(&key).is_some() {
+        draft.delete(key);
+    }
 }
 
 /// Checks the precondition of a command that changes a job. A job that cannot be read exists, and its revision is unknown.

@@ -18,7 +18,13 @@ pub(super) fn decide(
     source: &JobSource,
     provided: Precondition,
 ) -> Result<DecidedUnit, Halt> {
-    view.replace_unreadable(&[RecordKind::Job, RecordKind::JobState, RecordKind::Cursor, RecordKind::Backlog]);
+    view.replace_unreadable(&[
+        RecordKind::Job,
+        RecordKind::JobState,
+        RecordKind::Cursor,
+        RecordKind::Backlog,
+        RecordKind::Triggers,
+    ]);
     let mut draft = UnitDraft::new(view);
     let (job, mut state) = (view.job(id), draft.job_state(id));
     view.require_loaded()?;
@@ -36,6 +42,14 @@ pub(super) fn decide(
         put_job::check(id, None, true, provided)?;
     } else {
         return Err(Rejection::NoJob(id.clone()).into());
+    }
+    let has_policy = job.as_ref().is_none_or(|job| job.job.batching.is_some());
+    if has_policy || std::mem::take(&mut state.has_triggers) {
+        let triggers = RecordKey::Triggers(id.clone());
+        state.has_triggers = false;
+        if view.stored(&triggers).is_some() || view.is_unreadable(&triggers) {
+            draft.delete(triggers);
+        }
     }
     resume::end(&mut state.pauses, view.stamp.at);
     resume::wake_all(&mut draft, &state);

@@ -2,6 +2,7 @@
 //! run refers to the old one and has the same nominal time, but no schedule.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::draft::UnitDraft;
 use super::placement;
@@ -35,6 +36,7 @@ fn make(view: &DecisionView<'_>, of: RunId, id: RunId, current: bool) -> Result<
         let new_run = NewRun { id, job: &job, schedule: None, nominal: old.nominal, args, target, actor };
         let mut run = run_lifecycle::create_run(&mut draft, &mut state, new_run)?;
         run.rerun_of = Some(of);
+        run.triggers = Arc::clone(&old.triggers);
         return release(draft, run, state, &job);
     }
     let job = job.filter(|job| job.uid == old.uid);
@@ -68,6 +70,7 @@ fn copy(view: &DecisionView<'_>, old: &Run, id: RunId, state: &mut JobState) -> 
         rerun_of: Some(old.id),
         target: old.target,
         work: old.work.clone(),
+        triggers: Arc::clone(&old.triggers),
         lock: old.lock.clone(),
         terms: ExecutionPolicy { stop_at: None, lease, ..old.terms.clone() },
         log: vec![Transition::entered(view.stamp.at, State::Waiting, actor)],

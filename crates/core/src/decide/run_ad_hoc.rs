@@ -56,8 +56,12 @@ fn make(
 
 /// The first key of a job that would start further runs, or keep this one from starting.
 fn repeating_key(job: &Job) -> Option<&'static str> {
-    let keys =
-        [("schedule", !job.schedules.is_empty()), ("triggers", !job.triggers.is_empty()), ("paused", job.paused)];
+    let keys = [
+        ("schedule", !job.schedules.is_empty()),
+        ("triggers", !job.triggers.is_empty()),
+        ("batching", job.batching.is_some()),
+        ("paused", job.paused),
+    ];
     keys.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key)
 }
 

@@ -7,6 +7,7 @@ mod condition;
 mod remote;
 mod script;
 mod transcript;
+mod trigger;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -254,6 +255,9 @@ impl DecisionBench {
                 }
                 _ => {}
             }
+        }
+        if !self.has_lost_records {
+            trigger::check(&self.records);
         }
         for state in self.job_states().filter(|_| !self.has_lost_records) {
             for id in state.active.iter().map(|active| active.run).chain(state.queued()) {

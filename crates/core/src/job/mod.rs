@@ -120,6 +120,8 @@ pub struct Job {
     pub on: BTreeMap<RunEvent, Vec<Action>>,
     /// Channels whose messages start runs.
     pub triggers: Vec<Trigger>,
+    /// How triggers of requests, actions and events become runs; each creates a run at once when absent.
+    pub batching: Option<Batching>,
     /// How many finished runs are kept, and how long their output is kept.
     pub retain: Retain,
     /// What happens to a run whose node is lost while the run is starting.
@@ -167,6 +169,7 @@ impl Job {
             success_codes: vec![0],
             on: BTreeMap::new(),
             triggers: Vec::new(),
+            batching: None,
             retain: Retain::default(),
             on_lost: OnLost::default(),
             enabled: true,

@@ -292,30 +292,30 @@ pub struct Trigger {
     pub batching: Batching,
 }
 
-/// How pending messages are turned into runs.
+/// How pending triggers are turned into runs. Messages of a channel are triggers, too.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Batching {
-    /// Each run receives the oldest messages, as many as allowed.
+    /// Each run stands for the oldest triggers, as many as allowed.
     Greedy {
         /// The most runs at the same time.
         concurrent: u32,
-        /// The most messages in one run.
+        /// The most triggers of one run.
         most: u32,
     },
-    /// Batches that grow with the logarithm of the backlog.
+    /// Batches that grow with the logarithm of the number of pending triggers.
     Logarithmic {
         /// The most runs at the same time.
         concurrent: u32,
-        /// The most messages in one run.
+        /// The most triggers of one run.
         most: u32,
         /// Base of the logarithm, above 1.
         base: f64,
     },
-    /// Each run receives one message, the newest first. Old messages are dropped.
+    /// Each run stands for one trigger, the newest first. Old triggers are dropped.
     Newest {
         /// The most runs at the same time.
         concurrent: u32,
-        /// Age from which a message is dropped.
+        /// Age from which a trigger is dropped.
         timeout: Span,
     },
 }
@@ -323,8 +323,39 @@ pub enum Batching {
 impl Batching {
     /// Default of `most`.
     pub const MOST_DEFAULT: u32 = 1000;
-    /// Default age at which `newest` drops a message.
+    /// Default age at which `newest` drops a trigger.
     pub const TIMEOUT_DEFAULT: Span = Span::from_secs(7 * 86_400);
+    /// One run for each trigger: for triggers that are pending although the job has no policy any more.
+    pub const SINGLY: Self = Self::Greedy { concurrent: u32::MAX, most: 1 };
+
+    /// The most runs at the same time.
+    pub const fn concurrent(self) -> u32 {
+        match self {
+            Self::Greedy { concurrent, .. }
+            | Self::Logarithmic { concurrent, .. }
+            | Self::Newest { concurrent, .. } => concurrent,
+        }
+    }
+
+    /// The name of the policy, as in job files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Greedy { .. } => "greedy",
+            Self::Logarithmic { .. } => "logarithmic",
+            Self::Newest { .. } => "newest",
+        }
+    }
+
+    /// The same policy with at most this many runs at the same time.
+    #[must_use]
+    pub fn limited(self, most_runs: u32) -> Self {
+        let concurrent = self.concurrent().min(most_runs);
+        match self {
+            Self::Greedy { most, .. } => Self::Greedy { concurrent, most },
+            Self::Logarithmic { most, base, .. } => Self::Logarithmic { concurrent, most, base },
+            Self::Newest { timeout, .. } => Self::Newest { concurrent, timeout },
+        }
+    }
 }
 
 impl Default for Batching {

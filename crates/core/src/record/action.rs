@@ -9,7 +9,7 @@ use cronhold_schedule::{Instant, TextError};
 use serde::{Deserialize, Serialize};
 
 use super::request::url_origin;
-use super::{ResolvedProcess, RunOwner};
+use super::{ResolvedProcess, RunOwner, TriggerId};
 use crate::args::Args;
 use crate::ids::{JobId, RunId};
 use crate::job::{ActionKind, RunEvent, SecretSource};
@@ -72,6 +72,9 @@ pub enum ResolvedAction {
         args: BTreeMap<String, String>,
         /// Args of the run that caused it, for params that the action does not name.
         inherited: Args,
+        /// The trigger that it has become, because the job has a batching policy; `None` before it is done.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trigger: Option<TriggerId>,
     },
     /// Sends an HTTP request.
     Webhook(Box<ResolvedWebhook>),
@@ -150,10 +153,15 @@ impl ActionRecord {
         }
     }
 
-    /// The id of the run that an action of kind `run` creates.
+    /// The id of the run that an action of kind `run` creates; `None` if it has become a trigger.
     pub fn created_run(&self) -> Option<RunId> {
-        let is_run = matches!(self.work, ResolvedAction::Run { .. });
+        let is_run = matches!(self.work, ResolvedAction::Run { trigger: None, .. });
         is_run.then(|| RunId::from_key(self.created, &self.id.to_string()))
+    }
+
+    /// The id of the trigger that an action of kind `run` becomes, if the job has a batching policy.
+    pub fn trigger_id(&self) -> TriggerId {
+        TriggerId::parse(&format!("action {}", self.id)).expect("it is short and printable")
     }
 
     /// Sets the error of a failed attempt, shortened to what is stored.

@@ -35,6 +35,9 @@ pub struct JobState {
     /// version that had identities for all runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcomes: Option<LatestOutcomes>,
+    /// Whether triggers are pending, so that a change of this record may make a batch of them possible.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_triggers: bool,
 }
 
 /// The run of a job that started last.
@@ -90,6 +93,7 @@ impl JobState {
             removed: None,
             latest: None,
             outcomes: Some(LatestOutcomes::default()),
+            has_triggers: false,
         }
     }
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use cronhold_schedule::text::shortened;
 use cronhold_schedule::{Instant, Span, TextError};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
+use super::TriggerId;
 use crate::ids::{JobId, RunId};
 use crate::job::LockPolicy;
 
@@ -67,6 +69,18 @@ impl LockName {
     /// The lock of an idempotency key, from a digest of the key and of what it was sent for.
     pub fn of_request(digest: &str) -> Result<Self, TextError> {
         Self::parse(&format!("{}{digest}", Self::REQUEST))
+    }
+
+    /// The mark of a trigger: it says that the job has received a trigger with this id.
+    pub fn of_trigger(job: &JobId, trigger: &TriggerId) -> Self {
+        let mut hash = Sha256::new();
+        for part in ["trigger", job.as_str(), trigger.as_str()] {
+            // Each part has its length as a prefix, so that different lists of parts never have the same bytes.
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        let digest: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        Self(format!("{}{digest}", Self::REQUEST).into())
     }
 
     /// Whether the name is reserved for Cronhold.

@@ -20,6 +20,7 @@ mod queued;
 mod request;
 mod run;
 mod skip_span;
+mod trigger;
 
 use std::fmt;
 use std::sync::Arc;
@@ -52,6 +53,7 @@ pub use run::{
     StderrParts, StdinText, Transition, TransitionKind,
 };
 pub use skip_span::SkipSpan;
+pub use trigger::{PendingTrigger, RunTrigger, TriggerCounts, TriggerDecision, TriggerId, TriggerOutcome, TriggerSet};
 
 use crate::args::Args;
 use crate::ids::{JobId, NodeId, RunId};
@@ -133,6 +135,8 @@ pub enum RecordKey {
     Action(ActionId),
     /// The active runs of a pool.
     Pool(PoolName),
+    /// The pending triggers of a job.
+    Triggers(JobId),
 }
 
 /// A record. Cheap to clone.
@@ -162,6 +166,8 @@ pub enum Record {
     Action(Arc<ActionRecord>),
     /// The active runs of a pool.
     Pool(Arc<Pool>),
+    /// The pending triggers of a job.
+    Triggers(Arc<TriggerSet>),
 }
 
 impl Record {
@@ -181,6 +187,7 @@ impl Record {
             Self::Foreign(run) => RecordKey::Foreign(run.job.clone()),
             Self::Action(action) => RecordKey::Action(action.id),
             Self::Pool(pool) => RecordKey::Pool(pool.name.clone()),
+            Self::Triggers(set) => RecordKey::Triggers(set.job.clone()),
         }
     }
 
@@ -191,6 +198,7 @@ impl Record {
             Self::Backlog(backlog) => Some(backlog.due),
             Self::Run(run) => run.due,
             Self::Action(action) => action.due(),
+            Self::Triggers(set) => set.due,
             _ => None,
         }
     }
@@ -212,6 +220,7 @@ pub enum RecordKind {
     Foreign,
     Action,
     Pool,
+    Triggers,
 }
 
 impl RecordKey {
@@ -231,6 +240,7 @@ impl RecordKey {
             Self::Foreign(_) => RecordKind::Foreign,
             Self::Action(_) => RecordKind::Action,
             Self::Pool(_) => RecordKind::Pool,
+            Self::Triggers(_) => RecordKind::Triggers,
         }
     }
 
@@ -242,7 +252,8 @@ impl RecordKey {
             | Self::Cursor(job, _)
             | Self::Backlog(job, _)
             | Self::Identity(job, _)
-            | Self::Foreign(job) => Some(job),
+            | Self::Foreign(job)
+            | Self::Triggers(job) => Some(job),
             Self::Pause | Self::Run(_) | Self::SkipSpan(_) | Self::Lock(_) => None,
             Self::Node(_) | Self::Action(_) | Self::Pool(_) => None,
         }
@@ -273,6 +284,7 @@ impl fmt::Display for RecordKey {
             Self::Foreign(job) => write!(f, "foreign run of {job}"),
             Self::Action(action) => write!(f, "action {action}"),
             Self::Pool(pool) => write!(f, "pool {pool}"),
+            Self::Triggers(job) => write!(f, "triggers of {job}"),
         }
     }
 }

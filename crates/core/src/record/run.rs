@@ -1,12 +1,14 @@
 //! The record of a run.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use cronhold_schedule::{Instant, Span};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Actor, Blocker, LockName, PoolName, ProbeState, ResolvedHttp, ResolvedRemote, RunOwner, ScheduleId, ServiceState,
+    Actor, Blocker, LockName, PoolName, ProbeState, ResolvedHttp, ResolvedRemote, RunOwner, RunTrigger, ScheduleId,
+    ServiceState,
 };
 use crate::args::Args;
 use crate::ids::{JobId, JobUid, NodeId, RunId, RunNumber};
@@ -71,6 +73,9 @@ pub struct Run {
     pub service: Option<Box<ServiceState>>,
     /// How many actions it has caused. Their ids follow from it.
     pub actions: u32,
+    /// The triggers that it stands for, the oldest first; empty if no trigger created it. At most
+    /// [`TriggerSet::PENDING_MAX`](super::TriggerSet::PENDING_MAX). Shared, because attempts and reruns have the same.
+    pub triggers: Arc<[RunTrigger]>,
     /// All states that it entered, the oldest first.
     pub log: Vec<Transition>,
 }
@@ -324,6 +329,7 @@ impl Run {
             written: None,
             service: None,
             actions: 0,
+            triggers: Arc::default(),
             log: Vec::new(),
         }
     }

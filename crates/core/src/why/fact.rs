@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cronhold_schedule::{CompileError, Instant};
 
 use crate::ids::{NodeId, RunId};
-use crate::record::{ActivePause, Backlog, ForeignRun, LockName, NodeRecord, Run, ScheduleId, SkipSpan};
+use crate::record::{ActivePause, Backlog, ForeignRun, LockName, NodeRecord, Run, ScheduleId, SkipSpan, TriggerSet};
 
 /// One fact about a job.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +36,8 @@ pub enum Fact {
         /// How many are left; `COUNT_MAX` means that many or more. `None` if the schedule does not compile.
         left: Option<u32>,
     },
+    /// Triggers are pending, or were decided about.
+    Triggers(Arc<TriggerSet>),
     /// It has no schedule.
     NoSchedule,
     /// What a schedule does next.

@@ -8,6 +8,7 @@ use cronhold_schedule::Instant;
 use crate::ids::RunId;
 use crate::record::{
     Backlog, Cursor, ForeignRun, JobRecord, JobState, LockState, NodeRecord, PauseState, Record, Run, SkipSpan,
+    TriggerSet,
 };
 use crate::run::State;
 
@@ -36,6 +37,8 @@ pub struct KnownRecords {
     pub locks: Vec<Arc<LockState>>,
     /// The latest run of the job on a foreign node. Only needed where a foreign node holds a lock that a run waits for.
     pub foreign: Option<Arc<ForeignRun>>,
+    /// Its pending triggers, and what was decided about them.
+    pub triggers: Option<Arc<TriggerSet>>,
     /// All nodes; if empty, the explanation does not mention nodes.
     pub nodes: Vec<Arc<NodeRecord>>,
 }
@@ -55,6 +58,7 @@ impl FromIterator<Record> for KnownRecords {
                 Record::Lock(lock) => known.locks.push(lock),
                 Record::Node(node) => known.nodes.push(node),
                 Record::Foreign(run) => known.foreign = Some(run),
+                Record::Triggers(set) => known.triggers = Some(set),
                 Record::Identity(_) | Record::Action(_) | Record::Pool(_) => {}
             }
         }

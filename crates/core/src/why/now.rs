@@ -10,7 +10,7 @@ use crate::ids::{JobId, NodeId, RunId};
 use crate::job::{JobSchedule, NodeSelector, OverlapPolicy};
 use crate::policy::catch_up::COUNT_MAX;
 use crate::policy::overlap::can_overlap;
-use crate::record::{Backlog, Cursor, JobRecord, LockState, NodeRecord, Run, ScheduleId};
+use crate::record::{Backlog, Cursor, JobRecord, LockState, NodeRecord, Run, ScheduleId, TriggerSet};
 use crate::run::State;
 use crate::world::DecisionContext;
 
@@ -36,6 +36,8 @@ pub(super) fn facts(id: &JobId, known: &KnownRecords, world: &DecisionContext, n
         let left = count(job, backlog, last, world);
         Fact::CatchingUp { backlog: Arc::clone(backlog), left }
     }));
+    let has_decided = |set: &&Arc<TriggerSet>| set.job == job.id && !set.decisions.is_empty();
+    facts.extend(known.triggers.iter().filter(has_decided).map(|set| Fact::Triggers(Arc::clone(set))));
     facts.extend(last_run(job, known).map(|run| Fact::LastRun(Arc::clone(run))));
     if job.job.schedules.is_empty() {
         facts.push(Fact::NoSchedule);

@@ -54,6 +54,13 @@ impl Api {
         response
     }
 
+    /// The head of the response to a request; `None` if the daemon does not respond, because it is killed.
+    pub(crate) fn try_post(&self, path: &str, body: &str) -> Option<String> {
+        let authorization = format!("Authorization: Bearer {}\r\n", self.token);
+        let (head, _) = try_request(&self.address, &authorization, "POST", path, body)?;
+        Some(head)
+    }
+
     /// The head and the body of a response.
     pub(crate) fn exchange(&self, method: &str, path: &str, body: &str) -> (String, String) {
         request(&self.address, &format!("Authorization: Bearer {}\r\n", self.token), method, path, body)
@@ -62,16 +69,20 @@ impl Api {
 
 /// Sends a request, and returns the head and the body of the response.
 pub(crate) fn request(address: &str, headers: &str, method: &str, path: &str, body: &str) -> (String, String) {
-    let mut stream = TcpStream::connect(address).expect("it listens");
+    try_request(address, headers, method, path, body).expect("a response")
+}
+
+fn try_request(address: &str, headers: &str, method: &str, path: &str, body: &str) -> Option<(String, String)> {
+    let mut stream = TcpStream::connect(address).ok()?;
     let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
     let length = body.len();
     let text = format!(
         "{method} {path} HTTP/1.1\r\nHost: {address}\r\n{headers}{kind}Content-Length: {length}\r\n\
          Connection: close\r\n\r\n{body}"
     );
-    stream.write_all(text.as_bytes()).expect("sent");
+    stream.write_all(text.as_bytes()).ok()?;
     let mut response = String::new();
-    stream.read_to_string(&mut response).expect("a response");
-    let (head, body) = response.split_once("\r\n\r\n").expect("a head");
-    (head.to_owned(), body.to_owned())
+    stream.read_to_string(&mut response).ok()?;
+    let (head, body) = response.split_once("\r\n\r\n")?;
+    Some((head.to_owned(), body.to_owned()))
 }

@@ -31,3 +31,4 @@ mod resume_all;
 mod service;
 mod sources;
 mod start_stop;
+mod triggers;

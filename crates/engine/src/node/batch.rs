@@ -162,6 +162,7 @@ impl NodeLoop {
                 }
                 PlanItem::EndPause(job) => (Actor::Limit, Command::EndPause { job: job.clone() }),
                 PlanItem::Wake(run) => (Actor::Queue, Command::Wake { run: *run }),
+                PlanItem::Batch(job) => (Actor::Queue, Command::Batch { job: job.clone() }),
                 PlanItem::Deliver(action) => (Actor::Action, Command::Deliver { action: *action }),
                 PlanItem::Watchdog
                 | PlanItem::Reap
@@ -174,8 +175,8 @@ impl NodeLoop {
                     continue;
                 }
             };
-            // The run that an action creates has the action as its actor in any case.
-            let is_repair = is_repair && !matches!(command, Command::Deliver { .. });
+            // The run that an action or a trigger creates has that as its actor in any case.
+            let is_repair = is_repair && !matches!(command, Command::Deliver { .. } | Command::Batch { .. });
             let actor = if is_repair { Actor::Watchdog } else { actor };
             batch.push(PendingCommand::new(actor, command, CommandOrigin::Planned(due)));
         }
@@ -186,7 +187,9 @@ impl NodeLoop {
     fn full_until(&mut self, item: &PlanItem, now: Instant, uptime: Span) -> Option<Instant> {
         let options = &self.context.options;
         match item {
-            PlanItem::Fire(..) | PlanItem::CatchUp(..) if self.programs.len() >= options.programs_max => {
+            PlanItem::Fire(..) | PlanItem::CatchUp(..) | PlanItem::Batch(_)
+                if self.programs.len() >= options.programs_max =>
+            {
                 Some(now.plus(FULL_WAIT))
             }
             PlanItem::CatchUp(..) => {

@@ -92,6 +92,10 @@ impl NodeLoop {
                 Effect::Wake { run, at } if (at.is_due(now) || waits_for_node) && !self.programs.contains(run) => {
                     self.wake_after_change(run, now);
                 }
+                Effect::PlanBatch { job, at } if at.is_due(now) => {
+                    let at = self.claim_order().batch_after_change(&job, now);
+                    self.agenda.put_by(PlanItem::Batch(job), at);
+                }
                 // The notification may be late, and the run may have been woken since.
                 Effect::Wake { run, at: When::At(_) } if self.agenda.is_due(&PlanItem::Wake(run), now) => {}
                 effect => self.perform(effect, None, now).await,
@@ -182,6 +186,7 @@ impl NodeLoop {
             Effect::EndPause { job, at } => self.agenda.put(PlanItem::EndPause(job), at),
             Effect::CatchUp { job, schedule, at } => self.agenda.put(PlanItem::CatchUp(job, schedule), at),
             Effect::Wake { run, at } => self.agenda.put(PlanItem::Wake(run), at),
+            Effect::PlanBatch { job, at } => self.agenda.put(PlanItem::Batch(job), at),
             Effect::PlanDelivery { action, at } => self.agenda.put(PlanItem::Deliver(action), at),
             Effect::Deliver { action } => {
                 if self.deliveries.begin(&action) {

@@ -436,6 +436,7 @@ impl NodeLoop {
             | PlanItem::EndPause(_)
             | PlanItem::Wake(_)
             | PlanItem::Deliver(_)
+            | PlanItem::Batch(_)
             | PlanItem::Fire(..)
             | PlanItem::CatchUp(..) => Ok(()),
         };

@@ -30,7 +30,7 @@ impl NodeLoop {
         Ok(())
     }
 
-    /// Reads and applies the pause of all jobs, all cursors, backlogs, pending actions and unfinished runs. Returns the
+    /// Reads and applies the pause of all jobs, all cursors, backlogs, pending actions, triggers and unfinished runs. Returns the
     /// number of unfinished runs. The pause of a job is met by what it keeps from starting, and by the walk over all jobs.
     pub(super) async fn recover_all(&mut self, now: Instant) -> Result<usize, Fault> {
         let pause = self.load_readable(vec![RecordKey::Pause]).await?.into_iter().find_map(|(_, stored)| stored);
@@ -40,6 +40,7 @@ impl NodeLoop {
         self.recover_cursors(now).await?;
         self.recover_backlogs(now).await?;
         self.recover_actions(now).await?;
+        self.recover_triggers(now).await?;
         self.recover_runs(now, |_| true).await
     }
 
@@ -106,6 +107,24 @@ impl NodeLoop {
             _ => None,
         };
         self.recover_pages(Query::PendingActions { after: None }, next, now).await
+    }
+
+    /// What the triggers wait for may have happened while no node was running, so they are decided about at once.
+    async fn recover_triggers(&mut self, now: Instant) -> Result<(), Fault> {
+        let mut after = None;
+        loop {
+            let page = self.read_page(Query::PendingTriggers { after }).await?;
+            for stored in &page.records {
+                self.apply_stored(&stored.record, now).await;
+                if let Record::Triggers(set) = &stored.record {
+                    self.agenda.put(PlanItem::Batch(set.job.clone()), When::Now);
+                }
+            }
+            after = match page.next(PAGE) {
+                Some(RecordKey::Triggers(job)) => Some(job),
+                _ => return Ok(()),
+            };
+        }
     }
 
     /// Reads and applies all records of a query. `next` returns the query of the page after a record.

@@ -68,6 +68,7 @@ impl NodeLoop {
                 self.programs.contains(*run) || self.agenda.has(&PlanItem::Wake(*run)) || self.agenda.is_waiting(*run)
             }
             RecordKey::Action(action) => self.agenda.has(&PlanItem::Deliver(*action)),
+            RecordKey::Triggers(job) => self.agenda.has(&PlanItem::Batch(job.clone())),
             RecordKey::JobState(job) => self.agenda.has_paused(job),
             _ => true,
         }

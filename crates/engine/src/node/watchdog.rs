@@ -185,6 +185,7 @@ impl NodeLoop {
             RecordKey::Backlog(job, schedule) => PlanItem::CatchUp(job.clone(), schedule.clone()),
             RecordKey::Run(run) => PlanItem::Wake(*run),
             RecordKey::Action(action) => PlanItem::Deliver(*action),
+            RecordKey::Triggers(job) => PlanItem::Batch(job.clone()),
             _ => return,
         };
         if self.is_planned(&item, obligation.at, now) {

@@ -104,6 +104,12 @@ record! {
     );
     value triggers = codec::TRIGGERS => key("triggers", "Channels whose messages start runs.")
         .needs(Feature::Triggers);
+    option batching = codec::BATCHING => key(
+        "batching",
+        "How triggers (`cronhold trigger`, the API, actions and events) become runs. `overlap` limits how many of these \
+         runs there are at the same time.",
+    )
+    .default("each trigger creates a run at once");
     value retain = codec::RETAIN => key(
         "retain",
         "How many finished runs are kept, and how long their output is kept.",
@@ -276,7 +282,7 @@ record! {
 pub static BATCHING: KeyTable = KeyTable {
     name: "batching",
     noun: "`batching`",
-    doc: "How pending messages are turned into runs.",
+    doc: "How pending triggers are turned into runs. Messages of channels are triggers, too.",
     one_of: &[],
     keys: &[
         KeySpec::new(
@@ -286,14 +292,19 @@ pub static BATCHING: KeyTable = KeyTable {
              `newest`: the newest first, one a run.",
         )
         .default("greedy"),
-        KeySpec::new("concurrent", FROM_ONE, "Maximum number of active runs.").default("1"),
-        KeySpec::new("most", FROM_ONE, "Messages in one run at most; not with `newest`.").default("1000"),
+        KeySpec::new(
+            "concurrent",
+            FROM_ONE,
+            "Maximum number of runs that have not ended; more than 1 needs `overlap: allow` and no `lock`.",
+        )
+        .default("1"),
+        KeySpec::new("most", FROM_ONE, "Triggers of one run at most; not with `newest`.").default("1000"),
         KeySpec::new(
             "base",
             ValueShape::Number { least: 1.0001 },
             "Base of the logarithm; only with `logarithmic`, and needed there.",
         ),
-        KeySpec::new("timeout", ValueShape::Span, "Age at which a message is dropped; only with `newest`.")
+        KeySpec::new("timeout", ValueShape::Span, "Age at which a trigger is dropped; only with `newest`.")
             .default("7d"),
     ],
 };

@@ -22,6 +22,7 @@ impl JobReader<'_> {
         if let Some(node) = root.get("schedule") {
             self.check_args(NamedNode { name: "schedule", node }, &job.params);
         }
+        self.check_concurrent(root, &job);
         Some(job)
     }
 

@@ -1,6 +1,6 @@
 //! Values of the small policies of a job that have short forms or rules of their own: overlap, catch-up, retry, triggers.
 
-use cronhold_core::job::{Batching, CatchUpPolicy, OverlapPolicy, QUEUE_LIMIT_DEFAULT, Retry};
+use cronhold_core::job::{Batching, CatchUpPolicy, Job, LockPolicy, OverlapPolicy, QUEUE_LIMIT_DEFAULT, Retry};
 use cronhold_core::record::JobState;
 use cronhold_core::signal::Signal;
 use cronhold_schedule::text::did_you_mean;
@@ -9,7 +9,7 @@ use super::fields::Fields;
 use super::quoted;
 use super::reader::{JobReader, NamedNode};
 use crate::keys;
-use crate::yaml::YamlValue;
+use crate::yaml::{YamlNode, YamlValue};
 
 impl JobReader<'_> {
     pub(crate) fn overlap(&mut self, item: NamedNode<'_>) -> Option<OverlapPolicy> {
@@ -104,6 +104,23 @@ impl JobReader<'_> {
                     self.refuse(item, "the policy `logarithmic` needs the key `base`", "write for example `base: 2`")
                 }
             },
+        }
+    }
+
+    /// Checks that the job's overlap policy and its lock let as many runs start together as `batching` wants.
+    pub(super) fn check_concurrent(&mut self, root: &YamlNode, job: &Job) {
+        let wanted = job.batching.map_or(1, Batching::concurrent);
+        if let Some(node) = root.get("batching")
+            && wanted > 1
+            && (job.overlap != OverlapPolicy::Allow || job.lock != LockPolicy::None)
+        {
+            let item = NamedNode { name: "batching", node };
+            let (key, hint) = match job.overlap {
+                OverlapPolicy::Allow => ("lock", "remove the lock, or omit `concurrent`"),
+                _ => ("overlap", "write `overlap: allow`, or omit `concurrent`"),
+            };
+            let message = format!("`batching` has `concurrent: {wanted}`, but `{key}` lets only one run start");
+            self.refuse::<()>(item, message, hint);
         }
     }
 

@@ -171,7 +171,8 @@ impl Spawner {
 /// Whether a program needs settings that can only be changed from inside a process.
 pub(crate) fn needs_stage(launch: &ProgramLaunch) -> bool {
     let has_priority = launch.nice.is_some() || launch.io_priority.is_some();
-    launch.user.is_some() || launch.stdin.is_some() || has_priority || launch.limits != ProcessLimits::default()
+    let has_input = launch.stdin.is_some() || launch.file.is_some();
+    launch.user.is_some() || has_input || has_priority || launch.limits != ProcessLimits::default()
 }
 
 /// A session and a process group of its own, no signal blocked and none ignored.

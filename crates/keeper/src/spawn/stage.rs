@@ -5,18 +5,19 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{IntoRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 use nix::unistd::{Gid, Uid, User};
 use rustix::fs::{MemfdFlags, Mode, OFlags};
+use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use rustix::process::{Resource, Rlimit};
 use serde::{Deserialize, Serialize};
 
 use super::{ROOT, SpawnError, UMASK, enter, io_priority, path, truncated, variable};
 use crate::fail;
-use crate::protocol::{ProcessLimits, ProgramLaunch, StdinInput};
+use crate::protocol::{ProcessLimits, ProgramFile, ProgramLaunch, StdinInput};
 
 /// The command of the binary that runs this stage.
 pub(crate) const STAGE_VERB: &str = "keeper-launch";
@@ -26,6 +27,8 @@ pub(super) const REPORT: i32 = 3;
 pub(crate) const REPORT_MAX: usize = 4096;
 /// The report that the stage is ready to become the program. No text begins with it.
 pub(crate) const READY: u8 = 0;
+/// The file of a program has this number or a larger one, so that it does not get in the way of redirections in scripts.
+const FILE_FROM: i32 = 30;
 /// The exit code of a stage that could not become the program. It is not reported.
 const FAILED: u8 = 127;
 /// Seconds of processor time between SIGXCPU and SIGKILL.
@@ -41,6 +44,8 @@ pub(super) struct StageInstructions {
     user: Option<String>,
     #[serde(default)]
     stdin: Option<StdinInput>,
+    #[serde(default)]
+    file: Option<ProgramFile>,
     #[serde(default)]
     nice: Option<i8>,
     #[serde(default)]
@@ -62,6 +67,7 @@ impl StageInstructions {
             umask: launch.umask.unwrap_or(UMASK),
             user: launch.user.clone(),
             stdin: launch.stdin.clone(),
+            file: launch.file.clone(),
             nice: launch.nice,
             io_priority: launch.io_priority,
             limits: launch.limits,
@@ -135,8 +141,15 @@ fn become_program(instructions: &StageInstructions) -> SpawnError {
         Ok(file) => file,
         Err(error) => return error,
     };
+    let mut command = Command::new(&file);
+    if let Some(given) = &instructions.file {
+        match provide_file(&given.text) {
+            Ok(path) => drop(command.env(&given.variable, path)),
+            Err(source) => return SpawnError::System { what: "write the file of the program", source: source.into() },
+        }
+    }
     // The standard library restores the signals that it changed in this process.
-    let error = Command::new(&file).arg0(name).args(arguments).exec();
+    let error = command.arg0(name).args(arguments).exec();
     match error.raw_os_error() {
         Some(errno) => path::exec_error(&file, errno),
         None => SpawnError::System { what: "execute the program", source: error.into() },
@@ -169,6 +182,18 @@ fn set_stdin(input: &StdinInput) -> Result<(), SpawnError> {
         }
     };
     rustix::stdio::dup2_stdin(file).map_err(SpawnError::system("replace the standard input"))
+}
+
+/// Creates a file without a name that the program inherits, and returns its path. Only the program's user can open it, and
+/// it is gone when the program, which keeps this process, ends.
+fn provide_file(text: &str) -> std::io::Result<String> {
+    let file = text_file(text.as_bytes())?;
+    rustix::fs::fchmod(&file, Mode::RUSR)?;
+    // The program may have a limit that does not allow such a number.
+    let given = fcntl_dupfd_cloexec(&file, FILE_FROM).or_else(|_| fcntl_dupfd_cloexec(&file, REPORT))?;
+    fcntl_setfd(&given, FdFlags::empty())?;
+    let number = given.into_raw_fd();
+    Ok(format!("/proc/{}/fd/{number}", std::process::id()))
 }
 
 /// Opens a regular file. A pipe or a device could block the start.

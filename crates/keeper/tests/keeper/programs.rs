@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use crate::support::{Keeper, launch, new_run, shell};
-use cronhold_keeper::{ProcessExit, ProcessLimits, ProgramEnd, StdinInput, ToKeeper};
+use cronhold_keeper::{ProcessExit, ProcessLimits, ProgramEnd, ProgramFile, StdinInput, ToKeeper};
 
 #[test]
 fn exit_codes_and_signals_are_reported() {
@@ -140,6 +140,24 @@ fn standard_input_and_priorities_are_set_by_the_second_stage() {
         let run = daemon.launch(&wanted);
         let why = daemon.refused(run);
         assert!(why.contains(expected), "{why}");
+    }
+}
+
+#[test]
+fn file_of_a_program_is_for_its_user_and_gone_when_it_ends() {
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    for files in [None, Some(20)] {
+        let script = "cat \"$LIST\" && (cat \"$LIST\") && stat -L -c ' %a %u %F' \"$LIST\" && echo \"$LIST\"";
+        let mut wanted = shell(script);
+        wanted.file = Some(ProgramFile { variable: "LIST".to_owned(), text: "[1]".to_owned() });
+        wanted.limits.files = files;
+        let run = daemon.launch(&wanted);
+        assert_eq!(daemon.ended(run).exit, ProcessExit::Code(0));
+        let output = keeper.read_output(run);
+        let (content, path) = output.trim_end().split_once('\n').expect("two lines");
+        assert_eq!(content, format!("[1][1] 400 {} regular file", rustix::process::getuid().as_raw()));
+        assert!(path.starts_with("/proc/") && !std::path::Path::new(path).exists(), "{path}");
     }
 }
 

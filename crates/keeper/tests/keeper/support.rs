@@ -268,6 +268,7 @@ pub(crate) fn launch(argv: &[&str]) -> ProgramLaunch {
         umask: None,
         user: None,
         stdin: None,
+        file: None,
         nice: None,
         io_priority: None,
         separate_stderr: false,

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use axum::{Json, Router};
 use cronhold_api::{ControlEvent, CreatedRun, Problem, ProblemCode};
 use cronhold_core::command::{Command, Precondition};
 use cronhold_core::decision::Rejection;
@@ -19,7 +19,7 @@ use cronhold_jobfile::foreign::ForeignForm;
 
 use super::job_put::new_uid;
 use super::jobs::find;
-use super::runs::create_run;
+use super::triggers::receive;
 use crate::AppState;
 use crate::caller::RequestIdentity;
 use crate::describe::JobFileMistakes;
@@ -35,7 +35,7 @@ pub(crate) fn router() -> Router<Arc<AppState>> {
 #[utoipa::path(post, path = "/api/v1/control", tag = "control", request_body = ControlEvent,
     responses(
         (status = 201, description = "The run that a `trigger` created", body = CreatedRun),
-        (status = 204, description = "Applied"),
+        (status = 204, description = "Applied; the batching policy of the job decides about the run of a `trigger`"),
         (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn control(
     State(app): State<Arc<AppState>>,
@@ -45,9 +45,16 @@ pub(crate) async fn control(
     let read = CronkenEvent::from_action(&event.action, &event.args);
     let event = read.map_err(|error| ApiError::unreadable(ProblemCode::Invalid, error))?;
     match event.command(app.node.random_run_id()) {
-        Some(Command::Run { job, args, id, at }) => {
-            let command = Command::Run { job: job.clone(), args, id, at };
-            return create_run(&app, actor, job, id, command).await;
+        Some(Command::Trigger { job, args, trigger, id }) => {
+            let command = Command::Trigger { job: job.clone(), args, trigger: trigger.clone(), id };
+            let (_, Json(receipt)) = receive(&app, actor, command, &job, trigger.to_string()).await?;
+            let created =
+                receipt.run.zip(receipt.number).map(|(id, number)| CreatedRun { id, job: receipt.job, number });
+            return Ok(match created {
+                Some(created) => (StatusCode::CREATED, Json(created)).into_response(),
+                // The job's batching policy decides about the run.
+                None => StatusCode::NO_CONTENT.into_response(),
+            });
         }
         Some(command) => {
             app.ensure(actor, command).await?;

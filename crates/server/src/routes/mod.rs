@@ -22,6 +22,7 @@ pub(crate) mod pools;
 pub(crate) mod reload;
 pub(crate) mod run_operations;
 pub(crate) mod runs;
+pub(crate) mod triggers;
 pub(crate) mod why;
 
 use std::sync::Arc;
@@ -48,6 +49,7 @@ pub(crate) fn router() -> Router<Arc<AppState>> {
         .merge(backfill::router())
         .merge(holes::router())
         .merge(runs::router())
+        .merge(triggers::router())
         .merge(outputs::router())
         .merge(feed::router())
         .merge(nodes::router())

@@ -8,8 +8,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use cronhold_api::{
-    ActionSummary, CreatedRun, Problem, ProblemCode, RunBody, RunDetail, RunList, RunStep, ServiceResponse,
-    StderrRanges,
+    ActionSummary, CreatedRun, Problem, ProblemCode, RunBody, RunDetail, RunList, RunStep, RunTriggerSummary,
+    ServiceResponse, StderrRanges,
 };
 use cronhold_core::command::Command;
 use cronhold_core::decision::{CommandReply, Rejection};
@@ -144,6 +144,7 @@ pub(crate) async fn show(
         lock: run.lock.as_ref().map(ToString::to_string),
         log: log.collect(),
         actions: actions(&app, run.id, run.actions).await?,
+        triggers: run.triggers.iter().map(RunTriggerSummary::from).collect(),
         task: run.remote_task().map(ToOwned::to_owned),
         stderr: run.written.as_ref().and_then(|written| written.stderr.as_ref()).map(StderrRanges::from),
         response: run.service.as_ref().and_then(|service| service.response.as_ref()).map(ServiceResponse::from),

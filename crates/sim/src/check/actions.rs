@@ -7,7 +7,7 @@ use cronhold_core::RunId;
 use cronhold_core::decision::RecordChange;
 use cronhold_core::job::RunEvent;
 use cronhold_core::record::{
-    ActionId, ActionRecord, ActionStatus, Actor, Record, RecordKey, ResolvedAction, Run, TransitionKind,
+    ActionId, ActionRecord, ActionStatus, Actor, LockName, Record, RecordKey, ResolvedAction, Run, TransitionKind,
 };
 use cronhold_store::Unit;
 
@@ -32,7 +32,11 @@ impl InvariantChecker for ActionChecker {
         for action in actions(unit) {
             self.check_action(context, unit, action)?;
         }
-        let by_action = |run: &&Run| run.creator() == Some(&Actor::Action) && !context.model.runs.contains_key(&run.id);
+        // The batching policy of a job creates the runs of its triggers.
+        let by_action = |run: &&Run| {
+            let is_new = !context.model.runs.contains_key(&run.id) && run.triggers.is_empty();
+            is_new && run.creator() == Some(&Actor::Action)
+        };
         for run in runs(unit).filter(by_action) {
             let makers = actions(unit).filter(|action| action.created_run() == Some(run.id)).count();
             if makers != 1 {
@@ -69,6 +73,11 @@ impl ActionChecker {
         }
         if !matches!(action.status, ActionStatus::Done { .. }) {
             return Ok(());
+        }
+        if let ResolvedAction::Run { job, trigger: Some(trigger), .. } = &action.work {
+            let mark = LockName::of_trigger(job, trigger);
+            let is_marked = unit.take.iter().any(|take| take.lock == mark) || context.model.locks.contains_key(&mark);
+            return if is_marked { Ok(()) } else { Err(format!("action {} is done without its trigger", action.id)) };
         }
         match action.created_run() {
             Some(run) => {

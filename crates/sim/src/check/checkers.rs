@@ -10,7 +10,7 @@ use cronhold_store::{Unit, UnitReceipt};
 use super::{
     CheckResult, CheckerContext, InvariantChecker, actions, catch_up, conditions, drain, duplicated_work, each, early,
     fence, first_start, growth, keeper, late_wake, launch, lease, lock, numbers, obligation, outcome, overlap, pause,
-    place, pools, reason, sets, table,
+    place, pools, reason, sets, table, triggers,
 };
 
 /// A violated invariant.
@@ -98,6 +98,7 @@ impl Default for CheckerSet {
             Box::<outcome::OutcomeChecker>::default(),
             Box::<growth::GrowthChecker>::default(),
             Box::<actions::ActionChecker>::default(),
+            Box::<triggers::TriggerChecker>::default(),
         ];
         Self { checkers, finding: None }
     }

@@ -8,7 +8,7 @@ use cronhold_core::record::LockName;
 use cronhold_store::{Unit, UnitReceipt};
 
 use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch, runs};
-use crate::store_model::{name, name_of};
+use crate::store_model::{ModelLock, name, name_of};
 
 /// Tracks live programs by lock.
 #[derive(Debug, Default)]
@@ -72,7 +72,9 @@ impl InvariantChecker for LockChecker {
 
     /// A lock without a run, such as that of a directory of job files, may be held forever.
     fn at_rest(&mut self, CheckerContext { model, .. }: CheckerContext<'_>) -> CheckResult {
-        match model.locks.iter().find(|(_, held)| model.runs.contains_key(&held.by)) {
+        // A mark is never released: it expires.
+        let is_left = |(lock, held): &(&LockName, &ModelLock)| !lock.is_mark() && model.runs.contains_key(&held.by);
+        match model.locks.iter().find(is_left) {
             Some((lock, _)) => Err(format!("the lock `{lock}` is never freed")),
             None => Ok(()),
         }

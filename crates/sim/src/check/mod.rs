@@ -32,6 +32,7 @@ mod sets;
 mod table;
 #[cfg(test)]
 mod tests;
+mod triggers;
 
 use std::fmt;
 

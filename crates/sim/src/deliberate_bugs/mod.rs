@@ -84,13 +84,17 @@ pub enum DeliberateBug {
     LostActions,
     /// A node does not find the actions that an earlier process has left.
     ForgottenActions,
+    /// The triggers that a run stands for stay pending.
+    RepeatedTriggers,
+    /// A node does not find the triggers that an earlier process has left.
+    ForgottenTriggers,
     /// Hints never arrive. The watchdog and polling compensate for it.
     NoHints,
 }
 
 impl DeliberateBug {
     /// All bugs, which the checkers must detect.
-    pub const BUGS: [Self; 30] = [
+    pub const BUGS: [Self; 32] = [
         Self::NoCompare,
         Self::EffectsBeforeCommit,
         Self::NoRecovery,
@@ -121,6 +125,8 @@ impl DeliberateBug {
         Self::NothingRestored,
         Self::LostActions,
         Self::ForgottenActions,
+        Self::RepeatedTriggers,
+        Self::ForgottenTriggers,
     ];
 
     /// Permanent faults, which the checkers must not report.
@@ -134,6 +140,11 @@ impl DeliberateBug {
     /// Whether only actions can show the bug. Then all seeds have some.
     pub(crate) fn needs_actions(self) -> bool {
         matches!(self, Self::LostActions | Self::ForgottenActions)
+    }
+
+    /// Whether only triggers can show the bug. Then all seeds have some.
+    pub(crate) fn needs_triggers(self) -> bool {
+        matches!(self, Self::RepeatedTriggers | Self::ForgottenTriggers)
     }
 
     /// Wraps the store itself, where units take effect.

@@ -69,6 +69,9 @@ impl WrongStore {
                     _ => true,
                 });
             }
+            DeliberateBug::RepeatedTriggers if written(&unit).any(|run| !run.triggers.is_empty()) => {
+                unit.changes.retain(|change| !matches!(change, RecordChange::Put(Record::Triggers(_))));
+            }
             DeliberateBug::UnrecordedSkips => {
                 let compared = &unit.compare;
                 let is_new = |record: &Record| compared.contains(&(record.key(), None));
@@ -114,6 +117,7 @@ impl WrongStore {
         match self.bug {
             DeliberateBug::NoRecovery => matches!(query, Query::Unfinished { .. } | Query::Backlogs { .. }),
             DeliberateBug::ForgottenActions => matches!(query, Query::PendingActions { .. }),
+            DeliberateBug::ForgottenTriggers => matches!(query, Query::PendingTriggers { .. }),
             DeliberateBug::NoWatchdog => matches!(query, Query::Unfinished { node: Some(_), .. }),
             _ => false,
         }
@@ -157,6 +161,11 @@ impl Wrapper for WrongStore {
             DeliberateBug::ForgottenActions => Box::pin(async move {
                 let mut due = self.store.due(after, until, limit).await?;
                 due.retain(|obligation| !matches!(obligation.key, RecordKey::Action(_)));
+                Ok(due)
+            }),
+            DeliberateBug::ForgottenTriggers => Box::pin(async move {
+                let mut due = self.store.due(after, until, limit).await?;
+                due.retain(|obligation| !matches!(obligation.key, RecordKey::Triggers(_)));
                 Ok(due)
             }),
             _ => self.store.due(after, until, limit),

@@ -34,6 +34,8 @@ struct JobStateJson<'a> {
     latest: Option<(RunId, i64)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     outcomes: Option<OutcomesJson>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    triggers: bool,
 }
 
 pub(super) fn write(body: &mut RecordBody, state: &JobState) {
@@ -48,6 +50,7 @@ pub(super) fn write(body: &mut RecordBody, state: &JobState) {
         removed: state.removed.map(Instant::micros),
         latest: state.latest.map(|latest| (latest.run, latest.at.micros())),
         outcomes: state.outcomes.map(OutcomesJson::from),
+        triggers: state.has_triggers,
     });
 }
 
@@ -65,6 +68,7 @@ pub(super) fn read(job: JobId, reading: &TextReader<'_>) -> Result<Record, Unrea
         removed: form.removed.map(Instant::from_micros),
         latest: form.latest.map(|(run, at)| LatestRun { run, at: Instant::from_micros(at) }),
         outcomes: form.outcomes.map(LatestOutcomes::from),
+        has_triggers: form.triggers,
     })))
 }
 

@@ -16,7 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use cronhold_core::record::{
-    ActionRecord, Backlog, PauseState, Pool, Record, RecordKey, RecordKind, RecordVersion, StoredRecord,
+    ActionRecord, Backlog, PauseState, Pool, Record, RecordKey, RecordKind, RecordVersion, StoredRecord, TriggerSet,
 };
 use cronhold_schedule::ZoneRegistry;
 use serde::Serialize;
@@ -57,6 +57,7 @@ pub(crate) fn body(record: &Record) -> Vec<u8> {
         Record::Node(node) => node::write(&mut body, node),
         Record::Action(action) => body.json(&**action),
         Record::Pool(pool) => body.json(&**pool),
+        Record::Triggers(set) => body.json(&**set),
         // Locks have keys of their own. Foreign runs are read-only.
         Record::Lock(_) | Record::Foreign(_) => {}
     }
@@ -103,6 +104,7 @@ fn record(key: RecordKey, reading: &TextReader<'_>, zones: &ZoneRegistry) -> Res
         RecordKey::Node(_) => node::read(reading)?,
         RecordKey::Action(_) => Record::Action(Arc::new(reading.json::<ActionRecord>()?)),
         RecordKey::Pool(_) => Record::Pool(Arc::new(reading.json::<Pool>()?)),
+        RecordKey::Triggers(_) => Record::Triggers(Arc::new(reading.json::<TriggerSet>()?)),
         RecordKey::Lock(_) | RecordKey::Foreign(_) => return Err(UnreadableText::new("not a record of ours")),
     })
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
     Actor, Blocker, ExecutionPolicy, LockName, OutputSummary, PoolName, ProbeState, ProgramExit, Record,
-    ResolvedProgram, Run, RunOwner, ScheduleId, ServiceState, SkipSpan, StderrParts, Transition, TransitionKind,
+    ResolvedProgram, Run, RunOwner, RunTrigger, ScheduleId, ServiceState, SkipSpan, StderrParts, Transition,
+    TransitionKind,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -78,6 +79,8 @@ struct RunJson<'a> {
     service: Option<Cow<'a, ServiceState>>,
     #[serde(default, skip_serializing_if = "is_zero")]
     actions: u32,
+    #[serde(default, skip_serializing_if = "no_triggers")]
+    triggers: Cow<'a, [RunTrigger]>,
     #[serde(default, skip_serializing_if = "no_blockers")]
     blockers: Cow<'a, [Blocker]>,
     #[serde(default, skip_serializing_if = "no_probes")]
@@ -132,6 +135,7 @@ fn write_run(body: &mut RecordBody, run: &Run, end: Option<Instant>, range: Opti
         span: range.map(|range| (range.from.micros(), range.to.micros(), range.count)),
         service: run.service.as_deref().map(Cow::Borrowed),
         actions: run.actions,
+        triggers: Cow::Borrowed(&run.triggers),
         blockers: Cow::Borrowed(&run.blockers),
         probes: Cow::Borrowed(&run.probes),
         log: run.log.iter().map(entry).collect(),
@@ -183,6 +187,7 @@ pub(super) fn read(id: RunId, reading: &TextReader<'_>) -> Result<Record, Unread
         written: form.bytes.map(|bytes| OutputSummary { bytes, tail, stderr: form.stderr.map(Cow::into_owned) }),
         service: form.service.map(|service| Box::new(service.into_owned())),
         actions: form.actions,
+        triggers: form.triggers.into_owned().into(),
         log: log(form.log, &form.kinds),
     };
     let Some((from, to, count)) = form.span else { return Ok(Record::Run(Arc::new(run))) };
@@ -225,6 +230,10 @@ fn is_zero(count: &u32) -> bool {
 
 fn no_blockers(blockers: &[Blocker]) -> bool {
     blockers.is_empty()
+}
+
+fn no_triggers(triggers: &[RunTrigger]) -> bool {
+    triggers.is_empty()
 }
 
 fn no_probes(probes: &[ProbeState]) -> bool {

@@ -64,8 +64,8 @@ local tokens, fences, changed_locks, lives, freed_by = {}, {}, {}, {}, {}
 -- Reads what the units refer to. Returns the index of the first unit.
 local function read_all()
   local counts, from = cmsgpack.unpack(args[FIELD_COUNTS]), FIRST_FIELD
-  local has_fields_of_jobs = counts[POOL + 2] == 1
-  for kind = PAUSE, POOL do
+  local has_fields_of_jobs = counts[LAST_KIND + 2] == 1
+  for kind = PAUSE, LAST_KIND do
     if kind == JOB_STATE and has_fields_of_jobs then from = next_fields[JOB] end
     local till = from + counts[kind + 1] - 1
     next_fields[kind], versions[kind] = from, {}

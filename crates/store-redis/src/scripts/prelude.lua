@@ -23,7 +23,8 @@ local RUNS_BY_END = own .. 'index:runs_by_end'
 
 -- Kinds of records by number, as in keys.rs.
 local PAUSE, JOB, JOB_STATE, CURSOR, BACKLOG = 0, 1, 2, 3, 4
-local IDENTITY, RUN, LOCK, NODE, FOREIGN, ACTION, POOL = 5, 6, 7, 8, 9, 10, 11
+local IDENTITY, RUN, LOCK, NODE, FOREIGN, ACTION, POOL, TRIGGERS = 5, 6, 7, 8, 9, 10, 11, 12
+local LAST_KIND = TRIGGERS
 local TABLES = {
   [PAUSE] = own .. 'pause',
   [JOB] = own .. 'jobs',
@@ -35,8 +36,10 @@ local TABLES = {
   [NODE] = own .. 'nodes',
   [ACTION] = own .. 'actions',
   [POOL] = own .. 'pools',
+  [TRIGGERS] = own .. 'triggers',
 }
--- Kinds with an index of their fields. That of actions has those with a due time, which are not done.
+-- Kinds with an index of their fields. Those of actions and triggers have records with a due time: actions that are not
+-- done, and sets with pending triggers.
 local INDEXES = {
   [JOB] = own .. 'index:jobs',
   [JOB_STATE] = own .. 'index:job_states',
@@ -45,10 +48,11 @@ local INDEXES = {
   [IDENTITY] = own .. 'index:identities',
   [ACTION] = own .. 'index:actions',
   [POOL] = own .. 'index:pools',
+  [TRIGGERS] = own .. 'index:triggers',
 }
 
 -- Kinds that can be due, with their letter in the index `due`.
-local DUE_KINDS = { [CURSOR] = '3', [BACKLOG] = '4', [RUN] = '6', [ACTION] = ':' }
+local DUE_KINDS = { [CURSOR] = '3', [BACKLOG] = '4', [RUN] = '6', [ACTION] = ':', [TRIGGERS] = '<' }
 
 -- Values of one command: `unpack` is limited to some thousands. The number is even, because many values are pairs.
 local PART = 1000

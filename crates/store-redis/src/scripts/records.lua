@@ -38,7 +38,7 @@ end
 
 local function records()
   local found, now = {}, {}
-  for kind = PAUSE, POOL do
+  for kind = PAUSE, LAST_KIND do
     found[kind], now[kind] = {}, {}
   end
   local due, by_id, by_job = sorted_set(DUE), sorted_set(RUNS_BY_ID), sorted_set(RUNS_BY_JOB)
@@ -108,7 +108,7 @@ local function records()
     if new_slot then add(due, new_slot .. SLOT_END .. digit .. field) end
   end
 
-  -- An action is in the index as long as it has a due time.
+  -- An action, or a set of triggers, is in the index as long as it has a due time.
   local function move_pending(index, field, old, new)
     local was, is = old and sub(old, 35, 50) ~= NO_TIME, new and sub(new, 35, 50) ~= NO_TIME
     if is and not was then add(index, field) end
@@ -117,7 +117,8 @@ local function records()
 
   -- Collects the writes of one kind. A record that is created and deleted in the same commit is not written.
   local function gather(kind, key)
-    local before, is_run, is_action, digit, index = found[kind], kind == RUN, kind == ACTION, DUE_KINDS[kind], nil
+    local before, is_run, digit, index = found[kind], kind == RUN, DUE_KINDS[kind], nil
+    local lists_due = kind == ACTION or kind == TRIGGERS
     if INDEXES[kind] then
       index = sorted_set(INDEXES[kind])
       sets[#sets + 1] = index
@@ -128,12 +129,12 @@ local function records()
       if new then
         put[puts + 1], put[puts + 2] = field, new
         puts = puts + 2
-        if index and not is_action and not old then add(index, field) end
+        if index and not lists_due and not old then add(index, field) end
       elseif old then
         deleted[#deleted + 1] = field
-        if index and not is_action then remove(index, field) end
+        if index and not lists_due then remove(index, field) end
       end
-      if is_action then move_pending(index, field, old, new) end
+      if lists_due then move_pending(index, field, old, new) end
       if digit then move_due(kind, digit, field, old, new) end
       if is_run and (old or new) then move_run(field, old, new) end
     end

@@ -66,7 +66,7 @@ impl RowCells {
         self.0.push(Value::Text(text));
     }
 
-    pub(crate) fn json(&mut self, value: &impl Serialize) {
+    pub(crate) fn json(&mut self, value: &(impl Serialize + ?Sized)) {
         let text = serde_json::to_string(value).expect("records have texts for keys, which JSON can hold");
         self.0.push(Value::Text(text));
     }

@@ -12,6 +12,7 @@ mod pause;
 mod pool;
 mod run;
 mod table;
+mod triggers;
 
 use cronhold_core::record::{ActionId, PoolName, Record, RecordKey, RecordVersion, ScheduleId, StoredRecord};
 use cronhold_core::{JobId, NodeId, RunId};
@@ -42,6 +43,7 @@ pub(crate) fn write(record: &Record, version: RecordVersion) -> Vec<Value> {
         Record::Node(node) => node::write(&mut cells, node),
         Record::Action(action) => action::write(&mut cells, action),
         Record::Pool(pool) => pool::write(&mut cells, pool),
+        Record::Triggers(set) => triggers::write(&mut cells, set),
         // Locks are taken and released, and foreign runs are read-only; neither is ever put.
         Record::Lock(_) | Record::Foreign(_) => {}
     }
@@ -76,6 +78,7 @@ fn decode_key(table: RecordTable, reading: &CellReader<'_>) -> Result<RecordKey,
         RecordTable::Nodes => RecordKey::Node(reading.parsed(NodeId::parse)?),
         RecordTable::Actions => RecordKey::Action(reading.parsed(ActionId::parse)?),
         RecordTable::Pools => RecordKey::Pool(reading.parsed(PoolName::parse)?),
+        RecordTable::Triggers => RecordKey::Triggers(job()?),
     })
 }
 
@@ -123,6 +126,10 @@ pub(crate) fn read(table: RecordTable, row: &Row<'_>, zones: &ZoneRegistry) -> R
             let (name, version) = (reading.parsed(PoolName::parse)?, reading.version()?);
             (version, pool::read(name, reading)?)
         }
+        RecordTable::Triggers => {
+            let (job, version) = (reading.parsed(JobId::parse)?, reading.version()?);
+            (version, triggers::read(job, reading)?)
+        }
     };
     Ok(StoredRecord { version, record })
 }
@@ -130,7 +137,9 @@ pub(crate) fn read(table: RecordTable, row: &Row<'_>, zones: &ZoneRegistry) -> R
 fn write_key(cells: &mut RowCells, key: &RecordKey) {
     match key {
         RecordKey::Pause => cells.integer(pause::ONLY),
-        RecordKey::Job(job) | RecordKey::JobState(job) | RecordKey::Foreign(job) => cells.text(job.as_str()),
+        RecordKey::Job(job) | RecordKey::JobState(job) | RecordKey::Foreign(job) | RecordKey::Triggers(job) => {
+            cells.text(job.as_str());
+        }
         RecordKey::Cursor(job, schedule) | RecordKey::Backlog(job, schedule) => {
             cells.text(job.as_str());
             cells.text(schedule.as_str());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
     Blocker, ExecutionPolicy, LockName, OutputSummary, PoolName, ProbeState, ProgramExit, Record, Run, RunOwner,
-    ScheduleId, SkipSpan, StderrParts,
+    RunTrigger, ScheduleId, SkipSpan, StderrParts,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -58,6 +58,7 @@ pub(super) const LAYOUT: TableLayout = TableLayout {
         "probes",
         "service",
         "stderr",
+        "triggers",
         "log",
     ],
     fixed: &["job", "number"],
@@ -107,6 +108,7 @@ fn write_row(cells: &mut RowCells, run: &Run, ended: Option<Instant>, range: Opt
     cells.option(Some(&run.probes).filter(|probes| !probes.is_empty()), RowCells::json);
     cells.option(run.service.as_ref(), RowCells::json);
     cells.option(run.written.as_ref().and_then(|written| written.stderr.as_ref()), RowCells::json);
+    cells.option(Some(&run.triggers[..]).filter(|triggers| !triggers.is_empty()), RowCells::json);
     cells.json(&run.log);
 }
 
@@ -145,6 +147,7 @@ pub(super) fn read(id: RunId, reading: &CellReader<'_>) -> Result<Record, Unread
         written: read_written(reading)?,
         service: None,
         actions: 0,
+        triggers: Arc::default(),
         log: Vec::new(),
     };
     let range = read_range(reading)?;
@@ -156,6 +159,7 @@ pub(super) fn read(id: RunId, reading: &CellReader<'_>) -> Result<Record, Unread
     if let Some(written) = &mut run.written {
         written.stderr = stderr;
     }
+    run.triggers = reading.option_json::<Vec<RunTrigger>>()?.unwrap_or_default().into();
     run.log = reading.json()?;
     let Some(range) = range else { return Ok(Record::Run(Arc::new(run))) };
     let span = SkipSpan::from_listed_run(run, range).ok_or_else(|| UnreadableRow {

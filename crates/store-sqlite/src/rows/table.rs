@@ -19,6 +19,7 @@ pub(crate) enum RecordTable {
     Nodes,
     Actions,
     Pools,
+    Triggers,
 }
 
 /// The columns of a table.
@@ -35,7 +36,7 @@ pub(crate) struct TableLayout {
 
 impl RecordTable {
     /// All tables, in the order of their numbers.
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Pause,
         Self::Jobs,
         Self::JobStates,
@@ -46,6 +47,7 @@ impl RecordTable {
         Self::Nodes,
         Self::Actions,
         Self::Pools,
+        Self::Triggers,
     ];
 
     /// The table for a kind of record.
@@ -61,6 +63,7 @@ impl RecordTable {
             RecordKind::Node => Some(Self::Nodes),
             RecordKind::Action => Some(Self::Actions),
             RecordKind::Pool => Some(Self::Pools),
+            RecordKind::Triggers => Some(Self::Triggers),
             RecordKind::Lock | RecordKind::Foreign => None,
         }
     }
@@ -84,6 +87,7 @@ impl RecordTable {
             Self::Nodes => &super::node::LAYOUT,
             Self::Actions => &super::action::LAYOUT,
             Self::Pools => &super::pool::LAYOUT,
+            Self::Triggers => &super::triggers::LAYOUT,
         }
     }
 }

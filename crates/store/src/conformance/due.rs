@@ -5,7 +5,7 @@ use cronhold_core::record::Record;
 use cronhold_schedule::{Instant, Span};
 
 use super::pages::PAGES_MAX;
-use super::samples::{action, at, backlog, cursor, job, job_state, run_due, run_id, run_in};
+use super::samples::{action, at, backlog, cursor, job, job_state, run_due, run_id, run_in, triggers};
 use super::test_writer::TestWriter;
 use super::{Subject, block_on};
 use crate::Obligation;
@@ -28,6 +28,9 @@ pub fn due_records_are_ordered(subject: &dyn Subject) {
         action(run_id(6, 1), 10, Some(at(1))),
         action(run_id(6, 1), 9, Some(at(1))),
         action(run_id(6, 1), 8, None),
+        triggers("a", Some(at(3))),
+        triggers("b", Some(at(1))),
+        triggers("c", None),
         run_due(run_id(7, 1), "a", Some(at(3))),
         run_due(run_id(6, 2), "a", Some(at(1))),
         run_due(run_id(6, 1), "a", Some(at(1))),

@@ -23,6 +23,7 @@ pub mod outputs;
 pub mod pages;
 mod rich_jobs;
 mod rich_records;
+mod rich_triggers;
 pub mod round_trips;
 pub mod run_pages;
 mod samples;
@@ -128,6 +129,7 @@ macro_rules! conformance_cases {
             pages::nodes_are_ordered_by_id
             pages::lists_hold_one_kind
             pages::identities_are_listed_once
+            pages::sets_with_pending_triggers_are_listed
             pages::pending_actions_are_listed
             pages::pages_are_stable_under_writes
             run_pages::runs_are_listed_latest_first

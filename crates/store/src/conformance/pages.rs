@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cronhold_core::record::{Record, RecordKey, StoredRecord};
 
 use super::Subject;
-use super::samples::{action, at, backlog, cursor, each_kind, identity, job, job_state, node, pool, run_id};
+use super::samples::{action, at, backlog, cursor, each_kind, identity, job, job_state, node, pool, run_id, triggers};
 use super::test_writer::TestWriter;
 use crate::{DefinitionPage, Query, StoredDefinition};
 
@@ -19,12 +19,13 @@ type NamedRecord = fn(&str) -> Record;
 type ScheduleRecord = fn(&str, &str) -> Record;
 
 /// Queries for the kinds that units write, with a function that creates a record of each.
-const LISTS: [(PageStart, NamedRecord); 5] = [
+const LISTS: [(PageStart, NamedRecord); 6] = [
     (jobs, |name| job(name, name)),
     (job_states, |name| job_state(name, 3)),
     (cursors, |name| cursor(name, "s", Some(at(1)))),
     (backlogs, |name| backlog(name, "s", at(1))),
     (pools, |name| pool(name, 2)),
+    (pending_triggers, |name| triggers(name, Some(at(1)))),
 ];
 
 /// Names in byte order.
@@ -125,7 +126,7 @@ pub fn lists_hold_one_kind(subject: &dyn Subject) {
     let all: Vec<Record> = each_kind().into_iter().map(|(record, _)| record).collect();
     writer.put_all(&all);
     writer.beat(&node(1, "n"), &[]);
-    let queries = [jobs, job_states, cursors, backlogs, pending_actions, pools, nodes];
+    let queries = [jobs, job_states, cursors, backlogs, pending_actions, pending_triggers, pools, nodes];
     for query in queries {
         let found = writer.page(&query(None), 100).records;
         assert_eq!(found.len(), 1, "{:?}", query(None));
@@ -134,7 +135,7 @@ pub fn lists_hold_one_kind(subject: &dyn Subject) {
         writer.delete(&record.key());
     }
     let lengths = queries.map(|query| writer.page(&query(None), 100).records.len());
-    assert_eq!(lengths, [0, 0, 0, 0, 0, 0, 1], "only the node is left");
+    assert_eq!(lengths, [0, 0, 0, 0, 0, 0, 0, 1], "only the node is left");
 }
 
 /// Identities are listed once each, for any page size. Those of one job are in an order of the store's own.
@@ -185,6 +186,23 @@ pub fn pending_actions_are_listed(subject: &dyn Subject) {
     assert_eq!(listed(&mut writer, 100)[0], pending[0]);
     writer.put(&record(1, Some(at(99))));
     assert_eq!(listed(&mut writer, 100)[1], record(1, Some(at(99))));
+}
+
+/// Sets of triggers are listed as long as triggers are pending, ordered by job.
+pub fn sets_with_pending_triggers_are_listed(subject: &dyn Subject) {
+    let mut writer = TestWriter::of(subject);
+    let listed = |writer: &mut TestWriter| -> Vec<Record> {
+        walk(writer, pending_triggers, 2, |_| {}).into_iter().map(|stored| stored.record).collect()
+    };
+    let pending: Vec<Record> = ["a", "b", "c", "d", "e"].map(|job| triggers(job, Some(at(1)))).into();
+    writer.put_all(&[&pending[..], &[triggers("aa", None)]].concat());
+    assert_eq!(listed(&mut writer), pending);
+    writer.put_all(&[triggers("a", None), triggers("d", None)]);
+    writer.delete(&pending[2].key());
+    assert_eq!(listed(&mut writer), [pending[1].clone(), pending[4].clone()]);
+    // Another due time does not change the place.
+    writer.put_all(&[pending[0].clone(), triggers("b", Some(at(99)))]);
+    assert_eq!(listed(&mut writer), [pending[0].clone(), triggers("b", Some(at(99))), pending[4].clone()]);
 }
 
 /// Records that exist all the time are returned once, whatever is written, changed and deleted between two pages.
@@ -282,6 +300,14 @@ fn pools(after: Option<RecordKey>) -> Query {
         other => panic!("a page of pools ends with a pool, and not with {other}"),
     });
     Query::Pools { after }
+}
+
+fn pending_triggers(after: Option<RecordKey>) -> Query {
+    let after = after.map(|key| match key {
+        RecordKey::Triggers(job) => job,
+        other => panic!("a page of triggers ends with triggers, and not with {other}"),
+    });
+    Query::PendingTriggers { after }
 }
 
 /// Collects all pages of a list, and runs `between` after each.

@@ -12,13 +12,14 @@ use cronhold_core::record::{
     NodeRecord, OutputSummary, PauseState, Pool, PoolName, ProbeAnswer, ProbeLease, ProbeState, ProgramExit, QueuedRun,
     Record, RequestBody, ResolvedAction, ResolvedHeader, ResolvedHttp, ResolvedProbe, ResolvedProcess, ResolvedProgram,
     ResolvedRemote, ResolvedRequest, ResolvedWebhook, ResponseSummary, Run, RunOwner, ServiceState, SkipSpan,
-    SkipStreak, StderrParts, StdinText, Transition, TransitionKind,
+    SkipStreak, StderrParts, StdinText, Transition, TransitionKind, TriggerId,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
 use cronhold_core::{JobUid, NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span};
 
+use super::rich_triggers;
 use super::samples::{args, job_id, lock_name, run, run_id, schedule_id};
 
 /// Texts that stores or formats easily corrupt.
@@ -34,10 +35,10 @@ pub(super) const TEXTS: [&str; 8] = [
 ];
 
 /// Counters fit into a signed 64-bit integer.
-const COUNT_MAX: u64 = i64::MAX.cast_unsigned();
+pub(super) const COUNT_MAX: u64 = i64::MAX.cast_unsigned();
 
 /// Extreme times that have a textual form.
-fn times() -> [Instant; 5] {
+pub(super) fn times() -> [Instant; 5] {
     ["1969-12-31T23:59:59.999999Z", "1970-01-01T00:00:00Z", "2026-03-29T01:30:00.123456Z", "0001-01-01T00:00:00Z", LAST]
         .map(|text| Instant::parse(text).expect("a time"))
 }
@@ -45,7 +46,7 @@ fn times() -> [Instant; 5] {
 /// The last microsecond of the last day that every zone can represent.
 const LAST: &str = "9999-12-30T21:59:59.999999Z";
 
-fn last() -> Instant {
+pub(super) fn last() -> Instant {
     Instant::parse(LAST).expect("a time")
 }
 
@@ -60,6 +61,7 @@ pub(super) fn records() -> Vec<Record> {
     records.extend(skip_spans().into_iter().map(|span| Record::SkipSpan(Arc::new(span))));
     records.extend(actions().into_iter().map(|action| Record::Action(Arc::new(action))));
     records.extend(pools().into_iter().map(|pool| Record::Pool(Arc::new(pool))));
+    records.extend(rich_triggers::trigger_sets().into_iter().map(|set| Record::Triggers(Arc::new(set))));
     records
 }
 
@@ -88,7 +90,12 @@ fn actions() -> Vec<ActionRecord> {
     };
     let shell = CommandLine::Shell { text: TEXTS[1].to_owned(), shell: None };
     let works = [
-        ResolvedAction::Run { job: job_id("größe/日本 🦀"), args: texts(2), inherited: args(&[("x", TEXTS[2])]) },
+        ResolvedAction::Run {
+            job: job_id("größe/日本 🦀"),
+            args: texts(2),
+            inherited: args(&[("x", TEXTS[2])]),
+            trigger: TriggerId::parse(TEXTS[2]).ok(),
+        },
         webhook(None),
         webhook(Some(SecretSource::File("/run/key".to_owned()))),
         webhook(Some(SecretSource::Env("KEY".to_owned()))),
@@ -166,6 +173,7 @@ fn job_states() -> Vec<JobState> {
     full.floor = Some(times()[2]);
     full.removed = Some(times()[1]);
     full.outcomes = Some(outcomes());
+    full.has_triggers = true;
     let earlier = JobState { outcomes: None, ..JobState::new(job_id("of an earlier version")) };
     vec![full, earlier, JobState::new(job_id("never ran"))]
 }
@@ -288,6 +296,7 @@ fn runs() -> Vec<Run> {
             written: Some(written(index)),
             service: service(index),
             actions: [0, 1, u32::MAX][index % 3],
+            triggers: rich_triggers::run_triggers(index).into(),
             log: log.collect(),
             id,
         });

@@ -8,8 +8,8 @@ use cronhold_core::job::{Job, Program, RunEvent};
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
     ActionId, ActionRecord, ActionStatus, ActivePause, ActiveRun, Actor, Backlog, ClaimedRanges, Cursor, Identity,
-    JobRecord, JobSource, JobState, LockName, NodeRecord, PauseState, Pool, PoolName, Record, ResolvedAction, Run,
-    RunOwner, ScheduleId, SkipSpan, Transition,
+    JobRecord, JobSource, JobState, LockName, NodeRecord, PauseState, PendingTrigger, Pool, PoolName, Record,
+    ResolvedAction, Run, RunOwner, ScheduleId, SkipSpan, Transition, TriggerId, TriggerSet,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State};
@@ -145,7 +145,7 @@ pub(super) fn action(run: RunId, number: u32, due: Option<Instant>) -> Record {
         job: job_id("a"),
         event: RunEvent::Finished,
         created: run.time(),
-        work: ResolvedAction::Run { job: job_id("b"), args: BTreeMap::new(), inherited: Args::new() },
+        work: ResolvedAction::Run { job: job_id("b"), args: BTreeMap::new(), inherited: Args::new(), trigger: None },
         attempts: 1,
         failures: 0,
         error: None,
@@ -157,6 +157,17 @@ pub(super) fn action(run: RunId, number: u32, due: Option<Instant>) -> Record {
 pub(super) fn pool(name: &str, count: u16) -> Record {
     let active = (0..count).map(|number| ActiveRun { run: run_id(1, number), args: u64::MAX, target: None });
     Record::Pool(Arc::new(Pool { name: PoolName::parse(name).expect("a name"), active: active.collect() }))
+}
+
+/// Triggers of a job with this many pending ones, due at `due`; none pending if `due` is `None`.
+pub(super) fn triggers(job: &str, due: Option<Instant>) -> Record {
+    let mut set = TriggerSet::new(job_id(job));
+    if due.is_some() {
+        let id = TriggerId::parse("a").expect("an id");
+        set.add(PendingTrigger { id, at: at(1), by: Actor::Action, args: args(&[("x", "1")]) });
+    }
+    set.due = due;
+    Record::Triggers(Arc::new(set))
 }
 
 pub(super) fn node(bits: u128, name: &str) -> NodeRecord {
@@ -184,5 +195,6 @@ pub(super) fn each_kind() -> Vec<(Record, Record)> {
         (span_of(3), span_of(4)),
         (action(id, 1, Some(at(1))), action(id, 1, None)),
         (pool("db", 1), pool("db", 2)),
+        (triggers("a", Some(at(1))), triggers("a", None)),
     ]
 }

@@ -1,4 +1,4 @@
-//! Secondary indexes: due records, unfinished runs, pending actions, runs of a job.
+//! Secondary indexes: due records, unfinished runs, pending actions and triggers, runs of a job.
 //!
 //! Invariant: an index contains exactly the records in the tables, under their current values.
 
@@ -20,6 +20,8 @@ pub(super) struct Indexes {
     pub(super) owned: BTreeMap<NodeId, BTreeSet<RunId>>,
     /// Actions that are neither done nor given up.
     pub(super) pending_actions: BTreeSet<ActionId>,
+    /// Jobs that have pending triggers.
+    pub(super) pending_triggers: BTreeSet<JobId>,
     /// All runs and spans of skips.
     pub(super) runs: BTreeSet<RunId>,
     /// All runs and spans of skips of a job.
@@ -40,12 +42,14 @@ impl Indexes {
             Some(Record::Run(old)) => self.remove_run(old),
             Some(Record::SkipSpan(old)) => self.remove_span(old),
             Some(Record::Action(old)) => drop(self.pending_actions.remove(&old.id)),
+            Some(Record::Triggers(old)) => drop(self.pending_triggers.remove(&old.job)),
             _ => {}
         }
         match new {
             Some(Record::Run(new)) => self.insert_run(new),
             Some(Record::SkipSpan(new)) => self.insert_span(new),
             Some(Record::Action(new)) if new.is_pending() => drop(self.pending_actions.insert(new.id)),
+            Some(Record::Triggers(new)) if new.due.is_some() => drop(self.pending_triggers.insert(new.job.clone())),
             _ => {}
         }
     }

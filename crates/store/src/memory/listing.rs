@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use cronhold_core::record::{Record, RecordKey, RecordKind, StoredRecord};
-use cronhold_core::{RunId, RunNumber, State};
+use cronhold_core::{JobId, RunId, RunNumber, State};
 use cronhold_schedule::Instant;
 
 use super::state::MemoryState;
@@ -39,6 +39,13 @@ impl MemoryState {
             }
             Query::Nodes { after } => self.after(RecordKind::Node, after.map(RecordKey::Node).as_ref(), limit),
             Query::Pools { after } => self.after(RecordKind::Pool, after.clone().map(RecordKey::Pool).as_ref(), limit),
+            Query::PendingTriggers { after } => {
+                let pending =
+                    self.indexes.pending_triggers.range::<JobId, _>((above(after.as_ref()), Bound::Unbounded));
+                let table = self.table(RecordKind::Triggers);
+                let stored = pending.filter_map(|job| table.get(&RecordKey::Triggers(job.clone())));
+                stored.take(limit).cloned().collect()
+            }
             Query::PendingActions { after } => {
                 let pending = self.indexes.pending_actions.range((above(after.as_ref()), Bound::Unbounded));
                 let stored = pending.filter_map(|id| self.table(RecordKind::Action).get(&RecordKey::Action(*id)));

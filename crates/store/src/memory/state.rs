@@ -24,7 +24,7 @@ const STORE_WRITER: u32 = 0;
 #[derive(Debug, Clone, Default)]
 pub(super) struct MemoryState {
     /// A table for each kind. Those of locks and of foreign runs stay empty.
-    tables: [BTreeMap<RecordKey, StoredRecord>; RecordKind::Pool as usize + 1],
+    tables: [BTreeMap<RecordKey, StoredRecord>; RecordKind::Triggers as usize + 1],
     pub(super) indexes: Indexes,
     pub(super) locks: LockTable,
     pub(super) outputs: MemoryOutputs,

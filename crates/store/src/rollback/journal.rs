@@ -96,6 +96,7 @@ impl JournaledRecord {
         match &self.change {
             RecordChange::Put(Record::Run(run)) => !run.state.is_finished(),
             RecordChange::Put(Record::Action(action)) => action.is_pending(),
+            RecordChange::Put(Record::Triggers(set)) => !set.pending.is_empty(),
             RecordChange::Put(Record::Identity(_) | Record::SkipSpan(_)) | RecordChange::Delete(_) => false,
             RecordChange::Put(_) => true,
         }

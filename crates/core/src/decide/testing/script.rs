@@ -11,7 +11,8 @@
 //! Jobs are `put NAME item; item; …`: a schedule as one text, `NAME: schedule` for one with a name, `jitter 30s`,
 //! `calendar X`, `disabled` and `args k=v` for the schedule before them, and keys of a job (see [`job`]). `add`,
 //! `change` and `revise REVISION` put it with a precondition. `due` fires every cursor that is due, `catch up` takes
-//! one step in every backlog, `wake` checks every run that is due. `ad-hoc ITEMS with k=v` runs a job that is not stored. Lines about several nodes are in `cluster.rs`.
+//! one step in every backlog, `wake` checks every run that is due. `ad-hoc ITEMS with k=v` runs a job that is not stored. Lines about several nodes are
+//! in `cluster.rs`, those about triggers in `trigger.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -215,6 +216,7 @@ impl DecisionBench {
                 (anna, Command::Run { job: job_id(first), args: pairs(more, "at"), id, at })
             }
             "ad-hoc" => (anna, self.ad_hoc_command(rest)),
+            "trigger" | "emit" | "batch" | "untrigger" => super::trigger::command(verb, rest),
             "wake" => (Actor::Queue, Command::Wake { run: run() }),
             "task" | "launched" | "lost" | "keeper-lost" | "unlaunched" | "ended" => report(verb, run(), more),
             "start" => (anna, Command::Start { run: run() }),
@@ -386,6 +388,7 @@ pub(in crate::decide) fn job(items: &str) -> Job {
             "lease" => job.lease = Some(span()),
             "nodes" => job.nodes = NodeSelector::Labels(words(value).collect()),
             "param" => job.params.extend([(value.to_owned(), Param::default())]),
+            "batching" => job.batching = Some(super::trigger::batching(value)),
             "remote" => job.program = super::remote::program(),
             "shell" => job.program = Program::Shell(crate::Template::parse(value).expect("a template")),
             "description" => job.description = value.to_owned(),

@@ -3,6 +3,7 @@
 use cronhold_schedule::Instant;
 
 use super::START;
+use super::trigger::{reply_text, set_text};
 use crate::decision::{CommandReply, DecidedUnit, Effect, RecordChange};
 use crate::policy::catch_up::CountedRange;
 use crate::record::{ActionRecord, ActionStatus, Backlog, Cursor, PauseState, Pool, Record, RecordKey, Run, SkipSpan};
@@ -46,6 +47,8 @@ pub(super) fn line(done: &DecidedUnit, before: impl Fn(&RecordKey) -> Option<Rec
             (RecordChange::Delete(RecordKey::Action(action)), _) => ((5, 1), format!("action {} gone", action.number)),
             (RecordChange::Put(Record::Pool(pool)), _) => ((2, 1), pool_text(pool, done, &before, many)),
             (RecordChange::Delete(RecordKey::Pool(pool)), _) => ((2, 1), format!("pool {pool} gone")),
+            (RecordChange::Put(Record::Triggers(set)), _) => ((2, 2), set_text(set)),
+            (RecordChange::Delete(RecordKey::Triggers(_)), _) => ((2, 2), "no triggers".to_owned()),
             (RecordChange::Put(Record::Backlog(backlog)), _) => ((2, 0), backlog_text(backlog)),
             (RecordChange::Delete(RecordKey::Backlog(..)), _) => ((2, 0), "backlog gone".to_owned()),
             (RecordChange::Put(Record::JobState(state)), Some(Record::JobState(old))) if state.pauses != old.pauses => {
@@ -79,6 +82,7 @@ pub(super) fn line(done: &DecidedUnit, before: impl Fn(&RecordKey) -> Option<Rec
         CommandReply::Run { number, .. } => texts.push(format!("→ #{}", number.0)),
         CommandReply::Done if texts.is_empty() => texts.push("nothing".to_owned()),
         CommandReply::Done => {}
+        CommandReply::Trigger { .. } | CommandReply::Removed { .. } => texts.extend(reply_text(&done.answer)),
     }
     texts.join(", ")
 }
@@ -217,6 +221,7 @@ fn effect_text(effect: &Effect, before: impl Fn(&RecordKey) -> Option<Record>) -
         Effect::PlanDelivery { action, at } => format!("(plan action {} {})", action.number, then(at)),
         Effect::Deliver { action } => format!("(deliver action {})", action.id.number),
         Effect::Probe { run, attempt } => format!("(probe {attempt} of #{})", run.number.0),
+        Effect::PlanBatch { at, .. } => format!("(batch {})", then(at)),
         Effect::Prune { job } => format!("(prune {job})"),
     }
 }

@@ -7,7 +7,7 @@ use super::super::fact::{Fact, Hindrance, Prospect, Unable};
 use super::super::reasons::{by, condition};
 use super::super::wall::rough;
 use super::{ExplanationWriter, counted, name};
-use crate::record::{ActivePause, Run, ScheduleId};
+use crate::record::{ActivePause, Run, ScheduleId, TriggerSet};
 use crate::run::State;
 
 /// The argument of `pause` and `resume` for all jobs.
@@ -68,6 +68,7 @@ impl ExplanationWriter<'_> {
                 let all = counted(all, "occurrence");
                 self.say(format!("What was missed is being caught up: {left}{all} to go, from {position} to {last}."));
             }
+            Fact::Triggers(set) => self.triggers(set),
             Fact::NoSchedule => {
                 self.say(format!("`{job}` has no schedule: it runs only when it is started explicitly."));
                 self.advise(format!("`cronhold run {job}` starts it"));
@@ -75,6 +76,16 @@ impl ExplanationWriter<'_> {
             Fact::Schedule(schedule, prospect) => self.prospect(schedule, prospect),
             Fact::NoOccurrence(_) | Fact::Occurrence { .. } => {}
         }
+    }
+
+    /// How many triggers are pending, and the latest decision about them.
+    fn triggers(&mut self, set: &TriggerSet) {
+        let Some(decision) = set.last_decision() else { return };
+        let pending = counted(u32::try_from(set.pending.len()).unwrap_or(u32::MAX), "trigger");
+        let verb = if set.pending.len() == 1 { "is" } else { "are" };
+        let at = self.at(decision.at);
+        self.say(format!("{pending} {verb} pending; the latest decision, at {at}: {}.", decision.outcome));
+        self.advise(format!("`cronhold triggers {}` shows them, and the decisions before", self.why.job));
     }
 
     fn paused(&mut self, what: &str, resume: &str, pause: &ActivePause) {
