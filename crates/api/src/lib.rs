@@ -28,8 +28,8 @@ pub use problem::{Problem, ProblemCode};
 pub use report::{AnswerLine, BackfillItem, BackfillPlan, HolesReport, ReloadReport, UnreadableItem, WhyReport};
 pub use role::CallerRole;
 pub use run::{
-    ActionSummary, OutputRange, ResponseHeader, RunDetail, RunList, RunStep, RunSummary, RunTimes, ServiceResponse,
-    StderrRanges,
+    ActionSummary, OutputRange, ResponseHeader, RunDetail, RunList, RunProgress, RunStep, RunSummary, RunTimes,
+    ServiceResponse, StderrRanges,
 };
 
 /// Path prefix of the API.

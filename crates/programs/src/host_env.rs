@@ -229,7 +229,8 @@ impl HostEnv {
                 StdinText::Text(text) => StdinInput::Text(text),
                 StdinText::File(path) => StdinInput::File(path),
             }),
-            separate_stderr: process.separate_stderr,
+            // Messages are read from standard output alone.
+            separate_stderr: process.separate_stderr || process.plugin.is_some(),
             nice: process.nice,
             io_priority: process.ionice.map(io_priority),
             limits: limits(process),

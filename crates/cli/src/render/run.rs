@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use cronhold_api::{ActionSummary, RunDetail, RunSummary, ServiceResponse};
+use cronhold_api::{ActionSummary, RunDetail, RunProgress, RunSummary, ServiceResponse};
+use cronhold_core::plugin::PluginProgress;
 use cronhold_core::run::{Reason, State};
 use cronhold_schedule::Instant;
 
@@ -132,6 +133,7 @@ pub(crate) fn detail(
     field("rerun of", run.rerun_of.clone())?;
     field("task", detail.task.clone())?;
     field("response", detail.response.as_ref().map(response))?;
+    field("progress", detail.progress.as_ref().map(|found| progress(found, clock)))?;
     field("output", (run.output_bytes > 0).then(|| format!("{} bytes", run.output_bytes)))?;
     for line in &run.tail {
         writeln!(out, "    {}", visible(line))?;
@@ -154,6 +156,12 @@ pub(crate) fn detail(
         writeln!(out, "    {}", visible(&action_line(action, clock)))?;
     }
     Ok(())
+}
+
+/// How far a program is, and when it said so.
+fn progress(progress: &RunProgress, clock: &LocalTimeFormat) -> String {
+    let reported = PluginProgress { percent: progress.percent, text: progress.text.clone() };
+    format!("{reported} ({})", clock.relative(progress.at))
 }
 
 /// The response of a service on one line: its status, the type of its body, and redirects.
@@ -331,6 +339,7 @@ pub(crate) mod tests {
             ],
             task: Some("{\"id\": 7}".to_owned()),
             stderr: None,
+            progress: Some(RunProgress { at: at(60_000), percent: Some(40), text: "reading".to_owned() }),
             response: Some(ServiceResponse {
                 status: 503,
                 headers: vec![ResponseHeader { name: "content-type".to_owned(), value: "text/plain".to_owned() }],
