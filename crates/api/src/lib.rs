@@ -28,7 +28,7 @@ pub use problem::{Problem, ProblemCode};
 pub use report::{AnswerLine, BackfillItem, BackfillPlan, HolesReport, ReloadReport, UnreadableItem, WhyReport};
 pub use role::CallerRole;
 pub use run::{
-    ActionSummary, OutputRange, ResponseHeader, RunDetail, RunList, RunProgress, RunStep, RunSummary, RunTimes,
+    ActionSummary, OutputRange, ProgressSummary, ResponseHeader, RunDetail, RunList, RunStep, RunSummary, RunTimes,
     ServiceResponse, StderrRanges,
 };
 

@@ -124,12 +124,13 @@ pub struct RunDetail {
     pub response: Option<ServiceResponse>,
     /// The latest progress that a plug-in has reported, stored every few seconds; `null` for other programs.
     #[serde(default)]
-    pub progress: Option<RunProgress>,
+    pub progress: Option<ProgressSummary>,
 }
 
 /// How far the program of a run is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct RunProgress {
+#[schema(as = Progress)]
+pub struct ProgressSummary {
     /// When it was stored.
     #[schema(value_type = String, format = DateTime)]
     pub at: Instant,
@@ -139,7 +140,7 @@ pub struct RunProgress {
     pub text: String,
 }
 
-impl From<&record::RunProgress> for RunProgress {
+impl From<&record::RunProgress> for ProgressSummary {
     fn from(progress: &record::RunProgress) -> Self {
         let PluginProgress { percent, text } = progress.reported.clone();
         Self { at: progress.at, percent, text }

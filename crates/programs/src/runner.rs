@@ -3,11 +3,12 @@
 //! takes no reports while it sends requests.
 
 mod keeper_messages;
+mod plugin_messages;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -36,7 +37,7 @@ use crate::noop::Noops;
 use crate::output::SecretMask;
 use crate::plugin::PluginSpools;
 use crate::probes::{CommandProbes, ProbeReport, ProbeReportFn, ThreadProbes};
-use crate::process::{KEEPER_PENDING, PluginEnd, Processes, UnstoredOutput};
+use crate::process::{KEEPER_PENDING, Processes, UnstoredOutput};
 use crate::service::{ServicePrograms, is_service};
 
 /// How long the keeper's journal may take to be read. A launch that it cannot be asked about may have been carried out.
@@ -301,13 +302,6 @@ impl LocalRunner {
         }
     }
 
-    async fn forward_progress(&self, node: &NodeHandle) {
-        loop {
-            let (run, progress) = self.progress_reports.next().await;
-            node.report(run, ProgramReport::Progress(progress)).await;
-        }
-    }
-
     async fn wait_for_report(&self) {
         let next = [self.noops().next(), self.processes().next_due(), self.services.next_due()];
         let next = next.into_iter().flatten().min();
@@ -350,40 +344,6 @@ impl LocalRunner {
         run.work.as_ref().map(|program| self.host_env.secrets_of(program))
     }
 
-    /// The file with the text of the messages of a run; `None` if it is not a plug-in.
-    pub(crate) fn plugin_output(&self, run: RunId) -> Option<PathBuf> {
-        self.plugins.output(run)
-    }
-
-    /// Which parts of that text are standard error.
-    pub(crate) fn plugin_stderr(&self, run: RunId) -> Option<Vec<(u64, u64)>> {
-        self.plugins.stderr(run)
-    }
-
-    /// Reads what a running plug-in has written to its file, and reports its progress at intervals. Does nothing for
-    /// other programs.
-    pub(crate) fn read_messages(&self, run: RunId, messages: &Path) {
-        // What cannot be read now is read when the program has ended, and a failure is logged then.
-        let _ = self.plugins.read(run, messages);
-        if let Some(progress) = self.plugins.take_progress(run, self.clock.uptime())
-            && !self.is_command(run)
-        {
-            let secrets = self.secrets_of(run).unwrap_or_default();
-            let text = secrets.hide_text(&progress.text);
-            self.progress_reports.push((run, PluginProgress { text, ..progress }));
-        }
-    }
-
-    /// Reads all messages of a plug-in that has ended, and returns the length of their text; `None` for other programs.
-    pub(crate) fn finish_messages(&self, run: RunId, messages: &Path, total: Option<u64>) -> Option<io::Result<u64>> {
-        self.plugins.finish(run, messages, total)
-    }
-
-    /// Removes the files of plug-ins that are over.
-    pub(crate) fn forget_messages(&self) {
-        self.plugins.retain(|run| self.processes().has(run));
-    }
-
     /// Whether every run without a process here is over or was never started.
     pub(crate) fn has_all(&self) -> bool {
         self.processes().has_all()
@@ -407,10 +367,7 @@ impl LocalRunner {
         if self.services.has(run) {
             self.services.output_stored(run, written);
         } else {
-            let plugin = self.plugins.messages(run).map(|messages| {
-                let secrets = self.secrets_of(run).unwrap_or_default();
-                PluginEnd { messages, secrets }
-            });
+            let plugin = self.plugin_end(run);
             self.processes().output_stored(run, written, plugin.as_ref());
         }
         self.report_wakeup.notify_one();

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use cronhold_api::{ActionSummary, RunDetail, RunProgress, RunSummary, ServiceResponse};
+use cronhold_api::{ActionSummary, ProgressSummary, RunDetail, RunSummary, ServiceResponse};
 use cronhold_core::plugin::PluginProgress;
 use cronhold_core::run::{Reason, State};
 use cronhold_schedule::Instant;
@@ -159,7 +159,7 @@ pub(crate) fn detail(
 }
 
 /// How far a program is, and when it said so.
-fn progress(progress: &RunProgress, clock: &LocalTimeFormat) -> String {
+fn progress(progress: &ProgressSummary, clock: &LocalTimeFormat) -> String {
     let reported = PluginProgress { percent: progress.percent, text: progress.text.clone() };
     format!("{reported} ({})", clock.relative(progress.at))
 }
@@ -339,7 +339,7 @@ pub(crate) mod tests {
             ],
             task: Some("{\"id\": 7}".to_owned()),
             stderr: None,
-            progress: Some(RunProgress { at: at(60_000), percent: Some(40), text: "reading".to_owned() }),
+            progress: Some(ProgressSummary { at: at(60_000), percent: Some(40), text: "reading".to_owned() }),
             response: Some(ServiceResponse {
                 status: 503,
                 headers: vec![ResponseHeader { name: "content-type".to_owned(), value: "text/plain".to_owned() }],

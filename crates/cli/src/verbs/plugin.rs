@@ -29,8 +29,8 @@ pub enum PluginVerb {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The executable gets an example message on its standard input, and every line that it writes is shown
-with its number. Exits with 1 if a line is not a message, if the result is missing or contradicts the
-exit code, or if a stop does not end the executable in time.
+with its number. Exits with 1 if a line is not a message, if the result is missing or contradicts
+the exit code, or if a stop does not end the executable in time.
 
 A program is started a second time and stopped after its first line, to try the stop. So its work is
 begun twice; --once leaves out the second start. docs/guide/plugins.md describes the messages.

@@ -147,7 +147,7 @@ impl MessageReader {
         if self.line.len() > LINE_MAX {
             self.oversized = self.line.len() as u64;
             // The beginning is quoted.
-            self.line.truncate(QUOTED_MAX);
+            self.line.truncate(QUOTED_MAX + 1);
         }
     }
 

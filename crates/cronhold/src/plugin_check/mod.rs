@@ -38,7 +38,7 @@ pub fn check(args: &PluginCheckArgs, out: &mut dyn Write) -> Result<ExitStatus, 
         let text = "a job file names only the executable; it passes `settings` instead of arguments".to_owned();
         printer.event(PluginTrialEvent::Note { text })?;
     }
-    let mut trial = Trial::start(args, &run, &message, printer)?;
+    let mut trial = PluginTrial::start(args, &run, &message, printer)?;
     let has_ended = trial.wait(timeout, |_| false)?;
     if !has_ended {
         trial.note(format!("it still runs after {timeout}, so it is stopped"))?;
@@ -48,8 +48,10 @@ pub fn check(args: &PluginCheckArgs, out: &mut dyn Write) -> Result<ExitStatus, 
     if has_ended && kind == PluginKind::Program && !args.once {
         let text = "second start, to try the stop".to_owned();
         printer.event(PluginTrialEvent::Note { text })?;
-        let mut trial = Trial::start(args, &run, &message, printer)?;
-        if trial.wait(FIRST_LINE_WAIT, |trial| trial.has_written)? {
+        let mut trial = PluginTrial::start(args, &run, &message, printer)?;
+        let has_ended = trial.wait(FIRST_LINE_WAIT, |trial| trial.has_written)?;
+        let is_ending = has_ended || trial.messages.result().is_some();
+        if is_ending && trial.wait(timeout, |_| false)? {
             trial.note("it ended before it was stopped, so its stop was not tried".to_owned())?;
         } else {
             trial.stop(grace)?;
@@ -69,7 +71,7 @@ fn example_run(args: BTreeMap<String, String>) -> Result<Run, CliError> {
 }
 
 /// One start of a plug-in.
-struct Trial<'a> {
+struct PluginTrial<'a> {
     process: PluginProcess,
     messages: MessageReader,
     printer: TrialPrinter<'a>,
@@ -82,7 +84,7 @@ struct Trial<'a> {
     was_stopped: bool,
 }
 
-impl<'a> Trial<'a> {
+impl<'a> PluginTrial<'a> {
     fn start(
         args: &PluginCheckArgs,
         run: &Run,
@@ -181,7 +183,10 @@ impl<'a> Trial<'a> {
         let is_success = exit == Reason::ExitCode(0);
         let verdict = judge(&self.messages, &exit, is_success);
         let has_result = self.messages.result().is_some();
-        let meaning = meaning(self.messages.kind(), &verdict);
+        let meaning = match self.was_stopped {
+            true => stopped(verdict.success),
+            false => meaning(self.messages.kind(), &verdict),
+        };
         self.printer.event(PluginTrialEvent::Ended { exit: exit.to_string(), meaning })?;
         let claims = |result: &PluginResult| matches!(result.outcome, PluginOutcome::Success | PluginOutcome::Holds);
         let contradicts = !verdict.success && self.messages.result().is_some_and(claims);
@@ -200,6 +205,12 @@ impl<'a> Trial<'a> {
         }
         Ok(self.printer)
     }
+}
+
+/// What the end of a plug-in that was stopped means for a run.
+fn stopped(success: bool) -> String {
+    let state = if success { State::Success } else { State::Failure };
+    format!("a run that is stopped would be `{}`", state.name())
 }
 
 /// What the end of a plug-in means for a run.

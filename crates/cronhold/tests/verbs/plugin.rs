@@ -29,7 +29,7 @@ fn faultless_plugin_is_shown_with_its_messages() {
     let body = format!(
         r#"trap 'echo "{{\"type\":\"result\",\"outcome\":\"failure\",\"message\":\"stopped\"}}"; exit 0' TERM
 printf '%s\n' '{{"type":"output","text":"one\ntwo"}}'; echo '{{"type":"progress","percent":50,"text":"half"}}'
-case $message in *'"wait":"yes"'*) while :; do sleep 0.05; done;; esac
+case $message in *'"wait":"yes"'*) exec 2>/dev/null; while :; do sleep 0.05; done;; esac
 {DONE}"#
     );
     let folder = scripts("plugin-fine", &[("fine.sh", &body)]);

@@ -266,12 +266,19 @@ mod tests {
             fs::create_dir_all(&folder).expect("a folder");
             let state = SpoolState::new(PluginKind::Program, LIMITS, false);
             let spool = PluginSpool::create(&folder, run(), state).expect("written");
-            (Self(folder), spool)
+            let scratch = Self(folder);
+            // The keeper tells the streams apart, and nothing is standard error.
+            fs::write(scratch.stderr_index(), [0; 8]).expect("written");
+            (scratch, spool)
         }
 
         /// The file with the messages, which is elsewhere in a daemon.
         fn messages(&self) -> PathBuf {
             self.0.with_extension("messages")
+        }
+
+        fn stderr_index(&self) -> PathBuf {
+            self.0.with_extension("messages.stderr")
         }
 
         /// As after a restart of the daemon.
@@ -286,6 +293,7 @@ mod tests {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
             let _ = fs::remove_file(self.messages());
+            let _ = fs::remove_file(self.stderr_index());
         }
     }
 
