@@ -29,8 +29,8 @@ pub use problem::{Problem, ProblemCode};
 pub use report::{AnswerLine, BackfillItem, BackfillPlan, HolesReport, ReloadReport, UnreadableItem, WhyReport};
 pub use role::CallerRole;
 pub use run::{
-    ActionSummary, OutputRange, ResponseHeader, RunDetail, RunList, RunStep, RunSummary, RunTimes, ServiceResponse,
-    StderrRanges,
+    ActionSummary, OutputRange, ProgressSummary, ResponseHeader, RunDetail, RunList, RunStep, RunSummary, RunTimes,
+    ServiceResponse, StderrRanges,
 };
 pub use trigger::{
     PendingTriggerSummary, RemovedTriggers, RunTriggerSummary, TriggerBody, TriggerCountSummary,

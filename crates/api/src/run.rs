@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cronhold_core::plugin::PluginProgress;
 use cronhold_core::record;
 use cronhold_core::run::State;
 use cronhold_schedule::Instant;
@@ -124,6 +125,29 @@ pub struct RunDetail {
     /// The response of the service that its program used; `null` for other programs, and before there is one.
     #[serde(default)]
     pub response: Option<ServiceResponse>,
+    /// The latest progress that a plug-in has reported, stored every few seconds; `null` for other programs.
+    #[serde(default)]
+    pub progress: Option<ProgressSummary>,
+}
+
+/// How far the program of a run is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Progress)]
+pub struct ProgressSummary {
+    /// When it was stored.
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Instant,
+    /// Percent of the work that is done, 0 to 100; `null` if it is unknown.
+    pub percent: Option<u8>,
+    /// What the program does; may be empty.
+    pub text: String,
+}
+
+impl From<&record::RunProgress> for ProgressSummary {
+    fn from(progress: &record::RunProgress) -> Self {
+        let PluginProgress { percent, text } = progress.reported.clone();
+        Self { at: progress.at, percent, text }
+    }
 }
 
 /// Which parts of an output are standard error.

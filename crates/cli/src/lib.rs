@@ -13,6 +13,7 @@ mod follow;
 mod input;
 mod job_root;
 mod log_args;
+mod plugin_trial;
 mod reference;
 mod remote;
 mod render;
@@ -35,6 +36,7 @@ use crate::render::TerminalWriter;
 pub use bench_report::{BenchFigure, BenchReport};
 pub use failure::CliError;
 pub use log_args::{LogArgs, LogFormat};
+pub use plugin_trial::PluginTrialEvent;
 pub use reference::reference;
 pub use remote::{CliEnv, DaemonFlags};
 pub use render::counted;
@@ -43,6 +45,7 @@ pub(crate) use store_server::NoStoreServer;
 pub use store_server::{ForeignJob, NamedStore, ServedStore, StoreServer};
 pub use verbs::bench::BenchArgs;
 pub use verbs::keeper::KeeperArgs;
+pub use verbs::plugin::{PluginCheckArgs, PluginCommand, PluginVerb, TrialPrinter};
 pub use verbs::store::{BackupArgs, StoreCommand, StoreVerb};
 pub use verbs::up::UpArgs;
 
@@ -124,6 +127,7 @@ pub enum CliVerb {
     #[command(flatten)]
     Question(OfflineVerb),
     Store(StoreCommand),
+    Plugin(PluginCommand),
     Bench(BenchArgs),
     Keeper(KeeperArgs),
 }

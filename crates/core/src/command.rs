@@ -8,6 +8,7 @@ use cronhold_schedule::{Instant, Span};
 
 use crate::ids::{JobId, JobUid, NodeId, RunId};
 use crate::job::Job;
+use crate::plugin::PluginProgress;
 use crate::record::{
     ActionId, Actor, JobSource, LockName, OutputSummary, PoolName, ProgramExit, Record, RecordKey, RecordVersion,
     ResponseSummary, RunOwner, ScheduleId, StoredRecord, TriggerId,
@@ -345,6 +346,8 @@ pub enum ProgramReport {
     Launched,
     /// The remote service has started its task, which this JSON text identifies.
     TaskStarted(String),
+    /// It has said how far it is.
+    Progress(PluginProgress),
     /// It has ended.
     Ended(ExitOutcome),
     /// It could not be started, for this reason.

@@ -16,6 +16,7 @@ pub mod job;
 pub mod name_map;
 pub mod owed;
 pub mod percent;
+pub mod plugin;
 pub mod policy;
 pub mod record;
 pub mod remote;

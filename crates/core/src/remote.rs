@@ -39,6 +39,7 @@ pub fn bind_task(remote: &ResolvedRemote, task: &str, names: Bindings) -> Result
         poll: Some(bind_texts(&remote.poll, &names)?),
         cancel: remote.cancel.as_ref().map(|cancel| bind_texts(cancel, &names)).transpose()?,
         response: None,
+        progress: None,
     })
 }
 

@@ -58,8 +58,7 @@ impl MachineClock for SystemClock {
     }
 
     fn uptime(&self) -> Span {
-        let time = clock_gettime(ClockId::Boottime);
-        Span::from_secs(time.tv_sec.unsigned_abs()).plus(Span::from_micros(time.tv_nsec.unsigned_abs() / 1_000))
+        uptime()
     }
 
     fn sleep(&self, span: Span) -> Pending<'_, ()> {
@@ -89,6 +88,12 @@ impl Drop for ArmedTimer<'_> {
 #[expect(clippy::disallowed_methods, reason = "the binary is where the clock is read")]
 pub fn now() -> Instant {
     Instant::from_micros(jiff::Timestamp::now().as_microsecond())
+}
+
+/// Time since the machine started, suspended time included.
+pub fn uptime() -> Span {
+    let time = clock_gettime(ClockId::Boottime);
+    Span::from_secs(time.tv_sec.unsigned_abs()).plus(Span::from_micros(time.tv_nsec.unsigned_abs() / 1_000))
 }
 
 fn timer() -> io::Result<TimerFd> {

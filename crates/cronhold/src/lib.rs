@@ -15,6 +15,7 @@ pub mod job_files;
 pub mod local_store_server;
 pub mod log;
 mod peers;
+pub mod plugin_check;
 mod progress_line;
 mod signals;
 pub mod state_dir;

@@ -11,14 +11,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use cronhold_cli::{Cli, CliEnv, CliError, CliSession, CliVerb, DaemonFlags, KeeperArgs, StoreVerb};
+use cronhold_cli::{Cli, CliEnv, CliError, CliSession, CliVerb, DaemonFlags, KeeperArgs, PluginVerb, StoreVerb};
 use cronhold_daemon::bench::{self, BenchEnv};
 use cronhold_daemon::daemon::{self, DaemonEnv};
 use cronhold_daemon::local_store_server::LocalStoreServer;
 use cronhold_daemon::log::{self, LogOptions};
 use cronhold_daemon::state_dir::{EnvPaths, StateDir};
 use cronhold_daemon::zone_rules::ZoneRules;
-use cronhold_daemon::{backup, clock};
+use cronhold_daemon::{backup, clock, plugin_check};
 use cronhold_keeper::fail;
 use cronhold_schedule::ZoneRegistry;
 use cronhold_wiring::StoreUrl;
@@ -80,6 +80,9 @@ fn main() -> ExitCode {
         },
         CliVerb::Store(store) => match &store.verb {
             StoreVerb::Backup(wanted) => backup::backup(wanted, &places(), is_terminal, &mut out, &mut err),
+        },
+        CliVerb::Plugin(plugin) => match &plugin.verb {
+            PluginVerb::Check(wanted) => plugin_check::check(wanted, &mut out),
         },
         CliVerb::Bench(wanted) => {
             let path = variable("PATH").map(PathBuf::into_os_string);

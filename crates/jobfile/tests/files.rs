@@ -88,6 +88,7 @@ fn each_unsupported_feature_is_rejected_with_its_place() {
         (Feature::FileCondition, condition("file: /ready"), "3:5"),
         (Feature::HttpCondition, condition("http: https://example.org"), "3:5"),
         (Feature::CommandCondition, condition("not: {command: test -e /stop}"), "3:11"),
+        (Feature::PluginCondition, condition("plugin: {command: free-space}"), "3:5"),
         (Feature::Pool, condition("max_running: {count: 2, pool: database}"), "3:29"),
         (Feature::RunAction, action("run: other"), "4:7"),
         (Feature::WebhookAction, action("webhook: https://example.org"), "4:7"),

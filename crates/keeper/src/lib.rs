@@ -20,6 +20,7 @@ mod keeper;
 mod log;
 mod options;
 mod output_pipe;
+mod output_snapshot;
 mod outputs;
 mod recover;
 mod refusal;
@@ -35,6 +36,7 @@ mod tree;
 pub use collector::collect_outputs;
 pub use keeper::run;
 pub use options::{IDLE, JOURNAL_MAX, KeeperError, Options};
+pub use output_snapshot::{OutputSnapshot, snapshot_output};
 
 pub use protocol::{
     FromKeeper, ListedProgram, OutputLimits, PROTOCOL, PROTOCOL_OLDEST, ProcessExit, ProcessLimits, ProgramEnd,

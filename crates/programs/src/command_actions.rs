@@ -50,7 +50,10 @@ impl CommandActions {
     /// The result of a command, if the report is its last one.
     pub(crate) fn finish(&mut self, id: RunId, report: &ProgramReport) -> Option<DeliveryReport> {
         let result = match report {
-            ProgramReport::Launched | ProgramReport::TaskStarted(_) | ProgramReport::LockLost => return None,
+            ProgramReport::Launched
+            | ProgramReport::TaskStarted(_)
+            | ProgramReport::Progress(_)
+            | ProgramReport::LockLost => return None,
             ProgramReport::Ended(outcome) if outcome.success => DeliveryResult::Delivered,
             ProgramReport::Ended(outcome) => {
                 let reason = outcome.reason.as_ref().map_or_else(|| "failed".to_owned(), ToString::to_string);

@@ -233,7 +233,8 @@ impl HostEnv {
                 StdinText::File(path) => StdinInput::File(path),
             }),
             file: triggers_file(run),
-            separate_stderr: process.separate_stderr,
+            // Messages are read from standard output alone.
+            separate_stderr: process.separate_stderr || process.plugin.is_some(),
             nice: process.nice,
             io_priority: process.ionice.map(io_priority),
             limits: limits(process),

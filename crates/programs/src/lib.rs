@@ -1,7 +1,7 @@
 //! Programs: what runs execute. [`LocalRunner`] implements the engine's port for programs on this machine. It keeps two
 //! tables, which receive events and never block: [`Noops`] for programs that do nothing, and [`Processes`] for those
 //! that the keeper runs. `service` has those that are requests, which threads send by `http`. [`host_env`] turns a run into what the keeper executes, and [`output`] stores what programs
-//! write. `delivery` sends the webhooks and mails of actions; their commands run under the keeper (`command_actions`).
+//! write. `plugin` reads the messages of plug-ins. `delivery` sends the webhooks and mails of actions; their commands run under the keeper (`command_actions`).
 
 mod command_actions;
 mod delivery;
@@ -10,6 +10,7 @@ pub mod host_env;
 mod http;
 mod noop;
 pub mod output;
+mod plugin;
 mod probes;
 mod process;
 mod runner;
@@ -21,5 +22,5 @@ mod worker_pool;
 pub use delivery::{MailSettings, MailSettingsError};
 pub use event::{EventObserver, ProgramEvent};
 pub use noop::Noops;
-pub use process::{KEEPER_PENDING, Processes, UnstoredOutput};
+pub use process::{KEEPER_PENDING, PluginEnd, Processes, UnstoredOutput};
 pub use runner::LocalRunner;

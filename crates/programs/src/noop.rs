@@ -190,6 +190,7 @@ mod tests {
             ProgramReport::KeeperLost => "keeper lost".to_owned(),
             ProgramReport::LockLost => "lock lost".to_owned(),
             ProgramReport::TaskStarted(task) => format!("task {task}"),
+            ProgramReport::Progress(progress) => progress.to_string(),
         });
         words.collect::<Vec<_>>().join(", ")
     }

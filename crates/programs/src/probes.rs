@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use cronhold_core::command::{ProbeResult, ProgramReport};
+use cronhold_core::command::{ExitOutcome, ProbeResult, ProgramReport};
 use cronhold_core::decide::LAUNCH_WITHIN;
 use cronhold_core::record::{ExecutionPolicy, ResolvedProbe, ResolvedProcess, ResolvedProgram, ResolvedRequest, Run};
+use cronhold_core::run::Reason;
 use cronhold_core::{JobUid, RunId, RunNumber, State};
 use cronhold_engine::{LaunchRequest, MachineClock, ProbeRequest};
 use cronhold_keeper::OutputLimits;
@@ -16,6 +17,7 @@ use cronhold_schedule::Span;
 use crate::command_actions::naming_the_run;
 use crate::host_env::HostEnv;
 use crate::http::{CancelToken, HttpClient, HttpRequest};
+use crate::plugin::CONDITION_KEPT;
 use crate::service::{KEPT_MAX, refusal};
 use crate::worker_pool::{PoolLimits, WorkerPool};
 
@@ -25,7 +27,15 @@ const LIMITS: PoolLimits = PoolLimits { threads: 32, per_group: 24 };
 /// Time between the signal to a command that takes too long and SIGKILL.
 const GRACE: Span = Span::from_secs(5);
 /// How much of a command's output is kept. Only its last line is used.
-pub(crate) const OUTPUT_KEPT: OutputLimits = OutputLimits { head: 4 * 1024, tail: 16 * 1024 };
+const OUTPUT_KEPT: OutputLimits = OutputLimits { head: 4 * 1024, tail: 16 * 1024 };
+
+/// How much of the output of the command of a check is kept.
+pub(crate) fn output_kept(run: &Run) -> OutputLimits {
+    match &run.work {
+        Some(ResolvedProgram::Process(process)) if process.plugin.is_some() => CONDITION_KEPT,
+        _ => OUTPUT_KEPT,
+    }
+}
 
 /// The answer to an attempt.
 #[derive(Debug)]
@@ -171,8 +181,15 @@ impl CommandProbes {
     /// The answer of a command, if the report is its last one.
     pub(crate) fn finish(&mut self, id: RunId, report: &ProgramReport) -> Option<ProbeReport> {
         let result = match report {
-            ProgramReport::Launched | ProgramReport::TaskStarted(_) | ProgramReport::LockLost => return None,
+            ProgramReport::Launched
+            | ProgramReport::TaskStarted(_)
+            | ProgramReport::Progress(_)
+            | ProgramReport::LockLost => return None,
             ProgramReport::Ended(outcome) if outcome.success => ProbeResult { holds: true, message: String::new() },
+            ProgramReport::Ended(ExitOutcome { reason: Some(Reason::Said(message)), .. }) => refused(message),
+            ProgramReport::Ended(ExitOutcome { reason: Some(reason @ Reason::Plugin(_)), .. }) => {
+                refused(&reason.to_string())
+            }
             ProgramReport::Ended(outcome) => {
                 let reason = outcome.reason.as_ref().map_or_else(|| "failed".to_owned(), ToString::to_string);
                 let last = outcome.written.as_ref().and_then(|written| written.tail.last());
@@ -190,9 +207,7 @@ impl CommandProbes {
 #[cfg(test)]
 mod tests {
     use cronhold_core::JobId;
-    use cronhold_core::command::ExitOutcome;
     use cronhold_core::record::{CommandLine, OutputSummary, ResolvedProbe};
-    use cronhold_core::run::Reason;
     use cronhold_schedule::Instant;
 
     use super::*;
@@ -237,11 +252,18 @@ mod tests {
                 response: None,
             })
         };
+        let said = |message: &str| match failed(&["a line"]) {
+            ProgramReport::Ended(outcome) => {
+                ProgramReport::Ended(ExitOutcome { reason: Some(Reason::Said(message.to_owned())), ..outcome })
+            }
+            other => other,
+        };
         for (report, expected) in [
             (ProgramReport::Launched, None),
             (ProgramReport::Ended(ExitOutcome::SUCCESS), Some((true, ""))),
             (failed(&[]), Some((false, "exit code 1"))),
             (failed(&["a", "disk is full"]), Some((false, "exit code 1: disk is full"))),
+            (said("3 GB free"), Some((false, "3 GB free"))),
             (ProgramReport::NotLaunched("no such file".to_owned()), Some((false, "not launched: no such file"))),
         ] {
             let mut probes = CommandProbes::default();

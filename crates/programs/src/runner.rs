@@ -3,6 +3,7 @@
 //! takes no reports while it sends requests.
 
 mod keeper_messages;
+mod plugin_messages;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
@@ -15,6 +16,7 @@ use cronhold_core::RunId;
 use cronhold_core::command::ProgramReport;
 use cronhold_core::decision::RecordChange;
 use cronhold_core::job::ActionKind;
+use cronhold_core::plugin::PluginProgress;
 use cronhold_core::record::{ActionRecord, OutputSummary, Record, ResolvedProbe, ResolvedProgram, Run};
 use cronhold_core::signal::Signal;
 use cronhold_engine::{
@@ -33,6 +35,7 @@ use crate::host_env::HostEnv;
 use crate::http::HttpClient;
 use crate::noop::Noops;
 use crate::output::SecretMask;
+use crate::plugin::PluginSpools;
 use crate::probes::{CommandProbes, ProbeReport, ProbeReportFn, ThreadProbes};
 use crate::process::{KEEPER_PENDING, Processes, UnstoredOutput};
 use crate::service::{ServicePrograms, is_service};
@@ -76,6 +79,9 @@ pub struct LocalRunner {
     thread_probes: ThreadProbes,
     command_probes: Mutex<CommandProbes>,
     probe_reports: Arc<ReportQueue<ProbeReport>>,
+    /// Reads the messages of plug-ins.
+    plugins: PluginSpools,
+    progress_reports: ReportQueue<(RunId, PluginProgress)>,
 }
 
 /// Results of deliveries or checks that the node has not got yet.
@@ -116,6 +122,7 @@ impl LocalRunner {
             notify_output.notify_one();
         });
         let services = ServicePrograms::new(&data, Arc::clone(&clock), http, host_env.clone(), notify);
+        let plugins = PluginSpools::open(&data);
         Ok(Self {
             version: version.to_owned(),
             clock,
@@ -138,6 +145,8 @@ impl LocalRunner {
             thread_probes,
             command_probes: Mutex::default(),
             probe_reports,
+            plugins,
+            progress_reports: ReportQueue::default(),
         })
     }
 
@@ -148,6 +157,7 @@ impl LocalRunner {
             self.forward_reports(node),
             self.forward_deliveries(node),
             self.forward_probes(node),
+            self.forward_progress(node),
             self.forward_keeper_problems(node),
             self.settle_unanswered()
         );
@@ -357,7 +367,8 @@ impl LocalRunner {
         if self.services.has(run) {
             self.services.output_stored(run, written);
         } else {
-            self.processes().output_stored(run, written);
+            let plugin = self.plugin_end(run);
+            self.processes().output_stored(run, written, plugin.as_ref());
         }
         self.report_wakeup.notify_one();
     }

@@ -17,6 +17,7 @@ mod local_clock;
 pub(crate) mod next;
 pub(crate) mod nodes;
 pub(crate) mod peers;
+pub(crate) mod plugin;
 pub(crate) mod pools;
 pub(crate) mod run;
 pub(crate) mod runs;
@@ -34,7 +35,7 @@ use crate::CliError;
 use crate::resolved_schedule::{ResolvedSchedule, ScheduleOwner};
 
 pub(crate) use cronhold_schedule::text::visible;
-pub(crate) use format::{OutputFormat, TimeDisplayFlags};
+pub(crate) use format::{MachineFormat, OutputFormat, TimeDisplayFlags};
 pub(crate) use local_clock::{LocalTimeFormat, rounded, took};
 pub(crate) use table::{CellColour, TableCell, TextTable};
 pub(crate) use terminal::TerminalWriter;

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use cronhold_api::{ActionSummary, RunDetail, RunSummary, RunTriggerSummary, ServiceResponse};
+use cronhold_api::{ActionSummary, ProgressSummary, RunDetail, RunSummary, RunTriggerSummary, ServiceResponse};
+use cronhold_core::plugin::PluginProgress;
 use cronhold_core::run::{Reason, State};
 use cronhold_schedule::Instant;
 
@@ -136,6 +137,7 @@ pub(crate) fn detail(
     field("triggers", triggers(&detail.triggers))?;
     field("task", detail.task.clone())?;
     field("response", detail.response.as_ref().map(response))?;
+    field("progress", detail.progress.as_ref().map(|found| progress(found, clock)))?;
     field("output", (run.output_bytes > 0).then(|| format!("{} bytes", run.output_bytes)))?;
     for line in &run.tail {
         writeln!(out, "    {}", visible(line))?;
@@ -166,6 +168,12 @@ fn triggers(triggers: &[RunTriggerSummary]) -> Option<String> {
     let more = triggers.len().checked_sub(TRIGGERS_SHOWN).filter(|more| *more > 0);
     let more = more.map(|more| format!(" and {more} more")).unwrap_or_default();
     (!ids.is_empty()).then(|| format!("{} ({}{more})", triggers.len(), ids.join(", ")))
+}
+
+/// How far a program is, and when it said so.
+fn progress(progress: &ProgressSummary, clock: &LocalTimeFormat) -> String {
+    let reported = PluginProgress { percent: progress.percent, text: progress.text.clone() };
+    format!("{reported} ({})", clock.relative(progress.at))
 }
 
 /// The response of a service on one line: its status, the type of its body, and redirects.
@@ -347,6 +355,7 @@ pub(crate) mod tests {
                 .into(),
             task: Some("{\"id\": 7}".to_owned()),
             stderr: None,
+            progress: Some(ProgressSummary { at: at(60_000), percent: Some(40), text: "reading".to_owned() }),
             response: Some(ServiceResponse {
                 status: 503,
                 headers: vec![ResponseHeader { name: "content-type".to_owned(), value: "text/plain".to_owned() }],

@@ -19,6 +19,7 @@ pub(crate) mod mark;
 pub(crate) mod next;
 pub(crate) mod nodes;
 pub(crate) mod pause;
+pub(crate) mod plugin;
 pub(crate) mod pools;
 pub(crate) mod reload;
 pub(crate) mod rerun;

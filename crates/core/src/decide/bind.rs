@@ -2,12 +2,14 @@
 //! once, here.
 
 use std::cell::LazyCell;
+use std::collections::BTreeMap;
 
 use cronhold_schedule::text::shortened;
 use cronhold_schedule::{FoldPolicy, GapPolicy, Instant, Span, TextError, WallTime};
 
 use super::bind_request::resolve_request;
-use crate::job::{EnvValue, Job, OnLost, Program, RemoteProgram, StderrPolicy, StdinSource, StopSchedule};
+use crate::job::{EnvValue, Job, OnLost, PluginCall, Program, RemoteProgram, StderrPolicy, StdinSource, StopSchedule};
+use crate::plugin::{PluginKind, start_message};
 use crate::policy;
 use crate::record::{
     CommandLine, EnvText, ExecutionPolicy, JobRecord, ResolvedHttp, ResolvedProcess, ResolvedProgram, ResolvedRemote,
@@ -40,7 +42,10 @@ pub(super) fn work(job: &JobRecord, run: &Run, world: &DecisionContext) -> Resul
         }
         Program::Remote(program) => return remote(program, job.job.on_lost, &bind),
         Program::Task(_) => return Ok(ResolvedProgram::Unsupported("task".to_owned())),
-        Program::Plugin { .. } => return Ok(ResolvedProgram::Unsupported("plugin".to_owned())),
+        Program::Plugin(call) => {
+            let process = plugin(call, PluginKind::Program, &job.job, run, &bind)?;
+            return Ok(ResolvedProgram::Process(Box::new(process)));
+        }
     };
     let stdin = match job.job.stdin.as_deref() {
         Some(StdinSource::Text(text)) => Some(StdinText::Text(bind(text)?)),
@@ -51,6 +56,25 @@ pub(super) fn work(job: &JobRecord, run: &Run, world: &DecisionContext) -> Resul
     let process = ResolvedProcess { stdin, separate_stderr, ..process(&job.job, command, &bind)? };
     fits(&process)?;
     Ok(ResolvedProgram::Process(Box::new(process)))
+}
+
+/// Resolves a plug-in with its message. It has no other standard input.
+pub(super) fn plugin(
+    call: &PluginCall,
+    kind: PluginKind,
+    job: &Job,
+    run: &Run,
+    bind: &dyn Fn(&Template) -> Result<String, TextError>,
+) -> Result<ResolvedProcess, TextError> {
+    let settings = call.settings.iter().map(|(name, value)| Ok((name.clone(), bind(value)?)));
+    let settings = settings.collect::<Result<BTreeMap<_, _>, TextError>>()?;
+    let process = ResolvedProcess {
+        stdin: Some(StdinText::Text(start_message(kind, run, &settings))),
+        plugin: Some(kind),
+        separate_stderr: job.stderr == StderrPolicy::Separate,
+        ..process(job, CommandLine::Exec(vec![call.command.clone()]), bind)?
+    };
+    fits(&process).map(|()| process)
 }
 
 /// Resolves a remote task. The requests about the task are resolved when it has started.
@@ -100,6 +124,7 @@ pub(super) fn process(
         user: job.user.clone(),
         umask: job.umask,
         stdin: None,
+        plugin: None,
         separate_stderr: false,
         nice: job.nice,
         ionice: job.ionice,
@@ -247,6 +272,7 @@ mod tests {
             user: Some("prices".to_owned()),
             umask: Some(0o027),
             stdin: Some(StdinText::Text("monday\n".to_owned())),
+            plugin: None,
             separate_stderr: true,
             nice: Some(19),
             ionice: Some(IoPriority::Idle),

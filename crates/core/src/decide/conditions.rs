@@ -382,6 +382,7 @@ impl<'a> ConditionCheck<'a> {
             Requirement::SkipDuplicate { .. } => "`skip_duplicate`".to_owned(),
             Requirement::Probe(Probe::File(path)) => format!("`file: {}`", self.text_of(path)),
             Requirement::Probe(Probe::Command(command)) => format!("`command: {}`", self.text_of(command)),
+            Requirement::Probe(Probe::Plugin(call)) => format!("`plugin: {}`", shortened(&call.command)),
             Requirement::Probe(Probe::Http(request)) => format!("`http: {}`", self.text_of(&request.url)),
             Requirement::Window { from, until, .. } => format!("`window: {from}–{until}`"),
             Requirement::All(_) => "`all`".to_owned(),

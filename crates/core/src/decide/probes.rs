@@ -1,4 +1,4 @@
-//! Checks of the outside: conditions `file`, `http` and `command`. A decision that needs an answer marks the check as asked, in
+//! Checks of the outside: conditions `file`, `http`, `command` and `plugin`. A decision that needs an answer marks the check as asked, in
 //! the unit in which the run goes on waiting; the effect follows from the stored run. The answer comes back as a command
 //! of its own, which stores it and checks the run again in the same unit.
 
@@ -10,7 +10,8 @@ use crate::command::ProbeResult;
 use crate::decision::{CommandReply, DecidedUnit};
 use crate::ids::RunId;
 use crate::job::Probe;
-use crate::record::{CommandLine, JobRecord, ProbeAnswer, ProbeLease, ProbeState, ResolvedProbe, Run};
+use crate::plugin::PluginKind;
+use crate::record::{CommandLine, JobRecord, ProbeAnswer, ProbeLease, ProbeState, ResolvedProbe, ResolvedProcess, Run};
 use crate::run::State;
 use crate::template::Template;
 use crate::view::{DecisionView, Halt};
@@ -42,6 +43,15 @@ pub(super) fn resolve(
             let mut process = bind::process(&job.job, command, &bind).map_err(explain)?;
             process.success_codes = vec![0];
             Ok(ResolvedProbe::Command(Box::new(process)))
+        }
+        Probe::Plugin(call) => {
+            let process = bind::plugin(call, PluginKind::Condition, &job.job, run, &bind);
+            // What it writes is not kept.
+            let process =
+                process.map(|process| ResolvedProcess { separate_stderr: false, success_codes: vec![0], ..process });
+            process
+                .map(|process| ResolvedProbe::Command(Box::new(process)))
+                .map_err(|error| format!("`plugin`: {error}"))
         }
         Probe::Http(http) => {
             let request = resolve_request(http, &bind).and_then(|request| request.check().map(|()| request));
@@ -204,6 +214,22 @@ mod tests {
                 #1 00:01 waiting
             00:01:11 wake #1
                 #1 00:01 waiting, asks 2 an expected response from `https://a.example`
+            00:01:12 answer #1 2 yes
+                #1 00:01 starting",
+        );
+    }
+
+    #[test]
+    fn plugin_is_asked_with_its_settings() {
+        play(
+            "00:00 put j overlap allow; needs plugin /opt/free-space poll=10s
+                job r1
+            00:01 run j
+                #1 00:01 waiting, asks 1 the plug-in `free-space`, → #1
+            00:01:01 answer #1 1 no 3 GB free
+                #1 00:01 waiting
+            00:01:11 wake #1
+                #1 00:01 waiting, asks 2 the plug-in `free-space`
             00:01:12 answer #1 2 yes
                 #1 00:01 starting",
         );

@@ -9,7 +9,8 @@ use super::run_lifecycle;
 use crate::command::{ExitOutcome, ProgramReport};
 use crate::decision::{CommandReply, DecidedUnit, Effect};
 use crate::ids::RunId;
-use crate::record::{Actor, ResolvedProgram, Run, Transition, TransitionKind};
+use crate::plugin::PluginProgress;
+use crate::record::{Actor, ResolvedProgram, Run, RunProgress, Transition, TransitionKind};
 use crate::remote;
 use crate::run::{self, Cause, Reason, State};
 use crate::view::{DecisionView, Halt};
@@ -29,6 +30,7 @@ pub(super) fn decide(view: &DecisionView<'_>, id: RunId, report: &ProgramReport)
     match report {
         ProgramReport::Launched => launched(view, &run),
         ProgramReport::TaskStarted(task) => task_started(view, &run, task),
+        ProgramReport::Progress(progress) => progressed(view, &run, progress),
         ProgramReport::Ended(verdict) => ended(view, &run, verdict),
         // A running program was launched, so the report is outdated.
         ProgramReport::NotLaunched(_) if run.state == State::Running => Ok(nothing),
@@ -123,6 +125,20 @@ fn task_started(view: &DecisionView<'_>, run: &Arc<Run>, task: &str) -> Result<D
     let mut draft = draft;
     let mut after = (**run).clone();
     after.service = Some(Box::new(state));
+    draft.put_run(after);
+    draft.finish(CommandReply::Done)
+}
+
+/// The program has said how far it is.
+fn progressed(view: &DecisionView<'_>, run: &Run, progress: &PluginProgress) -> Result<DecidedUnit, Halt> {
+    let mut draft = UnitDraft::new(view);
+    let known = run.service.as_ref().and_then(|service| service.progress.as_ref());
+    if known.is_some_and(|known| known.reported == *progress) {
+        return draft.finish(CommandReply::Unchanged);
+    }
+    let mut after = run.clone();
+    let progress = RunProgress { at: draft.at(), reported: progress.clone() };
+    after.service.get_or_insert_default().progress = Some(progress);
     draft.put_run(after);
     draft.finish(CommandReply::Done)
 }
@@ -250,6 +266,31 @@ mod tests {
             00:06 keeper-lost #5
                 unchanged",
         );
+    }
+
+    #[test]
+    fn progress_of_a_program_is_kept_with_its_run() {
+        let bench = play(
+            "00:00 put j overlap allow
+                job r1
+            00:01 run j
+                #1 00:01 starting, → #1
+            00:01 launched #1
+                #1 00:01 running
+            00:02 progress #1 40 half of it
+                #1 00:01 running
+            00:03 progress #1 40 half of it
+                unchanged
+            00:04 progress #1 60 more
+                #1 00:01 running
+            00:05 ended #1 yes
+                #1 00:01 success
+            00:06 progress #1 100 done
+                unchanged",
+        );
+        let run = bench.run(None, 1);
+        let progress = run.service.as_ref().and_then(|service| service.progress.clone()).expect("it is kept");
+        assert_eq!(progress.reported.to_string(), "60 %, more");
     }
 
     /// The run was to stop and its program is gone, so it counts as stopped, whatever was lost.

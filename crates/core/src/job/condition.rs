@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cronhold_schedule::{CalendarExpr, Span, TimeOfDay};
 
-use super::HttpProgram;
+use super::{HttpProgram, PluginCall};
 use crate::record::PoolName;
 use crate::run::State;
 use crate::template::Template;
@@ -119,4 +119,6 @@ pub enum Probe {
     Http(Box<HttpProgram>),
     /// A shell command exits with 0.
     Command(Template),
+    /// A plug-in says so.
+    Plugin(Box<PluginCall>),
 }

@@ -24,7 +24,7 @@ pub use policies::{
     OverlapPolicy, QUEUE_LIMIT_DEFAULT, ResourceLimits, Retain, Retry, RetryOn, StderrPolicy, StdinSource, StopPolicy,
     StopSchedule, Trigger,
 };
-pub use program::{Program, RemoteProgram, TaskProgram};
+pub use program::{PluginCall, Program, RemoteProgram, TaskProgram};
 pub use scope::{NAMES, TemplateName, TemplateScope};
 pub use support::Feature;
 #[cfg(test)]

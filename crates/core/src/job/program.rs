@@ -25,13 +25,17 @@ pub enum Program {
         /// Duration of the run.
         duration: Span,
     },
-    /// An executable that speaks the plug-in protocol, with its own settings as JSON text.
-    Plugin {
-        /// Path or name of the executable.
-        command: String,
-        /// Settings for the executable; values may hold template expressions.
-        settings: BTreeMap<String, Template>,
-    },
+    /// An executable that speaks the plug-in protocol.
+    Plugin(Box<PluginCall>),
+}
+
+/// An executable that speaks the plug-in protocol.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PluginCall {
+    /// Path or name of the executable.
+    pub command: String,
+    /// Settings for the executable; values may hold template expressions.
+    pub settings: BTreeMap<String, Template>,
 }
 
 /// A remote task in the shape of Swarming-like services.

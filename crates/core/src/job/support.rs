@@ -24,6 +24,8 @@ pub enum Feature {
     HttpCondition,
     /// The condition `command`.
     CommandCondition,
+    /// The condition `plugin`.
+    PluginCondition,
     /// `pool` of the condition `max_running`.
     Pool,
     /// The action `run`.
@@ -42,7 +44,7 @@ pub enum Feature {
 
 impl Feature {
     /// All features, in the order of the keys in a job file.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::HttpProgram,
         Self::RemoteProgram,
         Self::TaskProgram,
@@ -50,6 +52,7 @@ impl Feature {
         Self::FileCondition,
         Self::HttpCondition,
         Self::CommandCondition,
+        Self::PluginCondition,
         Self::Pool,
         Self::RunAction,
         Self::WebhookAction,
@@ -62,9 +65,10 @@ impl Feature {
     /// Whether this version carries the feature out. To enable a feature, return `true` for it here.
     pub const fn is_supported(self) -> bool {
         match self {
-            Self::HttpProgram | Self::RemoteProgram => true,
-            Self::TaskProgram | Self::PluginProgram => false,
-            Self::FileCondition | Self::HttpCondition | Self::CommandCondition | Self::Pool => true,
+            Self::HttpProgram | Self::RemoteProgram | Self::PluginProgram => true,
+            Self::TaskProgram => false,
+            Self::FileCondition | Self::HttpCondition | Self::CommandCondition => true,
+            Self::PluginCondition | Self::Pool => true,
             Self::RunAction | Self::WebhookAction | Self::EmailAction | Self::CommandAction => true,
             Self::PublishAction | Self::Triggers => false,
         }
@@ -80,6 +84,7 @@ impl Feature {
             Self::FileCondition => "`file` conditions",
             Self::HttpCondition => "`http` conditions",
             Self::CommandCondition => "`command` conditions",
+            Self::PluginCondition => "`plugin` conditions",
             Self::Pool => "pools (`pool`)",
             Self::RunAction => "`run` actions",
             Self::WebhookAction => "`webhook` actions",
@@ -102,7 +107,7 @@ impl Feature {
             Self::RemoteProgram => "start and poll the task from a command",
             Self::TaskProgram => "queue the task from a command",
             Self::PluginProgram => "run the executable as a list: `program: [executable, argument]`",
-            Self::FileCondition | Self::HttpCondition | Self::CommandCondition => {
+            Self::FileCondition | Self::HttpCondition | Self::CommandCondition | Self::PluginCondition => {
                 "check it at the start of the program, and let `retry` try again"
             }
             Self::Pool => "leave out `pool` to limit the runs of this job alone, or share a named `lock`",
@@ -122,7 +127,7 @@ impl Feature {
             Program::Http(_) => Some(Self::HttpProgram),
             Program::Remote(_) => Some(Self::RemoteProgram),
             Program::Task(_) => Some(Self::TaskProgram),
-            Program::Plugin { .. } => Some(Self::PluginProgram),
+            Program::Plugin(_) => Some(Self::PluginProgram),
         }
     }
 
@@ -147,6 +152,7 @@ impl Feature {
             Probe::File(_) => Self::FileCondition,
             Probe::Http(_) => Self::HttpCondition,
             Probe::Command(_) => Self::CommandCondition,
+            Probe::Plugin(_) => Self::PluginCondition,
         }
     }
 
@@ -180,13 +186,14 @@ impl Job {
 pub(crate) fn job_with(feature: Feature) -> Job {
     use std::collections::BTreeMap;
 
-    use super::{Batching, HttpProgram, HttpTarget, RemoteProgram, RunEvent, TaskProgram, Trigger};
+    use super::{Batching, HttpProgram, HttpTarget, PluginCall, RemoteProgram, RunEvent, TaskProgram, Trigger};
     use crate::record::PoolName;
     use crate::template::{Expression, Template};
 
     let template = |text| Template::parse(text).expect("a template");
     let expression = |text| Expression::parse(text).expect("an expression");
     let request = || HttpProgram::new(template("https://example.org"));
+    let plugin = || Box::new(PluginCall { command: "k8s".to_owned(), settings: BTreeMap::new() });
     let mut job = Job::new(Program::Shell(template("true")));
     let require = |job: &mut Job, requires| {
         job.conditions = vec![Condition::new(requires)];
@@ -208,12 +215,11 @@ pub(crate) fn job_with(feature: Feature) -> Job {
             let (queue, class) = ("default".to_owned(), "Summer".to_owned());
             job.program = Program::Task(Box::new(TaskProgram::Queue { queue, class, inports: BTreeMap::new() }));
         }
-        Feature::PluginProgram => {
-            job.program = Program::Plugin { command: "k8s".to_owned(), settings: BTreeMap::new() };
-        }
+        Feature::PluginProgram => job.program = Program::Plugin(plugin()),
         Feature::FileCondition => require(&mut job, Requirement::Probe(Probe::File(template("/ready")))),
         Feature::HttpCondition => require(&mut job, Requirement::Probe(Probe::Http(Box::new(request())))),
         Feature::CommandCondition => require(&mut job, Requirement::Probe(Probe::Command(template("true")))),
+        Feature::PluginCondition => require(&mut job, Requirement::Probe(Probe::Plugin(plugin()))),
         Feature::Pool => {
             let pool = PoolName::parse("database").ok();
             require(&mut job, Requirement::MaxRunning { count: 1, same_args: false, pool });
@@ -260,6 +266,6 @@ mod tests {
     #[test]
     fn unsupported_features_are_listed() {
         let unsupported: Vec<&str> = Feature::ALL.iter().filter(|it| !it.is_supported()).map(|it| it.noun()).collect();
-        assert_eq!(unsupported, ["`task` programs", "`plugin` programs", "`publish` actions", "`triggers`"]);
+        assert_eq!(unsupported, ["`task` programs", "`publish` actions", "`triggers`"]);
     }
 }

@@ -65,7 +65,9 @@ fn each_of_program(program: &Program, f: &mut dyn FnMut(&str, &Template, Templat
             }
         },
         Program::Noop { .. } => {}
-        Program::Plugin { settings, .. } => each_of_map(settings, "program.plugin.settings", TemplateScope::Run, f),
+        Program::Plugin(plugin) => {
+            each_of_map(&plugin.settings, "program.plugin.settings", TemplateScope::Run, f);
+        }
     }
 }
 
@@ -78,6 +80,9 @@ fn each_of_condition(condition: &Condition, path: &str, f: &mut dyn FnMut(&str, 
         Requirement::Probe(Probe::File(file)) => f(&format!("{path}.file"), file, TemplateScope::Run),
         Requirement::Probe(Probe::Http(http)) => each_of_http(http, &format!("{path}.http"), TemplateScope::Run, f),
         Requirement::Probe(Probe::Command(line)) => f(&format!("{path}.command"), line, TemplateScope::Run),
+        Requirement::Probe(Probe::Plugin(plugin)) => {
+            each_of_map(&plugin.settings, &format!("{path}.plugin.settings"), TemplateScope::Run, f);
+        }
         Requirement::All(inner) => each_of_conditions(inner, &format!("{path}.all"), f),
         Requirement::Any(inner) => each_of_conditions(inner, &format!("{path}.any"), f),
         Requirement::Not(inner) => each_of_condition(inner, &format!("{path}.not"), f),

@@ -45,8 +45,8 @@ pub use pool::{Pool, PoolName};
 pub use probe::{ProbeAnswer, ProbeLease, ProbeState, ResolvedProbe};
 pub use queued::QueuedRun;
 pub use request::{
-    RequestBody, ResolvedHeader, ResolvedHttp, ResolvedRemote, ResolvedRequest, ResponseSummary, ServiceState,
-    url_origin,
+    RequestBody, ResolvedHeader, ResolvedHttp, ResolvedRemote, ResolvedRequest, ResponseSummary, RunProgress,
+    ServiceState, url_origin,
 };
 pub use run::{
     CommandLine, EnvText, ExecutionPolicy, OutputSummary, ProgramExit, ResolvedProcess, ResolvedProgram, Run,

@@ -1,5 +1,5 @@
-//! What a waiting run asks the outside: the checks of its conditions `file`, `http` and `command`, and their answers. They
-//! are stored with the run, so that a poll interval lasts longer than a daemon, and that one node at a time carries out a
+//! What a waiting run asks the outside: the checks of its conditions `file`, `http`, `command` and `plugin`, and their
+//! answers. They are stored with the run, so that a poll interval lasts longer than a daemon, and that one node at a time carries out a
 //! check. An answer counts for the run that it was asked for, and for the poll interval of its condition.
 
 use std::fmt;
@@ -19,7 +19,7 @@ pub enum ResolvedProbe {
     File(String),
     /// A request gets an expected response.
     Http(Box<ResolvedRequest>),
-    /// A command exits with 0.
+    /// A command exits with 0, or a plug-in says that it holds.
     Command(Box<ResolvedProcess>),
 }
 
@@ -113,6 +113,10 @@ impl fmt::Display for ResolvedProbe {
             Self::File(path) => write!(f, "the file `{}`", shortened(path)),
             Self::Http(request) => write!(f, "an expected response from `{}`", shortened(request.origin())),
             Self::Command(process) => match &process.command {
+                CommandLine::Exec(words) if process.plugin.is_some() => {
+                    let name = words.first().map_or("", |word| word.rsplit('/').next().unwrap_or(word));
+                    write!(f, "the plug-in `{}`", shortened(name))
+                }
                 CommandLine::Shell { text, .. } => write!(f, "success of `{}`", shortened(text)),
                 CommandLine::Exec(words) => write!(f, "success of `{}`", shortened(&words.join(" "))),
             },

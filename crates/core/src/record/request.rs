@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use cronhold_schedule::text::shortened;
-use cronhold_schedule::{Span, TextError};
+use cronhold_schedule::{Instant, Span, TextError};
 use serde::{Deserialize, Serialize};
 
 use crate::job::SecretSource;
+use crate::plugin::PluginProgress;
 
 /// The largest size of the texts of a request in bytes. They are stored with every run.
 const REQUEST_TEXT_MAX: usize = 1024 * 1024;
@@ -109,7 +110,7 @@ pub struct ResponseSummary {
     pub redirects: u32,
 }
 
-/// What a run keeps of the service that its program uses.
+/// What a run keeps of the service that its program uses, and of what its program reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceState {
     /// The JSON response that identifies the remote task, once the task has started.
@@ -124,6 +125,19 @@ pub struct ServiceState {
     /// The response that decided the result, once there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<ResponseSummary>,
+    /// The latest progress of a plug-in; stored at intervals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<RunProgress>,
+}
+
+/// How far the program of a run is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunProgress {
+    /// When it was stored.
+    pub at: Instant,
+    /// What the program reported.
+    #[serde(flatten)]
+    pub reported: PluginProgress,
 }
 
 impl ResponseSummary {

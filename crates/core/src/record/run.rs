@@ -13,6 +13,7 @@ use super::{
 use crate::args::Args;
 use crate::ids::{JobId, JobUid, NodeId, RunId, RunNumber};
 use crate::job::{IoPriority, ResourceLimits, StopPolicy};
+use crate::plugin::PluginKind;
 use crate::run::{Reason, State};
 use crate::signal::Signal;
 
@@ -146,6 +147,9 @@ pub struct ResolvedProcess {
     /// What it reads from its standard input; nothing when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin: Option<StdinText>,
+    /// What it is used for, if it is a plug-in: it writes messages instead of text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<PluginKind>,
     /// Whether its standard error can be told apart in the output.
     #[serde(default, skip_serializing_if = "is_false")]
     pub separate_stderr: bool,
@@ -289,6 +293,7 @@ impl ResolvedProcess {
             user: None,
             umask: None,
             stdin: None,
+            plugin: None,
             separate_stderr: false,
             nice: None,
             ionice: None,

@@ -63,6 +63,8 @@ pub enum Reason {
     Killed,
     /// It exceeded its timeout.
     Timeout,
+    /// A plug-in reported an error, or broke its protocol.
+    Plugin(String),
     /// A condition did not hold in time, or could not be checked.
     Condition(String),
     /// Its args or templates could not be bound.
@@ -130,6 +132,7 @@ impl Reason {
             Self::Unbound(_)
             | Self::NotLaunched(_)
             | Self::NoResponse(_)
+            | Self::Plugin(_)
             | Self::StartUnknown
             | Self::NodeLost
             | Self::KeeperLost => state == State::Error,
@@ -160,6 +163,8 @@ impl Reason {
             Some(Self::NoResponse(what.to_owned()))
         } else if let Some(what) = after("said: ") {
             Some(Self::Said(what.to_owned()))
+        } else if let Some(what) = after("plug-in: ") {
+            Some(Self::Plugin(what.to_owned()))
         } else if let Some(what) = after("condition: ") {
             Some(Self::Condition(what.to_owned()))
         } else if let Some(what) = after("not bound: ") {
@@ -186,6 +191,7 @@ impl fmt::Display for Reason {
             Self::UnexpectedResponse(what) => write!(f, "unexpected response: {what}"),
             Self::NoResponse(what) => write!(f, "no response: {what}"),
             Self::Said(what) => write!(f, "said: {what}"),
+            Self::Plugin(what) => write!(f, "plug-in: {what}"),
             Self::Condition(what) => write!(f, "condition: {what}"),
             Self::Unbound(what) => write!(f, "not bound: {what}"),
             Self::NotLaunched(what) => write!(f, "not launched: {what}"),
@@ -204,7 +210,7 @@ mod tests {
     use super::*;
 
     /// The text of each reason and the states that it fits: `+` success, `-` failure, `!` error, `/` skipped.
-    const REASONS: [(&str, &str); 31] = [
+    const REASONS: [(&str, &str); 32] = [
         ("overlap", "/"),
         ("queue full", "/"),
         ("replaced", "+-/"),
@@ -227,6 +233,7 @@ mod tests {
         ("unexpected response: the body does not match `ok`", "-"),
         ("no response: connection refused", "!"),
         ("said: no rows", "+-"),
+        ("plug-in: no network", "!"),
         ("stopped", "+-"),
         ("killed", "+-"),
         ("timeout", "+-"),

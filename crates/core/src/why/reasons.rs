@@ -42,6 +42,7 @@ pub(super) fn because(reason: &Reason, world: &DecisionContext) -> String {
         Reason::UnexpectedResponse(what) => return format!("the server's response was not the expected one: {what}"),
         Reason::NoResponse(what) => return format!("there was no complete response: {what}"),
         Reason::Said(what) => return format!("it reported: {what}"),
+        Reason::Plugin(what) => return format!("its plug-in reported an error or broke its protocol: {what}"),
         Reason::Stopped => "it was stopped",
         Reason::Killed => "it was killed",
         Reason::Timeout => "it exceeded its timeout",
@@ -126,6 +127,7 @@ fn required(requirement: &Requirement, run: &Run, world: &DecisionContext, depth
             format!("a successful response from `{}`", shortened(request.url.text()))
         }
         Requirement::Probe(Probe::Command(command)) => format!("success of `{}`", shortened(command.text())),
+        Requirement::Probe(Probe::Plugin(call)) => format!("the plug-in `{}`", shortened(&call.command)),
         Requirement::Window { from, until, calendar: None, .. } => format!("a time between {from} and {until}"),
         Requirement::Window { from, until, calendar: Some(days), .. } => {
             format!("a time between {from} and {until} on a day of `{days}`")
@@ -142,7 +144,7 @@ mod tests {
 
     use super::*;
     use crate::ids::{JobId, JobUid, RunId, RunNumber};
-    use crate::job::HttpProgram;
+    use crate::job::{HttpProgram, PluginCall};
     use crate::record::PoolName;
     use crate::run::State;
     use crate::why::tests::scene::world;
@@ -163,6 +165,7 @@ mod tests {
         };
         let running = |same_args, pool| Requirement::MaxRunning { count: 2, same_args, pool };
         let file = || wanted(Requirement::Probe(Probe::File(text("/ready"))));
+        let plugin = PluginCall { command: "free-space".to_owned(), settings: Default::default() };
         let http = Probe::Http(Box::new(HttpProgram::new(text("http://a.example/"))));
         let window =
             Requirement::Window { from: TimeOfDay(8 * 3600), until: TimeOfDay(18 * 3600), zone: None, calendar: None };
@@ -176,6 +179,7 @@ mod tests {
             (Requirement::SkipDuplicate { states: Vec::new() }, "no other run with the same args"),
             (Requirement::Probe(http), "a successful response from `http://a.example/`"),
             (Requirement::Probe(Probe::Command(text("test -e x"))), "success of `test -e x`"),
+            (Requirement::Probe(Probe::Plugin(Box::new(plugin))), "the plug-in `free-space`"),
             (window, "a time between 08:00 and 18:00"),
             (Requirement::All(vec![file(), file()]), "(the file `/ready` and the file `/ready`)"),
             (Requirement::Any(vec![file(), file()]), "(the file `/ready` or the file `/ready`)"),

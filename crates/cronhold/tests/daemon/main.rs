@@ -19,6 +19,7 @@ mod live_files;
 mod loader;
 #[path = "../log_lines/mod.rs"]
 mod log_lines;
+mod plugins;
 #[path = "../processes/mod.rs"]
 mod processes;
 mod programs;

@@ -6,6 +6,7 @@ mod explain;
 mod lint;
 mod next;
 mod pipes;
+mod plugin;
 mod up;
 
 use std::fs;

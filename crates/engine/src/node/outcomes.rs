@@ -129,9 +129,7 @@ impl NodeLoop {
                     Counters::raise(&self.context.counters().latest_ms, late.millis());
                 }
             }
-            CommandOrigin::Report(run, report)
-                if is_unchanged && !matches!(report, ProgramReport::Launched | ProgramReport::TaskStarted(_)) =>
-            {
+            CommandOrigin::Report(run, report) if is_unchanged && is_last(report) => {
                 self.context.emit(&EngineEvent::ReportIgnored(*run));
             }
             _ => {}
@@ -166,6 +164,11 @@ impl NodeLoop {
             CommandOrigin::Report(..) | CommandOrigin::Own => {}
         }
     }
+}
+
+/// Whether a program is over with a report.
+fn is_last(report: &ProgramReport) -> bool {
+    !matches!(report, ProgramReport::Launched | ProgramReport::TaskStarted(_) | ProgramReport::Progress(_))
 }
 
 /// The run that was checked and does not wait: it has not changed, and is not checked again.

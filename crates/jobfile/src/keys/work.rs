@@ -1,8 +1,8 @@
 //! Keys of programs, conditions and actions: what is run, awaited and done.
 
 use cronhold_core::job::{
-    Action, Condition, Feature, HttpProgram, HttpTarget, Probe, Program, RemoteProgram, Requirement, TaskProgram,
-    TimeoutOutcome,
+    Action, Condition, Feature, HttpProgram, HttpTarget, PluginCall, Probe, Program, RemoteProgram, Requirement,
+    TaskProgram, TimeoutOutcome,
 };
 use cronhold_core::run::State;
 
@@ -23,7 +23,7 @@ variants! {
     Task(task) = codec::TASK => key("task", "A durable task that is queued, or a value for an existing one.")
         .needs(Feature::TaskProgram);
     Noop {..} = codec::NOOP => key("noop", "Does nothing for the given time.");
-    Plugin {..} = PLUGIN_MAP => key("plugin", "An executable that implements the plug-in protocol.")
+    Plugin(plugin) = PLUGIN_MAP => key("plugin", "An executable that implements the plug-in protocol.")
         .needs(Feature::PluginProgram);
 }
 
@@ -105,8 +105,8 @@ variant! {
 
 variant! {
     /// A plug-in.
-    pub static PLUGIN: Program::Plugin = "plugin", "`plugin`", "An executable that implements the plug-in protocol.";
-    const PLUGIN_MAP: Program;
+    pub static PLUGIN: PluginCall = "plugin", "`plugin`", "An executable that implements the plug-in protocol.";
+    const PLUGIN_MAP: PluginCall;
     required command = codec::TEXT => key("command", "Path or name of the executable.");
     always settings = codec::SETTINGS => key("settings", "Settings for the executable.");
 }
@@ -127,6 +127,8 @@ variants! {
         .needs(Feature::HttpCondition);
     Probe(Probe::Command(command)) = codec::TEMPLATE_TEXT => key("command", "A shell command ends with 0.")
         .needs(Feature::CommandCondition);
+    Probe(Probe::Plugin(plugin)) = PLUGIN_MAP => key("plugin", "A plug-in reports that it holds.")
+        .needs(Feature::PluginCondition);
     Window {..} = codec::WINDOW => key("window", "The local time of day is inside a window.");
     All(conditions) = codec::CONDITION_GROUP => key("all", "All of these hold.");
     Any(conditions) = codec::CONDITION_GROUP => key("any", "One of these holds.");

@@ -23,6 +23,10 @@ impl JobReader<'_> {
             self.check_args(NamedNode { name: "schedule", node }, &job.params);
         }
         self.check_concurrent(root, &job);
+        if let (Program::Plugin(_), Some(node)) = (&job.program, root.get("stdin")) {
+            let message = "a plug-in reads its message from the standard input".to_owned();
+            self.refuse::<()>(NamedNode { name: "stdin", node }, message, "pass the text in `settings`");
+        }
         Some(job)
     }
 

@@ -57,6 +57,13 @@ impl SecretMask {
         ranges.into_iter().for_each(|range| text[range].fill(HIDDEN));
     }
 
+    /// A text without secrets.
+    pub(crate) fn hide_text(&self, text: &str) -> String {
+        let mut bytes = text.as_bytes().to_vec();
+        self.hide(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
     /// The bytes of a range of a file, or as many of them as the file has, without secrets.
     pub(super) fn read(&self, file: &File, from: u64, until: u64) -> io::Result<Vec<u8>> {
         if self.secrets.is_empty() {

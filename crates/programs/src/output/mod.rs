@@ -26,11 +26,12 @@ use std::sync::Arc;
 
 use cronhold_core::RunId;
 use cronhold_core::record::OutputSummary;
-use cronhold_keeper::OutputLimits;
+use cronhold_keeper::{OutputLimits, stderr_parts};
 
 pub(crate) use mask::SecretMask;
 pub use progress::TRUNCATED;
 use progress::{EDGE, FileState, OutputPiece, OutputProgress};
+pub(crate) use read as read_range;
 use restarts::{Restart, RestartLog};
 pub use shipper::OutputShipper;
 
@@ -52,17 +53,24 @@ const LINES_BYTES: u64 = 64 * 1024;
 struct OutputFile {
     path: PathBuf,
     secrets: Arc<SecretMask>,
+    /// Which parts are standard error, if the file is not one of the keeper's.
+    stderr: Option<Vec<(u64, u64)>>,
 }
 
 impl OutputFile {
     /// The file of a run, in the daemon's data directory.
     fn new(data: &Path, run: RunId, secrets: Arc<SecretMask>) -> Self {
-        Self { path: data.join("keeper/outputs").join(run.to_string()), secrets }
+        Self { path: keeper_output(data, run), secrets, stderr: None }
     }
 
     /// A file elsewhere, which has no secrets.
     fn at(path: PathBuf) -> Self {
-        Self { path, secrets: Arc::default() }
+        Self { path, secrets: Arc::default(), stderr: None }
+    }
+
+    /// The text of the messages of a plug-in.
+    fn of_plugin(path: PathBuf, secrets: Arc<SecretMask>, stderr: Option<Vec<(u64, u64)>>) -> Self {
+        Self { path, secrets, stderr }
     }
 
     /// Whether there may be something to store while the program runs. Reads only metadata.
@@ -158,7 +166,11 @@ impl OutputFile {
         }
         let from = total.saturating_sub(LINES_BYTES);
         let end = self.secrets.read(&File::open(&self.path)?, from, total)?;
-        let stderr = streams::stored_stderr(&self.path, progress, total)?;
+        let parts = match &self.stderr {
+            Some(parts) => Some(parts.clone()),
+            None => stderr_parts(&self.path)?,
+        };
+        let stderr = parts.map(|parts| streams::stored_stderr(&parts, progress, total));
         Ok(OutputSummary { bytes, tail: last_lines(&end, from > 0), stderr })
     }
 
@@ -173,6 +185,11 @@ impl OutputFile {
     fn stamp(&self) -> Option<FileState> {
         fs::metadata(&self.path).ok().map(|found| FileState::new(&found))
     }
+}
+
+/// The file to which the keeper moves what a program writes, in the daemon's data directory.
+fn keeper_output(data: &Path, run: RunId) -> PathBuf {
+    data.join("keeper/outputs").join(run.to_string())
 }
 
 /// The notice that replaces omitted bytes.
@@ -212,7 +229,7 @@ fn shortened(line: &str) -> String {
 }
 
 /// The bytes of a range, or as many of them as the file has.
-fn read(file: &File, from: u64, until: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read(file: &File, from: u64, until: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length(until.saturating_sub(from))];
     let mut filled = 0;
     while filled < bytes.len() {

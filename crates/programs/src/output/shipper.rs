@@ -18,7 +18,7 @@ use cronhold_store::{Fault, Store};
 use tokio::task::JoinSet;
 
 use super::budget::OutputBudget;
-use super::{EDGE, OutputFile, OutputPiece, OutputProgress, PIECE_MAX, Restart, RestartLog, SecretMask};
+use super::{EDGE, OutputFile, OutputPiece, OutputProgress, PIECE_MAX, Restart, RestartLog, SecretMask, keeper_output};
 use crate::event::ProgramEvent;
 use crate::process::UnstoredOutput;
 use crate::runner::LocalRunner;
@@ -68,6 +68,8 @@ struct ShipperLoop {
     eager: BTreeSet<RunId>,
     /// When the files of all running programs are checked next.
     poll_at: Span,
+    /// When the messages of all running plug-ins are read next.
+    read_at: Span,
     /// After a failure of the store: when it is tried again, and how long this wait is.
     retry: Option<(Span, Span)>,
 }
@@ -154,6 +156,7 @@ impl ShipperLoop {
             budget,
             eager: BTreeSet::new(),
             poll_at: Span::ZERO,
+            read_at: Span::ZERO,
             retry: None,
         }
     }
@@ -163,12 +166,25 @@ impl ShipperLoop {
             let uptime = self.clock.uptime();
             let room = FINISHING_MAX.saturating_sub(self.finishing.len());
             for UnstoredOutput { run, length } in self.runner.take_unstored(room) {
+                let length = self.finish_messages(run, length);
                 self.finishing.insert(run, length);
             }
+            self.read_messages(uptime);
             if self.retry.is_none_or(|(until, _)| until <= uptime) {
                 self.send_some(uptime);
             }
             self.wait().await;
+        }
+    }
+
+    /// Reads what running plug-ins have written, a few times a second, whether or not their text can be stored now: the
+    /// keeper keeps only a part of it.
+    fn read_messages(&mut self, uptime: Span) {
+        if self.read_at <= uptime {
+            self.read_at = uptime.plus(POLL_EVERY);
+            for run in self.runner.running_runs() {
+                self.runner.read_messages(run, &keeper_output(&self.data, run));
+            }
         }
     }
 
@@ -273,7 +289,26 @@ impl ShipperLoop {
             self.secrets.insert(run, Arc::clone(&secrets));
             Some(secrets)
         });
-        OutputFile::new(&self.data, run, secrets.unwrap_or_default())
+        let secrets = secrets.unwrap_or_default();
+        match self.runner.plugin_output(run) {
+            Some(path) => OutputFile::of_plugin(path, secrets, self.runner.plugin_stderr(run)),
+            None => OutputFile::new(&self.data, run, secrets),
+        }
+    }
+
+    /// Reads the messages of a plug-in that has ended to their end. Returns the length of what is to be stored: of their
+    /// text, or of the output of another program.
+    fn finish_messages(&self, run: RunId, length: Option<u64>) -> Option<u64> {
+        match self.runner.finish_messages(run, &keeper_output(&self.data, run), length) {
+            None => length,
+            // How long the text of a lost program is follows from its file.
+            Some(Ok(text)) => length.map(|_| text),
+            Some(Err(source)) => {
+                self.runner.observe(&ProgramEvent::OutputUnreadable { run, source });
+                let text = self.runner.plugin_output(run).and_then(|path| path.metadata().ok());
+                length.map(|_| text.map_or(0, |found| found.len()))
+            }
+        }
     }
 
     fn forget_finished(&mut self) {
@@ -282,6 +317,7 @@ impl ShipperLoop {
         self.secrets.retain(|run, _| runner.has(*run));
         if runner.has_all() {
             self.restarts.retain(|run| runner.has(run));
+            runner.forget_messages();
         }
     }
 

@@ -1,22 +1,18 @@
 //! Which parts of a stored output are standard error. The keeper records the parts of the file; where they are in the
 //! stored text depends on what was left out.
 
-use std::io;
-use std::path::Path;
-
 use cronhold_core::record::StderrParts;
-use cronhold_keeper::{STDERR_PARTS_MAX, stderr_parts};
+use cronhold_keeper::STDERR_PARTS_MAX;
 
 use super::OUTPUT;
 use super::progress::OutputProgress;
 use super::restarts::FileAnchor;
 
 /// The parts of the stored output that are standard error, after the first `total` bytes of the file were stored as far
-/// as `progress`; `None` if the streams were not told apart.
-pub(super) fn stored_stderr(output: &Path, progress: &OutputProgress, total: u64) -> io::Result<Option<StderrParts>> {
-    let Some(parts) = stderr_parts(output)? else { return Ok(None) };
+/// as `progress`. `parts` are those of the file.
+pub(super) fn stored_stderr(parts: &[(u64, u64)], progress: &OutputProgress, total: u64) -> StderrParts {
     let is_partial = parts.len() == STDERR_PARTS_MAX;
-    Ok(Some(StderrParts { parts: stored_parts(&parts, progress.anchor, total), is_partial }))
+    StderrParts { parts: stored_parts(parts, progress.anchor, total), is_partial }
 }
 
 /// Parts of a file as parts of the stored text. What is not stored is left out.

@@ -30,6 +30,7 @@ use cronhold_keeper::{FromKeeper, ListedProgram, ProgramStage, RunKey, ToKeeper}
 use cronhold_schedule::Span;
 
 use self::entry::{ProcessEntry, ProcessState};
+pub use self::exit::PluginEnd;
 pub use self::link::KEEPER_PENDING;
 use self::link::KeeperLink;
 use self::outbox::KeeperOutbox;
@@ -288,11 +289,11 @@ impl Processes {
         self.answer_deadlines.first().map(|(at, _)| *at)
     }
 
-    /// The output of a program that has ended or was lost is stored.
-    pub fn output_stored(&mut self, run: RunId, written: OutputSummary) {
+    /// The output of a program that has ended or was lost is stored. `plugin` is what a plug-in has said.
+    pub fn output_stored(&mut self, run: RunId, written: OutputSummary, plugin: Option<&PluginEnd>) {
         let Some(entry) = self.entries.get(&run) else { return };
         match entry.state {
-            ProcessState::Ended(end) => self.report_last(run, exit::ended(entry.run.as_deref(), end, written)),
+            ProcessState::Ended(end) => self.report_last(run, exit::ended(entry.run.as_deref(), end, written, plugin)),
             ProcessState::Lost => self.report_last(run, ProgramReport::KeeperLost),
             _ => {}
         }

@@ -98,7 +98,7 @@ fn step(processes: &mut Processes, uptime: u64, line: &str) {
             processes.receive(FromKeeper::Ended { run: key(number), end: end(how) });
         }
         ["stored", number] => {
-            processes.output_stored(id(number), OutputSummary { bytes: 5, tail: Vec::new(), stderr: None });
+            processes.output_stored(id(number), OutputSummary { bytes: 5, tail: Vec::new(), stderr: None }, None);
         }
         ["silent"] => processes.silent(9),
         ["pong"] => processes.receive(FromKeeper::Pong { problem: None }),

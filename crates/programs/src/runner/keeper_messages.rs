@@ -30,14 +30,16 @@ impl KeeperDelegate for LocalRunner {
                 true => self.host_env.launch_command(&request),
                 false => self.host_env.launch(&request),
             };
+            let launch = launch.map_err(|error| error.to_string()).and_then(|launch| {
+                let output = if is_probe { probes::output_kept(&request.run) } else { launch.output };
+                let prepared = self.plugins.prepare(&request, output);
+                prepared.map_err(|error| format!("cannot prepare to read its messages: {error}"))?;
+                Ok(ProgramLaunch { output, ..launch })
+            });
             match launch {
-                Ok(launch) if is_probe => {
-                    let launch = ProgramLaunch { output: probes::OUTPUT_KEPT, ..launch };
-                    return Some(ToKeeper::Launch(Box::new(launch)));
-                }
                 Ok(launch) => return Some(ToKeeper::Launch(Box::new(launch))),
-                Err(error) => {
-                    self.processes().refused(request.run.id, error.to_string());
+                Err(why) => {
+                    self.processes().refused(request.run.id, why);
                     self.report_wakeup.notify_one();
                 }
             }

@@ -45,7 +45,7 @@ pub(super) fn remote_run(is_repeatable: bool, state: State, task: Option<&str>) 
     let mut run = run_of(ResolvedProgram::Remote(Box::new(remote)), &[(state, 100)]);
     run.service = task.map(|task| {
         let (poll, cancel) = (Some(with_url("poll")), Some(with_url("cancel")));
-        Box::new(ServiceState { task: Some(task.to_owned()), poll, cancel, response: None })
+        Box::new(ServiceState { task: Some(task.to_owned()), poll, cancel, response: None, progress: None })
     });
     run
 }

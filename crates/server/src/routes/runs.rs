@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use cronhold_api::{
-    ActionSummary, CreatedRun, Problem, ProblemCode, RunBody, RunDetail, RunList, RunStep, RunTriggerSummary,
+    ActionSummary, CreatedRun, Problem, ProblemCode, RunBody, RunDetail, RunList, RunStep, RunTriggerSummary, ProgressSummary,
     ServiceResponse, StderrRanges,
 };
 use cronhold_core::command::Command;
@@ -148,6 +148,7 @@ pub(crate) async fn show(
         task: run.remote_task().map(ToOwned::to_owned),
         stderr: run.written.as_ref().and_then(|written| written.stderr.as_ref()).map(StderrRanges::from),
         response: run.service.as_ref().and_then(|service| service.response.as_ref()).map(ServiceResponse::from),
+        progress: run.service.as_ref().and_then(|service| service.progress.as_ref()).map(ProgressSummary::from),
     }))
 }
 

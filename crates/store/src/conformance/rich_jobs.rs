@@ -8,8 +8,8 @@ use cronhold_core::NameMap;
 use cronhold_core::job::{
     Action, ArgPattern, Batching, BodyPattern, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HeaderValue,
     HttpProgram, HttpTarget, IoPriority, Job, JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param,
-    ParamType, Probe, Program, RemoteProgram, Requirement, ResourceLimits, Retain, Retry, RetryOn, RunEvent,
-    SecretSource, StderrPolicy, StdinSource, StopPolicy, StopSchedule, TaskProgram, TimeoutOutcome, Trigger,
+    ParamType, PluginCall, Probe, Program, RemoteProgram, Requirement, ResourceLimits, Retain, Retry, RetryOn,
+    RunEvent, SecretSource, StderrPolicy, StdinSource, StopPolicy, StopSchedule, TaskProgram, TimeoutOutcome, Trigger,
 };
 use cronhold_core::record::{JobRecord, JobSource, PoolName};
 use cronhold_core::signal::Signal;
@@ -156,7 +156,7 @@ fn programs() -> Vec<Program> {
         Program::Task(Box::new(queue)),
         Program::Task(Box::new(write)),
         Program::Noop { duration: Span::from_millis(1_500) },
-        Program::Plugin { command: "my-plugin".to_owned(), settings },
+        Program::Plugin(Box::new(PluginCall { command: "my-plugin".to_owned(), settings })),
     ]
 }
 
@@ -220,6 +220,8 @@ fn conditions() -> Vec<Condition> {
     let file = || plain(Requirement::Probe(Probe::File(template("/data/{{ date }}"))));
     let http = Requirement::Probe(Probe::Http(Box::new(HttpProgram::new(template("https://example.org/up")))));
     let command = Requirement::Probe(Probe::Command(template("test -w /data")));
+    let plugin = PluginCall { command: "/opt/größe".to_owned(), settings: map("path", "/data/{{ date }}") };
+    let plugin = Requirement::Probe(Probe::Plugin(Box::new(plugin)));
     vec![
         Condition {
             requires: after,
@@ -232,7 +234,7 @@ fn conditions() -> Vec<Condition> {
         plain(Requirement::SkipDuplicate { states: vec![State::Running] }),
         plain(window),
         plain(Requirement::All(vec![
-            plain(Requirement::Any(vec![file(), plain(http)])),
+            plain(Requirement::Any(vec![file(), plain(http), plain(plugin)])),
             plain(Requirement::Not(Box::new(plain(command)))),
         ])),
     ]

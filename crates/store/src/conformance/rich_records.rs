@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use cronhold_core::args::Args;
 use cronhold_core::job::{ActionKind, IoPriority, ResourceLimits, RunEvent, SecretSource};
+use cronhold_core::plugin::{PluginKind, PluginProgress};
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
     ActionId, ActionRecord, ActionStatus, ActivePause, ActiveRun, Actor, Backlog, Blocker, ClaimedRanges, CommandLine,
     Cursor, EnvText, ExecutionPolicy, Identity, JobState, KeptCounts, LatestOutcome, LatestOutcomes, LatestRun,
     NodeRecord, OutputSummary, PauseState, Pool, PoolName, ProbeAnswer, ProbeLease, ProbeState, ProgramExit, QueuedRun,
     Record, RequestBody, ResolvedAction, ResolvedHeader, ResolvedHttp, ResolvedProbe, ResolvedProcess, ResolvedProgram,
-    ResolvedRemote, ResolvedRequest, ResolvedWebhook, ResponseSummary, Run, RunOwner, ServiceState, SkipSpan,
-    SkipStreak, StderrParts, StdinText, Transition, TransitionKind, TriggerId,
+    ResolvedRemote, ResolvedRequest, ResolvedWebhook, ResponseSummary, Run, RunOwner, ServiceState, SkipSpan, SkipStreak, StderrParts, StdinText, Transition, TransitionKind, TriggerId, RunProgress,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -423,8 +423,15 @@ fn service(index: usize) -> Option<Box<ServiceState>> {
             poll: requests().pop(),
             cancel: requests().into_iter().next(),
             response: Some(response()),
+            progress: progress(index),
         })),
     }
+}
+
+fn progress(index: usize) -> Option<RunProgress> {
+    let text = TEXTS[index % TEXTS.len()].to_owned();
+    let percent = [None, Some(0), Some(100)][index / 3 % 3];
+    Some(RunProgress { at: Instant::from_micros(1), reported: PluginProgress { percent, text } })
 }
 
 /// A request with all settings, and one with few.
@@ -489,6 +496,7 @@ fn processes() -> Vec<ResolvedProcess> {
         user: Some(TEXTS[2].to_owned()),
         umask: Some(0o777),
         stdin: Some(StdinText::Text(TEXTS[2].to_owned())),
+        plugin: Some(PluginKind::Program),
         separate_stderr: true,
         nice: Some(-20),
         ionice: Some(IoPriority::BestEffort(7)),
@@ -512,7 +520,8 @@ fn processes() -> Vec<ResolvedProcess> {
         limits: memory,
         ..full.clone()
     });
-    processes.push(ResolvedProcess { env: env(EnvText::Env), success_codes: vec![7], ..full.clone() });
+    let plugin = Some(PluginKind::Condition);
+    processes.push(ResolvedProcess { env: env(EnvText::Env), success_codes: vec![7], plugin, ..full.clone() });
     processes.push(full);
     processes
 }
@@ -567,6 +576,7 @@ fn reasons() -> Vec<Reason> {
             Reason::RanElsewhere { system: "Cronken".to_owned(), host: text.clone() },
             Reason::ByOperator(text.clone()),
             Reason::Said(text.clone()),
+            Reason::Plugin(text.clone()),
             Reason::Condition(text.clone()),
             Reason::Unbound(text.clone()),
             Reason::NotLaunched(text),

@@ -1,12 +1,12 @@
 //! Conditions in scripts: `after JOB [k=v …] [in STATE,…] [within=1h] [must_exist]`, `max_running N [same_args]
-//! [pool=P]`, `skip_duplicate`, `window FROM UNTIL [ZONE] [calendar=C]`, `file PATH`, `http URL`, `command WORD`, `any A | B`,
+//! [pool=P]`, `skip_duplicate`, `window FROM UNTIL [ZONE] [calendar=C]`, `file PATH`, `http URL`, `command WORD`, `plugin PATH`, `any A | B`,
 //! `all A | B`, `not A`; each may end with `timeout=5m`, `skip` and `poll=10s`.
 
 use std::collections::BTreeMap;
 
 use cronhold_schedule::{CalendarExpr, Span, TimeOfDay};
 
-use crate::job::{Condition, HttpProgram, Probe, Requirement, TimeoutOutcome};
+use crate::job::{Condition, HttpProgram, PluginCall, Probe, Requirement, TimeoutOutcome};
 use crate::record::PoolName;
 use crate::run::State;
 use crate::template::Template;
@@ -42,6 +42,10 @@ pub(super) fn condition(text: &str) -> Condition {
         "file" => Requirement::Probe(Probe::File(template(words[0]))),
         "http" => Requirement::Probe(Probe::Http(Box::new(HttpProgram::new(template(words[0]))))),
         "command" => Requirement::Probe(Probe::Command(template(words[0]))),
+        "plugin" => {
+            let call = PluginCall { command: words[0].to_owned(), settings: BTreeMap::new() };
+            Requirement::Probe(Probe::Plugin(Box::new(call)))
+        }
         _ => panic!("`{text}` is not a condition"),
     };
     let on_timeout = if words.contains(&"skip") { TimeoutOutcome::Skip } else { TimeoutOutcome::Error };

@@ -28,6 +28,7 @@ use crate::job::{
     Retain, RetryOn, RunEvent, StopSchedule,
 };
 use crate::name_map::NameMap;
+use crate::plugin::PluginProgress;
 use crate::record::{
     Actor, JobSource, OutputSummary, PoolName, ProgramExit, Record, RecordKey, ScheduleId, SkipSpan, StoredRecord,
 };
@@ -218,7 +219,9 @@ impl DecisionBench {
             "ad-hoc" => (anna, self.ad_hoc_command(rest)),
             "trigger" | "emit" | "batch" | "untrigger" => super::trigger::command(verb, rest),
             "wake" => (Actor::Queue, Command::Wake { run: run() }),
-            "task" | "launched" | "lost" | "keeper-lost" | "unlaunched" | "ended" => report(verb, run(), more),
+            "task" | "progress" | "launched" | "lost" | "keeper-lost" | "unlaunched" | "ended" => {
+                report(verb, run(), more)
+            }
             "start" => (anna, Command::Start { run: run() }),
             "skip" => (anna, Command::Skip { run: run(), why: more.to_owned() }),
             "stop" => (anna, Command::Stop { run: run() }),
@@ -330,6 +333,11 @@ impl DecisionBench {
 fn report(verb: &str, run: RunId, more: &str) -> (Actor, Command) {
     let (actor, report) = match verb {
         "task" => (Actor::Program, ProgramReport::TaskStarted(more.to_owned())),
+        "progress" => {
+            let (percent, text) = more.split_once(' ').expect("percent and text");
+            let progress = PluginProgress { percent: percent.parse().ok(), text: text.to_owned() };
+            (Actor::Program, ProgramReport::Progress(progress))
+        }
         "launched" => (Actor::Program, ProgramReport::Launched),
         "lost" => (Actor::Recovery, ProgramReport::Lost),
         "keeper-lost" => (Actor::Recovery, ProgramReport::KeeperLost),

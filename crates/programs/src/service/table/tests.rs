@@ -12,6 +12,7 @@ fn reports(table: &mut ServiceTable, secs: u64) -> String {
     let words = table.take_reports(up(secs), 10).into_iter().map(|(_, report)| match report {
         ProgramReport::Launched => "launched".to_owned(),
         ProgramReport::TaskStarted(task) => format!("task {task}"),
+        ProgramReport::Progress(progress) => progress.to_string(),
         ProgramReport::Lost => "lost".to_owned(),
         ProgramReport::NotLaunched(why) => format!("not launched: {why}"),
         ProgramReport::Ended(ExitOutcome { reason, success, .. }) => {
