@@ -75,6 +75,8 @@ bugs! {
     detects_nodes_that_restore_nothing: NothingRestored on 3 within 20;
     detects_actions_that_are_not_written: LostActions on 3 within 30;
     detects_actions_that_no_node_recovers: ForgottenActions on 1 within 60;
+    detects_runs_whose_lateness_is_forgotten: ForgottenLateness on 3 within 5;
+    detects_outcomes_that_are_not_counted: UncountedOutcomes on 3 within 5;
 }
 
 /// These are not bugs, so that nothing may be reported.

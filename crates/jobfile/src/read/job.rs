@@ -22,6 +22,9 @@ impl JobReader<'_> {
         if let Some(node) = root.get("schedule") {
             self.check_args(NamedNode { name: "schedule", node }, &job.params);
         }
+        if let Some(node) = root.get("on") {
+            self.check_events(node, &job);
+        }
         Some(job)
     }
 

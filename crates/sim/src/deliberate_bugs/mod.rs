@@ -84,13 +84,17 @@ pub enum DeliberateBug {
     LostActions,
     /// A node does not find the actions that an earlier process has left.
     ForgottenActions,
+    /// When a run is late is forgotten as soon as its program runs.
+    ForgottenLateness,
+    /// How outcomes follow each other is not stored.
+    UncountedOutcomes,
     /// Hints never arrive. The watchdog and polling compensate for it.
     NoHints,
 }
 
 impl DeliberateBug {
     /// All bugs, which the checkers must detect.
-    pub const BUGS: [Self; 30] = [
+    pub const BUGS: [Self; 32] = [
         Self::NoCompare,
         Self::EffectsBeforeCommit,
         Self::NoRecovery,
@@ -121,6 +125,8 @@ impl DeliberateBug {
         Self::NothingRestored,
         Self::LostActions,
         Self::ForgottenActions,
+        Self::ForgottenLateness,
+        Self::UncountedOutcomes,
     ];
 
     /// Permanent faults, which the checkers must not report.
@@ -133,7 +139,7 @@ impl DeliberateBug {
 
     /// Whether only actions can show the bug. Then all seeds have some.
     pub(crate) fn needs_actions(self) -> bool {
-        matches!(self, Self::LostActions | Self::ForgottenActions)
+        matches!(self, Self::LostActions | Self::ForgottenActions | Self::ForgottenLateness | Self::UncountedOutcomes)
     }
 
     /// Wraps the store itself, where units take effect.

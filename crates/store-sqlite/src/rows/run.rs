@@ -58,6 +58,8 @@ pub(super) const LAYOUT: TableLayout = TableLayout {
         "probes",
         "service",
         "stderr",
+        "late_at",
+        "check_at",
         "log",
     ],
     fixed: &["job", "number"],
@@ -79,7 +81,7 @@ fn write_row(cells: &mut RowCells, run: &Run, ended: Option<Instant>, range: Opt
     cells.integer(!run.state.is_finished());
     cells.option(run.reason.as_ref(), RowCells::display);
     cells.instant(run.nominal);
-    cells.option(run.due, RowCells::instant);
+    cells.option(run.next_check(), RowCells::instant);
     cells.option(Some(&run.blockers).filter(|blockers| !blockers.is_empty()), RowCells::json);
     cells.option(ended, RowCells::instant);
     cells.integer(run.attempt);
@@ -107,6 +109,8 @@ fn write_row(cells: &mut RowCells, run: &Run, ended: Option<Instant>, range: Opt
     cells.option(Some(&run.probes).filter(|probes| !probes.is_empty()), RowCells::json);
     cells.option(run.service.as_ref(), RowCells::json);
     cells.option(run.written.as_ref().and_then(|written| written.stderr.as_ref()), RowCells::json);
+    cells.option(run.late_at, RowCells::instant);
+    cells.option(run.due.filter(|_| run.late_at.is_some()), RowCells::instant);
     cells.json(&run.log);
 }
 
@@ -125,6 +129,7 @@ pub(super) fn read(id: RunId, reading: &CellReader<'_>) -> Result<Record, Unread
         reason: reading.option_parsed(Reason::parse)?,
         nominal: reading.instant()?,
         due: reading.option_instant()?,
+        late_at: None,
         blockers: read_blockers(reading)?,
         attempt: reading.integer()?,
         schedule: reading.option_parsed(ScheduleId::parse)?,
@@ -155,6 +160,11 @@ pub(super) fn read(id: RunId, reading: &CellReader<'_>) -> Result<Record, Unread
     let stderr: Option<StderrParts> = reading.option_json()?;
     if let Some(written) = &mut run.written {
         written.stderr = stderr;
+    }
+    run.late_at = reading.option_instant()?;
+    let check_at = reading.option_instant()?;
+    if run.late_at.is_some() {
+        run.due = check_at;
     }
     run.log = reading.json()?;
     let Some(range) = range else { return Ok(Record::Run(Arc::new(run))) };
