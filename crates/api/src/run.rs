@@ -201,7 +201,7 @@ pub struct ResponseHeader {
 pub struct ActionSummary {
     /// Id of the action, which is its idempotency key.
     pub id: String,
-    /// State that the run entered, or `finished`.
+    /// State that the run entered, `finished`, `late` or `missed`.
     pub event: String,
     /// `run`, `webhook`, `email` or `command`.
     pub kind: String,

@@ -309,7 +309,7 @@ impl PrunableRecord {
             }
             Record::SkipSpan(span) => {
                 let (state, nominal, until) = (State::Skipped, span.nominal(), span.range.to);
-                Some(Self { key, version, state, nominal, until, retried_by: None, actions: 0 })
+                Some(Self { key, version, state, nominal, until, retried_by: None, actions: span.actions })
             }
             _ => None,
         }

@@ -74,7 +74,7 @@ pub fn owed_by(change: &RecordChange, me: RunOwner) -> Vec<Effect> {
 }
 
 fn owed_by_run(run: &Arc<Run>, me: RunOwner) -> Vec<Effect> {
-    let mut effects = vec![Effect::Wake { run: run.id, at: run.due.into() }];
+    let mut effects = vec![Effect::Wake { run: run.id, at: run.next_check().into() }];
     if run.state == State::Waiting && !run.probes.is_empty() {
         return owed_by_probes(run, me);
     }
@@ -97,7 +97,7 @@ fn owed_by_run(run: &Arc<Run>, me: RunOwner) -> Vec<Effect> {
 fn owed_by_probes(run: &Arc<Run>, me: RunOwner) -> Vec<Effect> {
     let asked = || run.probes.iter().filter_map(|probe| Some((probe.attempt, probe.asked?.owner)));
     let is_lost = asked().any(|(_, owner)| owner.node == me.node && owner != me);
-    let at = if is_lost { When::Now } else { run.due.into() };
+    let at = if is_lost { When::Now } else { run.next_check().into() };
     let mine = asked().filter(|(_, owner)| *owner == me);
     let probes = mine.map(|(attempt, _)| Effect::Probe { run: Arc::clone(run), attempt });
     std::iter::once(Effect::Wake { run: run.id, at }).chain(probes).collect()

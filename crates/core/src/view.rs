@@ -228,6 +228,11 @@ impl<'a> DecisionView<'a> {
         }
     }
 
+    /// Whether a span of skips is loaded and exists. It neither requests nor compares the span.
+    pub fn has_loaded_span(&self, id: RunId) -> bool {
+        matches!(self.records.get(&RecordKey::SkipSpan(id)), Some(Some(_)))
+    }
+
     /// A job's runs as a set; that of a job that never ran if there is no record.
     pub fn job_state(&self, job: &JobId) -> Arc<JobState> {
         match self.stored(&RecordKey::JobState(job.clone())) {

@@ -7,7 +7,7 @@ use cronhold_schedule::calendar::CalendarSet;
 use cronhold_schedule::{CompileContext, CompileError, Schedule, ScheduleSpec, Span, Zone, ZoneRegistry};
 
 use crate::ids::{JobId, NodeId};
-use crate::job::NodeSelector;
+use crate::job::{JobDefaults, NodeSelector};
 use crate::policy::lease::LEASE_DEFAULT;
 use crate::record::NodeRecord;
 use crate::template::Bindings;
@@ -23,6 +23,8 @@ pub struct DecisionContext {
     pub zone: Zone,
     /// The calendars that schedules may name.
     pub calendars: Arc<CalendarSet>,
+    /// Actions of all jobs, which this node adds to what it decides.
+    pub defaults: Arc<JobDefaults>,
     /// Labels of this node.
     pub labels: Arc<BTreeSet<String>>,
     /// Whether other nodes may use the same store. If so, locks have a time to live and must be renewed.
@@ -49,6 +51,7 @@ impl DecisionContext {
             zones_version,
             zone,
             calendars: Arc::default(),
+            defaults: Arc::default(),
             labels: Arc::default(),
             is_shared: false,
             lease: LEASE_DEFAULT,

@@ -28,6 +28,7 @@ use crate::await_store::await_store;
 use crate::chance::SystemEntropy;
 use crate::clock::{self, SystemClock};
 use crate::http::{self, BoundServer, RunningServer, ServerParts};
+use crate::job_defaults;
 use crate::job_files::{self, JobDirectories, LoaderLocks};
 use crate::log::{self, Log, LogOptions};
 use crate::peers::CronkenThread;
@@ -64,6 +65,13 @@ pub struct DaemonEnv {
     pub colours: bool,
 }
 
+impl DaemonEnv {
+    /// The value of an environment variable.
+    fn variable(&self, name: &str) -> Option<&str> {
+        self.env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
 /// All parts of a running node.
 struct NodeParts {
     ports: NodePorts,
@@ -87,6 +95,7 @@ pub fn up(up: &UpArgs, setting: &DaemonEnv) -> Result<ExitStatus, CliError> {
     let zones = &setting.zone_rules.zones;
     let zone = zones.get(&up.timezone).map_err(|error| CliError::flag("--timezone", error))?;
     let home = StateDir::choose(up.data.as_deref(), &setting.places)?;
+    let defaults = job_defaults::read(up.defaults.as_deref(), setting.variable(job_defaults::VARIABLE), zones)?;
     let url = setting.places.named_store(up.store.as_deref())?.unwrap_or_else(|| home.store_url());
     let roots = job_files::roots(&up.jobs)?;
     let listen = http::listen(up)?;
@@ -109,7 +118,12 @@ pub fn up(up: &UpArgs, setting: &DaemonEnv) -> Result<ExitStatus, CliError> {
     let store = cronhold_wiring::open(&url, around).map_err(|error| store_failure(&error))?;
     let version = Arc::clone(&setting.zone_rules.version);
     let world = DecisionContext::new(Arc::clone(zones), version, zone);
-    let world = DecisionContext { labels: Arc::new(labels), lease: url.lease().unwrap_or(world.lease), ..world };
+    let world = DecisionContext {
+        labels: Arc::new(labels),
+        lease: url.lease().unwrap_or(world.lease),
+        defaults: Arc::new(defaults),
+        ..world
+    };
     let name = up.name.clone().unwrap_or_else(host_name);
     let options = Options { force: up.force, ..Options::new(node, name) };
     info!(event = "starting", node = %node, name = options.name, store = %url, version = VERSION,

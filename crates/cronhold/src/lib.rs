@@ -11,6 +11,7 @@ pub mod daemon;
 mod fail_ports;
 mod http;
 mod import;
+mod job_defaults;
 pub mod job_files;
 pub mod local_store_server;
 pub mod log;

@@ -16,7 +16,9 @@ mod yaml;
 
 pub use definition::DefinitionDigest;
 pub use mistake::{Mistake, MistakeKind, line_column};
-pub use read::{JobPlaces, JobRead, Options, read_job, read_job_of_any_version, read_schedule, read_stored_job};
+pub use read::{
+    JobPlaces, JobRead, Options, read_defaults, read_job, read_job_of_any_version, read_schedule, read_stored_job,
+};
 pub use render::{Style, render, render_line};
 pub use support::unsupported_in;
 pub use write::write_job;

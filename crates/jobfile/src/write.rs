@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use cronhold_core::job::{
-    Action, Batching, CatchUpRule, EnvValue, HeaderValue, Job, JobSchedule, LockPolicy, NodeSelector, OverlapPolicy,
-    Param, Program, QUEUE_LIMIT_DEFAULT, RunEvent,
+    ActionRule, Batching, CatchUpRule, EnvValue, HeaderValue, Job, JobSchedule, LockPolicy, NodeSelector,
+    OverlapPolicy, Param, Program, QUEUE_LIMIT_DEFAULT, RunEvent,
 };
 use cronhold_core::template::Template;
 use serde_json::{Map, Value, json};
@@ -48,7 +48,7 @@ pub(crate) fn map<'a, T: 'a>(
     Value::Object(values.into_iter().map(|(name, value)| (name.clone(), write(value))).collect())
 }
 
-pub(crate) fn actions(on: &BTreeMap<RunEvent, Vec<Action>>) -> Value {
+pub(crate) fn actions(on: &BTreeMap<RunEvent, Vec<ActionRule>>) -> Value {
     let events =
         on.iter().map(|(event, actions)| (event.name().to_owned(), actions.iter().map(ACTION_MAP.write).collect()));
     Value::Object(events.collect())

@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cronhold_core::job::{Action, RunEvent};
+use cronhold_core::job::{ActionRule, RunEvent};
 use cronhold_core::{Job, JobId};
 use cronhold_jobfile::directory::{DirectoryReport, DirectoryWatch, JobFileCache, JobsRoot, LiveDirectories, Options};
 use cronhold_jobfile::render_line;
@@ -225,8 +225,8 @@ fn watch_wakes_up_when_a_file_changes() {
 
 /// `job event=actions …` for each job.
 fn actions(live: &mut LiveDirectories) -> Vec<String> {
-    let event = |(event, actions): (&RunEvent, &Vec<Action>)| {
-        let kinds: Vec<&str> = actions.iter().map(|action| action.kind().name()).collect();
+    let event = |(event, rules): (&RunEvent, &Vec<ActionRule>)| {
+        let kinds: Vec<&str> = rules.iter().map(|rule| rule.action.kind().name()).collect();
         format!(" {event}={}", kinds.join("+"))
     };
     check(live);
@@ -264,6 +264,20 @@ fn defaults_of_a_directory_are_added_to_its_jobs() {
     assert_eq!(actions(&mut live), with);
     assert_eq!(live.report().mistakes, []);
     assert!(!refresh(&mut live));
+
+    // Only what a job can have is added to it: its labels, its params and `late` decide.
+    folder.put(
+        "a/defaults.yaml",
+        "on:\n  late: [{command: x}]\n  missed:\n  - {command: x, when: {labels: [prod]}}\n  - {run: plain, when: {args: {region: eu}}}\n",
+    );
+    folder.put("a/own.yaml", "program: x\nlabels: [prod]\nlate: 5m");
+    folder.put("a/quiet.yaml", "program: x\nparams: [region]\non: {late: []}");
+    assert!(refresh(&mut live));
+    let selected = ["b/other", "inner/defaults", "own late=command missed=command", "plain", "quiet late= missed=run"];
+    assert_eq!(actions(&mut live), selected);
+    assert_eq!(live.report().mistakes, []);
+    folder.put("a/own.yaml", "program: x\non: {failure: [{command: page-me}]}");
+    folder.put("a/quiet.yaml", "program: x\non: {failure: []}");
 
     // While the file is invalid, the jobs of its directory stay as they are.
     folder.put("a/defaults.yaml", "on: {failure: [{email: {}}]}\nprogram: x");

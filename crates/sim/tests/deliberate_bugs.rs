@@ -77,6 +77,8 @@ bugs! {
     detects_actions_that_no_node_recovers: ForgottenActions on 1 within 60;
     detects_triggers_that_stay_after_their_run: RepeatedTriggers on 3 within 10;
     detects_triggers_that_no_node_recovers: ForgottenTriggers on 1 within 200;
+    detects_runs_whose_lateness_is_forgotten: ForgottenLateness on 3 within 5;
+    detects_outcomes_that_are_not_counted: UncountedOutcomes on 3 within 5;
 }
 
 /// These are not bugs, so that nothing may be reported.

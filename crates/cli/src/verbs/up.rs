@@ -27,6 +27,7 @@ Examples:
   cronhold up --jobs jobs/ --data /var/lib/cronhold --timezone Europe/Berlin
   cronhold up --jobs ops=/etc/ops/jobs --jobs web=/srv/web/jobs --listen 127.0.0.1:8080
   cronhold up --jobs jobs/ --label gpu --label rack-7
+  cronhold up --jobs jobs/ --defaults /etc/cronhold/defaults.yaml
   cronhold up --store sqlite:/var/lib/cronhold/cronhold.db --quiet
   cronhold up --jobs jobs/ --log-format json --log info,cronhold_server=debug
   cronhold up --store redis://127.0.0.1 --jobs jobs/
@@ -41,6 +42,10 @@ pub struct UpArgs {
     /// start with `PREFIX/` [default: only stored jobs]
     #[arg(long, value_name = "[PREFIX=]DIR")]
     pub jobs: Vec<String>,
+    /// File with actions of all jobs, such as a mail after each failure, in the form of a `defaults.yaml`; read at the
+    /// start [default: $CRONHOLD_DEFAULTS]
+    #[arg(long, value_name = "FILE")]
+    pub defaults: Option<PathBuf>,
     /// Address of the API and the web page
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:2766")]
     pub listen: String,

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::bind;
 use crate::ids::JobId;
 use crate::job::{Action, Feature, HttpTarget, RunEvent};
+use crate::policy::catch_up::CountedRange;
 use crate::record::{
     ActionId, CommandLine, EnvText, JobRecord, ProgramExit, ResolvedAction, ResolvedWebhook, Run, Transition,
 };
@@ -17,20 +18,32 @@ use crate::world::DecisionContext;
 /// The largest size of everything that one action sends, in bytes. It is stored until the run is deleted.
 const ACTION_TEXT_MAX: usize = 256 * 1024;
 
-/// Resolves an action of a run that has entered a state.
+/// What an event happened to.
+#[derive(Clone, Copy)]
+pub(super) struct EventSource<'a> {
+    /// The run, or the run that a span of skips looks like.
+    pub(super) run: &'a Run,
+    /// The entry of its log that is the event.
+    pub(super) entry: &'a Transition,
+    /// The occurrences that were missed, if that is the event.
+    pub(super) missed: Option<CountedRange>,
+}
+
+/// Resolves an action of an event.
 pub(super) fn work(
     world: &DecisionContext,
     id: ActionId,
     event: RunEvent,
     job: &JobRecord,
-    (run, entry): (&Run, &Transition),
+    source: EventSource<'_>,
     action: &Action,
 ) -> Result<ResolvedAction, String> {
     let feature = Feature::of_action(action);
     if !feature.is_supported() {
         return Err(feature.message());
     }
-    let summary = EventSummary { id, event, run, entry };
+    let EventSource { run, entry, missed } = source;
+    let summary = EventSummary { id, event, run, entry, missed };
     let names = summary.bindings(world);
     let work = match action {
         Action::Run { job, args } => {
@@ -136,11 +149,15 @@ struct EventSummary<'a> {
     event: RunEvent,
     run: &'a Run,
     entry: &'a Transition,
+    missed: Option<CountedRange>,
 }
 
 impl EventSummary<'_> {
     /// The reason of the state. The reason of a run belongs to its last state.
     fn reason(&self) -> String {
+        if self.event == RunEvent::Late {
+            return self.entry.message.clone();
+        }
         let is_last = self.entry.state == self.run.state;
         let reason = self.run.reason.as_ref().or(self.run.ending.as_ref()).filter(|_| is_last);
         reason.map(ToString::to_string).unwrap_or_default()
@@ -151,23 +168,35 @@ impl EventSummary<'_> {
             .with("number", i64::try_from(self.run.number.0).unwrap_or(i64::MAX))
             .with("state", self.entry.state.name())
             .with("reason", self.reason())
+            .with("missed_count", self.missed.map_or(0, |missed| missed.count))
+            .with("missed_until", self.missed.map(|missed| missed.to.to_string()).unwrap_or_default())
+    }
+
+    /// What has happened to the run, in one word: the event if it is not the entry into a state.
+    fn word(&self) -> &'static str {
+        match self.event {
+            RunEvent::Late | RunEvent::Missed => self.event.name(),
+            RunEvent::Finished | RunEvent::State(_) => self.entry.state.name(),
+        }
     }
 
     /// `job#7 failure`.
     fn title(&self) -> String {
-        format!("{}#{} {}", self.run.job, self.run.number.0, self.entry.state)
+        let several = self.missed.filter(|missed| missed.count > 1);
+        let several = several.map(|missed| format!(" {} times", missed.count)).unwrap_or_default();
+        format!("{}#{} {}{several}", self.run.job, self.run.number.0, self.word())
     }
 
     /// The default body of a webhook.
     fn json(&self) -> Value {
-        let Self { id, event, run, entry } = self;
+        let Self { id, event, run, entry, missed } = self;
         let args: Map<String, Value> = run.args.iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
         let (exit_code, exit_signal) = match run.exit {
             Some(ProgramExit::Code(code)) => (Some(code), None),
             Some(ProgramExit::Signal(signal)) => (None, Some(signal.to_string())),
             None => (None, None),
         };
-        json!({
+        let mut summary = json!({
             "action": id,
             "event": event,
             "job": run.job,
@@ -185,7 +214,11 @@ impl EventSummary<'_> {
             "exit_signal": exit_signal,
             "output_bytes": run.written.as_ref().map(|written| written.bytes),
             "tail": run.written.as_ref().map(|written| &written.tail[..]).unwrap_or_default(),
-        })
+        });
+        if let Some(CountedRange { from, to, count }) = missed {
+            summary["missed"] = json!({ "count": count, "from": from, "to": to });
+        }
+        summary
     }
 
     /// The default text of a mail.
@@ -193,8 +226,10 @@ impl EventSummary<'_> {
         let Self { run, entry, .. } = self;
         let reason = Some(self.reason()).filter(|reason| !reason.is_empty());
         let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-        let mut lines = vec![format!("{}#{} is {}{reason}", run.job, run.number.0, entry.state), String::new()];
+        let now = if self.event == RunEvent::Late { format!(" ({})", entry.state) } else { String::new() };
+        let mut lines = vec![format!("{}#{} is {}{now}{reason}", run.job, run.number.0, self.word()), String::new()];
         lines.push(format!("run      {}", run.id));
+        lines.extend(self.missed.map(|missed| format!("missed   {}, the last at {}", missed.count, missed.to)));
         if !run.args.is_empty() {
             lines.push(format!("args     {}", run.args));
         }
@@ -211,7 +246,10 @@ impl EventSummary<'_> {
 
     /// The environment of a command, besides that of the job's program.
     fn env(&self) -> BTreeMap<String, EnvText> {
-        let Self { id, event, run, entry } = self;
+        let Self { id, event, run, entry, missed } = self;
+        let missed = missed.map(|missed| {
+            [("CRONHOLD_MISSED_COUNT", missed.count.to_string()), ("CRONHOLD_MISSED_UNTIL", missed.to.to_string())]
+        });
         let own = [
             ("CRONHOLD_RUN_ID", run.id.to_string()),
             ("CRONHOLD_JOB", run.job.to_string()),
@@ -223,7 +261,7 @@ impl EventSummary<'_> {
             ("CRONHOLD_REASON", self.reason()),
             ("CRONHOLD_ACTION_ID", id.to_string()),
         ];
-        let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
+        let own = own.into_iter().chain(missed.into_iter().flatten()).map(|(name, value)| (name.to_owned(), value));
         let args = run.args.iter().map(|(name, value)| (arg_variable(name), value.to_owned()));
         own.chain(args).map(|(name, value)| (name, EnvText::Text(value.replace('\0', " ")))).collect()
     }

@@ -10,6 +10,7 @@ use super::actions;
 use crate::args::Args;
 use crate::decision::{CommandReply, DecidedUnit, Effect, LockRelease, LockTake, RecordChange};
 use crate::ids::{JobId, RunId};
+use crate::policy::action_filter::OutcomeStep;
 use crate::record::{
     Cursor, Identity, JobRecord, JobState, LatestOutcomes, LockName, Pool, PoolName, Record, RecordKey, Run,
     ScheduleId, SkipSpan, TriggerSet,
@@ -24,11 +25,20 @@ pub(super) struct UnitDraft<'a> {
     take: Vec<LockTake>,
     free: Vec<LockRelease>,
     effects: Vec<Effect>,
+    /// How the outcomes of runs that end in this unit follow those before them.
+    outcome_steps: BTreeMap<RunId, OutcomeStep>,
 }
 
 impl<'a> UnitDraft<'a> {
     pub(super) fn new(view: &'a DecisionView<'a>) -> Self {
-        Self { view, written: BTreeMap::new(), take: Vec::new(), free: Vec::new(), effects: Vec::new() }
+        Self {
+            view,
+            written: BTreeMap::new(),
+            take: Vec::new(),
+            free: Vec::new(),
+            effects: Vec::new(),
+            outcome_steps: BTreeMap::new(),
+        }
     }
 
     /// The time of the decision.
@@ -52,6 +62,24 @@ impl<'a> UnitDraft<'a> {
             _ => None,
         });
         runs.collect()
+    }
+
+    /// The spans of skips that this unit creates.
+    pub(super) fn created_spans(&self) -> Vec<Arc<SkipSpan>> {
+        let spans = self.written.values().filter_map(|change| match change {
+            RecordChange::Put(Record::SkipSpan(span)) => Some(Arc::clone(span)),
+            _ => None,
+        });
+        spans.filter(|span| !self.view.has_loaded_span(span.id)).collect()
+    }
+
+    /// How the outcome of a run that ends in this unit follows those before it; `None` if it is not an outcome.
+    pub(super) fn outcome_step(&self, run: RunId) -> Option<&OutcomeStep> {
+        self.outcome_steps.get(&run)
+    }
+
+    pub(super) fn set_outcome_step(&mut self, run: RunId, step: OutcomeStep) {
+        self.outcome_steps.insert(run, step);
     }
 
     /// A job as it is stored and compared by the commit, or as this unit creates it. What happens to runs in the unit that

@@ -13,6 +13,7 @@ use crate::args::Args;
 use crate::decision::Effect;
 use crate::ids::RunId;
 use crate::job::Retain;
+use crate::policy::action_filter::OutcomeStep;
 use crate::policy::retention::with_margin;
 use crate::policy::retry::{self, AttemptEnd};
 use crate::record::{
@@ -71,6 +72,7 @@ pub(super) fn finish_as(
             plan_after(draft, &run, job);
         }
     }
+    run.late_at = None;
     count_finished(draft, state, run.state, job.as_deref().map(|job| &job.job.retain));
     if run.retried_by.is_none() {
         record_outcome(draft, state, &run);
@@ -96,6 +98,8 @@ fn create_retry(draft: &UnitDraft<'_>, run: &Run, state: &mut JobState, job: &Jo
         // Lock and lease follow the job's current definition.
         terms: ExecutionPolicy { lease: bind::lease(&job.job, draft.view.world), ..run.terms.clone() },
         due: Some(at),
+        // All attempts together are late once.
+        late_at: run.late_at,
         log: vec![Transition::entered(draft.at(), State::Scheduled, Actor::Retry)],
         ..Run::blank(run.id.retry(), state.take_number(), run.job.clone(), run.uid, run.nominal)
     };
@@ -175,21 +179,23 @@ pub(super) fn count_finished(
     }
 }
 
-/// Records the outcome of a run, which conditions of other runs read.
+/// Records the outcome of a run, which conditions of other runs and filters of actions read.
 pub(super) fn record_outcome(draft: &mut UnitDraft<'_>, state: &mut JobState, run: &Run) {
-    set_latest_outcome(draft, state, &run.args, run.state, run.id);
+    let mut outcomes = draft.outcomes(state, &run.args);
+    outcomes.set(run.state, Some(LatestOutcome { run: run.id, at: draft.at() }));
+    // The outcome of an attempt that was retried is that of the last attempt.
+    let step = OutcomeStep::new(outcomes.streak, run.state).filter(|_| run.retried_by.is_none());
+    if let Some(step) = step {
+        outcomes.streak = Some(step.after);
+        draft.set_outcome_step(run.id, step);
+    }
+    draft.set_outcomes(state, &run.args, outcomes);
 }
 
-/// Sets the latest outcome of a job with these args: a finished run, or a span of skips.
-pub(super) fn set_latest_outcome(
-    draft: &mut UnitDraft<'_>,
-    state: &mut JobState,
-    args: &Args,
-    finished: State,
-    run: RunId,
-) {
+/// Records that occurrences with these args were skipped.
+pub(super) fn record_skip(draft: &mut UnitDraft<'_>, state: &mut JobState, args: &Args, span: RunId) {
     let mut outcomes = draft.outcomes(state, args);
-    outcomes.set(finished, Some(LatestOutcome { run, at: draft.at() }));
+    outcomes.set(State::Skipped, Some(LatestOutcome { run: span, at: draft.at() }));
     draft.set_outcomes(state, args, outcomes);
 }
 

@@ -31,6 +31,7 @@ mod expire;
 mod finish_run;
 mod fire;
 mod keyed;
+mod late;
 mod mark;
 mod node_lock;
 mod occurrence;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::draft::UnitDraft;
+use super::late;
 use super::placement;
 use super::run::{close, once, release};
 use super::run_lifecycle::{self, NewRun};
@@ -42,6 +43,7 @@ fn make(view: &DecisionView<'_>, of: RunId, id: RunId, current: bool) -> Result<
     let job = job.filter(|job| job.uid == old.uid);
     let mut run = copy(view, &old, id, &mut state);
     if let Some(job) = &job {
+        run.late_at = late::late_at(&job.job, run.nominal, view.stamp.at);
         run.target = placement::target_of_rerun(view, job, &old)?;
     }
     match job {

@@ -10,6 +10,7 @@ use super::bind;
 use super::conditions::{self, ConditionResult};
 use super::draft::UnitDraft;
 use super::finish_run::finish;
+use super::late;
 use super::placement;
 use super::pools;
 use super::probes;
@@ -78,10 +79,11 @@ pub(super) fn create_run(draft: &mut UnitDraft<'_>, state: &mut JobState, new_ru
 pub(super) fn empty_run(draft: &UnitDraft<'_>, state: &mut JobState, new_run: NewRun<'_>) -> Run {
     let NewRun { id, job, schedule, nominal, args, target, actor } = new_run;
     let terms = bind::terms(job, schedule, nominal, draft.view.world);
+    let late_at = late::late_at(&job.job, nominal, draft.at());
     let log = vec![Transition::entered(draft.at(), State::Waiting, actor)];
     let lock = LockName::of(&job.id, &job.job.lock);
     let run = Run::blank(id, state.take_number(), job.id.clone(), job.uid, nominal);
-    Run { args, schedule: schedule.cloned(), target, lock, terms, log, ..run }
+    Run { args, schedule: schedule.cloned(), target, lock, terms, late_at, log, ..run }
 }
 
 /// Starts, queues, skips or replaces according to the admission of a waiting run.

@@ -141,6 +141,7 @@ fn begin_span(
         schedule: table.id.clone(),
         range: stretch,
         reason,
+        actions: 0,
         log,
     };
     put_span(draft, state, span)
@@ -155,7 +156,7 @@ fn extend_span(draft: &mut UnitDraft<'_>, state: &mut JobState, mut span: SkipSp
 
 fn put_span(draft: &mut UnitDraft<'_>, state: &mut JobState, span: SkipSpan) -> RunId {
     let id = span.id;
-    finish_run::set_latest_outcome(draft, state, &span.args, State::Skipped, id);
+    finish_run::record_skip(draft, state, &span.args, id);
     draft.put_skip_span(span);
     id
 }

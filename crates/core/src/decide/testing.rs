@@ -229,7 +229,7 @@ impl DecisionBench {
             assert!(!is_active || run.state.has_program() || is_pending_retry, "{name} is active");
             assert_eq!(is_queued, run.state == State::Waiting, "{name} in the queue");
             assert_eq!(run.owner.is_some() && !run.state.is_finished(), run.state.has_program(), "the owner of {name}");
-            assert!(!run.state.is_finished() || run.due.is_none(), "{name} is due");
+            assert!(!run.state.is_finished() || run.next_check().is_none(), "{name} is due");
             assert!(run.state == State::Running || run.state.is_finished() || run.due.is_some(), "{name} is never due");
             if let Some(lock) = &run.lock {
                 let holds = self.lock(&RecordKey::Lock(lock.clone())).is_some_and(|lock| lock.holder == run.id);
@@ -317,7 +317,9 @@ fn check_moves(old: Option<&Record>, new: &Run) {
         let (from, to) = (pair[0].state, pair[1].state);
         let is_note = from == to && from.is_finished() && pair[1].is_late_result();
         let is_takeover = from == to && from.has_program() && pair[1].kind == TransitionKind::TakenOver;
+        let is_late = from == to && !from.is_finished() && pair[1].kind == TransitionKind::Late;
         let is_move = is_note
+            || is_late
             || is_takeover
             || Cause::all().any(|cause| run::next(from, cause) == Ok(run::TransitionEffect::Enter(to)));
         assert!(is_move, "{name} went from {from} to {to}");

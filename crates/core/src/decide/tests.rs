@@ -144,6 +144,7 @@ fn commands_reject_a_span_of_skips() {
         schedule: ScheduleId::parse("s").expect("an id"),
         range: crate::policy::catch_up::CountedRange { from: START, to: START, count: 3 },
         reason: Reason::Missed,
+        actions: 0,
         log: Vec::new(),
     };
     let id = span.id;

@@ -10,6 +10,7 @@ use cronhold_schedule::Instant;
 
 use super::admission;
 use super::draft::UnitDraft;
+use super::late;
 use super::pause;
 use super::placement::{self, Placement};
 use super::run_lifecycle::{self, KILL_WAIT, LAUNCH_WITHIN, WAIT_POLL};
@@ -22,6 +23,9 @@ use crate::view::{DecisionView, Halt};
 
 pub(super) fn decide(view: &DecisionView<'_>, id: RunId) -> Result<DecidedUnit, Halt> {
     let Some(run) = view.run(id) else { return Ok(unchanged(None)) };
+    if late::is_late(&run, view.stamp.at) && (!run.state.has_program() || is_mine(view, &run)) {
+        return late::note(view, &run);
+    }
     match run.state {
         State::Scheduled | State::Waiting => before_program(view, &run, false),
         // Each node checks its own programs.
@@ -57,7 +61,7 @@ fn before_program(view: &DecisionView<'_>, run: &Arc<Run>, is_changed: bool) -> 
         Placement::Elsewhere(at) if is_changed => {
             return written(draft, Run { due: Some(at), ..(**run).clone() }, state, &before);
         }
-        Placement::Elsewhere(at) => return Ok(look_again(run.id, Some(at))),
+        Placement::Elsewhere(at) => return Ok(look_again(run, Some(at))),
         Placement::Nowhere => {
             let over = run_lifecycle::skip_run(&mut draft, (**run).clone(), &mut state, Reason::NoEligibleNode)?;
             return written(draft, over, state, &before);
@@ -77,7 +81,7 @@ fn before_program(view: &DecisionView<'_>, run: &Arc<Run>, is_changed: bool) -> 
     let goes_on = after.state == run.state && after.due >= run.due && waits_for_same && state == before;
     if goes_on && !is_due && !is_changed {
         let mut draft = UnitDraft::new(view);
-        draft.emit(Effect::Wake { run: run.id, at: run.due.into() });
+        draft.emit(Effect::Wake { run: run.id, at: run.next_check().into() });
         run_lifecycle::wake_for_foreign_lock(&mut draft, run);
         return draft.finish(CommandReply::Unchanged);
     }
@@ -150,15 +154,17 @@ fn written(mut draft: UnitDraft<'_>, run: Run, state: JobState, before: &JobStat
 
 /// Changes nothing. A run that was checked too early is checked again when it is due.
 fn unchanged(run: Option<&Run>) -> DecidedUnit {
-    match run.filter(|run| run.due.is_some()) {
-        Some(run) => look_again(run.id, run.due),
+    match run.filter(|run| run.next_check().is_some()) {
+        Some(run) => look_again(run, run.due),
         None => DecidedUnit { answer: CommandReply::Unchanged, ..DecidedUnit::default() },
     }
 }
 
-fn look_again(run: RunId, at: Option<Instant>) -> DecidedUnit {
+/// Changes nothing. The run is checked again at a time, or earlier to see whether it is late.
+fn look_again(run: &Run, at: Option<Instant>) -> DecidedUnit {
+    let at = at.into_iter().chain(run.late_at).min();
     DecidedUnit {
-        effects: vec![Effect::Wake { run, at: at.into() }],
+        effects: vec![Effect::Wake { run: run.id, at: at.into() }],
         answer: CommandReply::Unchanged,
         ..DecidedUnit::default()
     }

@@ -10,36 +10,42 @@ use serde::{Deserialize, Serialize};
 use crate::run::State;
 use crate::template::Template;
 
-/// The transition that an action belongs to.
+/// What happens to a run or to an occurrence, and may have actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RunEvent {
     /// The run entered any final state.
     Finished,
     /// The run entered this state.
     State(State),
+    /// The run had not finished when the time `late` of its job had passed.
+    Late,
+    /// An occurrence, or several in a row, did not run although nothing in the job and no person wanted that.
+    Missed,
 }
 
 impl RunEvent {
-    /// The name of the event that covers all finished states.
-    const FINISHED: &'static str = "finished";
+    /// The events that are not the entry into one state.
+    const OTHERS: [Self; 3] = [Self::Finished, Self::Late, Self::Missed];
 
-    /// Names of all events, in the order in which they can happen to a run.
+    /// Names of all events: the states in the order in which a run enters them, then the others.
     pub fn names() -> impl Iterator<Item = &'static str> + Clone {
-        State::NAMES.into_iter().chain([Self::FINISHED])
+        State::NAMES.into_iter().chain(Self::OTHERS.map(Self::name))
     }
 
     /// The name that users read and write.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Finished => Self::FINISHED,
+            Self::Finished => "finished",
             Self::State(state) => state.name(),
+            Self::Late => "late",
+            Self::Missed => "missed",
         }
     }
 
     /// Parses the name of an event.
     pub fn parse(text: &str) -> Result<Self, TextError> {
-        if text == Self::FINISHED {
-            return Ok(Self::Finished);
+        if let Some(event) = Self::OTHERS.into_iter().find(|event| event.name() == text) {
+            return Ok(event);
         }
         State::parse(text).map(Self::State).map_err(|error| {
             let hint = match did_you_mean(text, Self::names()) {
@@ -145,6 +151,57 @@ impl Action {
     }
 }
 
+/// An action, and the runs that have it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ActionRule {
+    pub action: Action,
+    /// Which runs have the action; all if absent. Boxed, because few actions have one.
+    pub when: Option<Box<ActionFilter>>,
+}
+
+impl ActionRule {
+    /// An action of all runs.
+    pub const fn always(action: Action) -> Self {
+        Self { action, when: None }
+    }
+}
+
+/// Which runs have an action: those that fit everything that is given.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ActionFilter {
+    /// How the outcome of the run follows the one before it.
+    pub outcome: Option<OutcomeChange>,
+    /// How many outcomes of this kind there are in a row. With [`OutcomeChange::Recovered`], how many failures and errors
+    /// there were at least.
+    pub in_a_row: Option<u32>,
+    /// Args and the values that each may have.
+    pub args: BTreeMap<String, Vec<String>>,
+    /// Labels that the job must have, all of them.
+    pub labels: Vec<String>,
+}
+
+/// How an outcome follows the one before it. Runs that were skipped are not outcomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutcomeChange {
+    /// It differs from the one before. The first outcome of all counts as changed unless it is a success.
+    Changed,
+    /// It is a success, and the one before was not.
+    Recovered,
+}
+
+impl OutcomeChange {
+    pub const ALL: [Self; 2] = [Self::Changed, Self::Recovered];
+    pub const NAMES: [&'static str; 2] = [Self::Changed.name(), Self::Recovered.name()];
+
+    /// The name that users read and write.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Changed => "changed",
+            Self::Recovered => "recovered",
+        }
+    }
+}
+
 /// The request of a webhook.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HttpTarget {
@@ -180,6 +237,6 @@ mod tests {
         }
         let message = |text| RunEvent::parse(text).expect_err(text).to_string();
         assert_eq!(message("finish"), "`finish` is not a state of a run (did you mean `finished`?)");
-        assert!(message("zebra").ends_with("stopping, success, failure, error, skipped, finished)"));
+        assert!(message("zebra").ends_with("stopping, success, failure, error, skipped, finished, late, missed)"));
     }
 }

@@ -3,6 +3,7 @@
 
 mod action;
 mod condition;
+mod defaults;
 mod http;
 mod param;
 mod policies;
@@ -15,8 +16,9 @@ use std::collections::BTreeMap;
 
 use cronhold_schedule::{ScheduleSpec, Span};
 
-pub use action::{Action, ActionKind, HttpTarget, RunEvent, SecretSource};
+pub use action::{Action, ActionFilter, ActionKind, ActionRule, HttpTarget, OutcomeChange, RunEvent, SecretSource};
 pub use condition::{Condition, Probe, Requirement, TimeoutOutcome};
+pub use defaults::JobDefaults;
 pub use http::{BodyPattern, HeaderValue, HttpProgram};
 pub use param::{ArgPattern, Param, ParamType};
 pub use policies::{
@@ -30,35 +32,9 @@ pub use support::Feature;
 #[cfg(test)]
 pub(crate) use support::job_with;
 
-use crate::ids::JobId;
 use crate::name_map::NameMap;
 use crate::record::PoolName;
 use crate::template::Template;
-
-/// What all jobs of a directory have in common.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct JobDefaults {
-    /// Actions by the transition that they belong to.
-    pub on: BTreeMap<RunEvent, Vec<Action>>,
-}
-
-impl JobDefaults {
-    /// Adds the defaults to a job. A job that has an empty list for an event does not want the defaults of that event, and
-    /// no job gets an action that would run it again.
-    pub fn apply(&self, id: &JobId, job: &mut Job) {
-        let is_own = |job: &Template| job.is_literal() && job.text() == id.as_str();
-        let runs_itself = |action: &Action| matches!(action, Action::Run { job, .. } if is_own(job));
-        for (event, actions) in &self.on {
-            if job.on.get(event).is_some_and(Vec::is_empty) {
-                continue;
-            }
-            let wanted: Vec<Action> = actions.iter().filter(|action| !runs_itself(action)).cloned().collect();
-            if !wanted.is_empty() {
-                job.on.entry(*event).or_default().extend(wanted);
-            }
-        }
-    }
-}
 
 /// A named template of runs: what to run, when, and under which conditions.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,6 +66,8 @@ pub struct Job {
     pub retry: Retry,
     /// Time after which a run is stopped; no limit when absent.
     pub timeout: Option<Span>,
+    /// Time after its nominal time at which a run that has not finished is late; never when absent.
+    pub late: Option<Span>,
     /// How a run is stopped.
     pub stop: StopPolicy,
     /// Environment variables that the job adds.
@@ -116,8 +94,8 @@ pub struct Job {
     pub nodes: NodeSelector,
     /// Exit codes that mean success.
     pub success_codes: Vec<u8>,
-    /// Actions by the state that a run enters.
-    pub on: BTreeMap<RunEvent, Vec<Action>>,
+    /// Actions by their events.
+    pub on: BTreeMap<RunEvent, Vec<ActionRule>>,
     /// Channels whose messages start runs.
     pub triggers: Vec<Trigger>,
     /// How triggers of requests, actions and events become runs; each creates a run at once when absent.
@@ -154,6 +132,7 @@ impl Job {
             catch_up: CatchUpRule::default(),
             retry: Retry::default(),
             timeout: None,
+            late: None,
             stop: StopPolicy::default(),
             env: NameMap::new(),
             cwd: None,

@@ -28,7 +28,7 @@ pub struct TemplateName {
 }
 
 /// All names that are bound without being a param.
-pub const NAMES: [TemplateName; 11] = [
+pub const NAMES: [TemplateName; 13] = [
     TemplateName { name: "run_id", meaning: "the run's id, 32 hex digits", scopes: OF_A_RUN },
     TemplateName { name: "job", meaning: "the job's id", scopes: &TemplateScope::ALL },
     TemplateName { name: "nominal_time", meaning: "the instant the run is for, in UTC", scopes: OF_A_RUN },
@@ -42,6 +42,16 @@ pub const NAMES: [TemplateName; 11] = [
     TemplateName { name: "number", meaning: "the run's number in its job", scopes: &[TemplateScope::Action] },
     TemplateName { name: "state", meaning: "the state that the run has entered", scopes: &[TemplateScope::Action] },
     TemplateName { name: "reason", meaning: "why, or an empty text", scopes: &[TemplateScope::Action] },
+    TemplateName {
+        name: "missed_count",
+        meaning: "with the event `missed`, how many occurrences did not run; otherwise 0",
+        scopes: &[TemplateScope::Action],
+    },
+    TemplateName {
+        name: "missed_until",
+        meaning: "with the event `missed`, the instant of the last of these occurrences, in UTC; otherwise an empty text",
+        scopes: &[TemplateScope::Action],
+    },
     TemplateName { name: "message", meaning: "the message's text", scopes: &[TemplateScope::Trigger] },
     TemplateName { name: "channel", meaning: "the channel it came from", scopes: &[TemplateScope::Trigger] },
 ];
@@ -90,7 +100,7 @@ mod tests {
             (TemplateScope::Run, "run_id job nominal_time attempt"),
             (TemplateScope::Remote, "run_id job nominal_time attempt task"),
             (TemplateScope::Answer, "run_id job nominal_time attempt task answer"),
-            (TemplateScope::Action, "run_id job nominal_time attempt number state reason"),
+            (TemplateScope::Action, "run_id job nominal_time attempt number state reason missed_count missed_until"),
             (TemplateScope::Trigger, "job message channel"),
         ] {
             assert_eq!(scope.names().collect::<Vec<_>>().join(" "), names, "{scope:?}");

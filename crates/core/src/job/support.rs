@@ -174,7 +174,7 @@ impl Job {
     pub fn unsupported(&self) -> BTreeSet<Feature> {
         let mut features: BTreeSet<Feature> = Feature::of_program(&self.program).into_iter().collect();
         Condition::visit(&self.conditions, &mut |requirement| features.extend(Feature::of_requirement(requirement)));
-        features.extend(self.on.values().flatten().map(Feature::of_action));
+        features.extend(self.on.values().flatten().map(|rule| Feature::of_action(&rule.action)));
         features.extend((!self.triggers.is_empty()).then_some(Feature::Triggers));
         features.retain(|feature| !feature.is_supported());
         features
@@ -186,7 +186,9 @@ impl Job {
 pub(crate) fn job_with(feature: Feature) -> Job {
     use std::collections::BTreeMap;
 
-    use super::{Batching, HttpProgram, HttpTarget, PluginCall, RemoteProgram, RunEvent, TaskProgram, Trigger};
+    use super::{
+        ActionRule, Batching, HttpProgram, HttpTarget, PluginCall, RemoteProgram, RunEvent, TaskProgram, Trigger,
+    };
     use crate::record::PoolName;
     use crate::template::{Expression, Template};
 
@@ -198,7 +200,7 @@ pub(crate) fn job_with(feature: Feature) -> Job {
     let require = |job: &mut Job, requires| {
         job.conditions = vec![Condition::new(requires)];
     };
-    let act = |job: &mut Job, action| job.on = BTreeMap::from([(RunEvent::Finished, vec![action])]);
+    let act = |job: &mut Job, action| job.on = BTreeMap::from([(RunEvent::Finished, vec![ActionRule::always(action)])]);
     match feature {
         Feature::HttpProgram => job.program = Program::Http(Box::new(request())),
         Feature::RemoteProgram => {

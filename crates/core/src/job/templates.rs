@@ -29,10 +29,10 @@ impl Job {
             Some(StdinSource::File(path)) => f("stdin.file", path, TemplateScope::Run),
             None => {}
         }
-        for (event, actions) in &self.on {
+        for (event, rules) in &self.on {
             let event = event.name();
-            for (index, action) in actions.iter().enumerate() {
-                each_of_action(action, &format!("on.{event}[{index}]"), f);
+            for (index, rule) in rules.iter().enumerate() {
+                each_of_action(&rule.action, &format!("on.{event}[{index}]"), f);
             }
         }
         for (index, trigger) in self.triggers.iter().enumerate() {
@@ -162,7 +162,7 @@ fn each_of_option(
 mod tests {
     use cronhold_schedule::Span;
 
-    use super::super::{Batching, RemoteProgram, RunEvent, SecretSource, Trigger};
+    use super::super::{ActionRule, Batching, RemoteProgram, RunEvent, SecretSource, Trigger};
     use super::*;
     use crate::name_map::NameMap;
     use crate::run::State;
@@ -215,8 +215,8 @@ mod tests {
         let publish = Action::Publish { channel: template("/x"), message: Some(template("m")) };
         let email = Action::Email { to: vec!["x@y".into()], subject: Some(template("s")), body: None };
         job.on = BTreeMap::from([
-            (RunEvent::Finished, vec![publish]),
-            (RunEvent::State(State::Failure), vec![Action::Command(template("c")), email]),
+            (RunEvent::Finished, vec![ActionRule::always(publish)]),
+            (RunEvent::State(State::Failure), [Action::Command(template("c")), email].map(ActionRule::always).into()),
         ]);
         let args = map("text", "{{ message }}");
         job.triggers = vec![Trigger { channel: "/x".into(), args, batching: Batching::default() }];

@@ -51,6 +51,11 @@ pub struct CountedRange {
 }
 
 impl CountedRange {
+    /// One occurrence.
+    pub const fn one(at: Instant) -> Self {
+        Self { from: at, to: at, count: 1 }
+    }
+
     /// The range without the count.
     pub fn reach(&self) -> OccurrenceRange {
         OccurrenceRange { from: self.from, to: self.to }

@@ -1,5 +1,6 @@
 //! Policies: small decisions about runs, one pure function each. Everything that a policy depends on is an argument.
 
+pub mod action_filter;
 pub mod batching;
 pub mod catch_up;
 pub mod delivery;

@@ -34,6 +34,42 @@ pub struct LatestOutcomes {
     /// The latest run that was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<LatestOutcome>,
+    /// How the latest outcomes follow each other, which filters of actions read; `None` before the first outcome, and in
+    /// records of versions that did not store it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streak: Option<OutcomeStreak>,
+}
+
+/// How many outcomes of a kind there are in a row. Runs that were skipped are not outcomes: they neither count nor end a
+/// row. A success ends the rows of failures and errors, and each of these ends the row of successes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutcomeStreak {
+    /// The latest outcome: `success`, `failure` or `error`.
+    pub last: State,
+    /// Successes since the latest failure or error.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub successes: u32,
+    /// Failures since the latest success.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failures: u32,
+    /// Errors since the latest success.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub errors: u32,
+}
+
+impl OutcomeStreak {
+    /// The outcomes up to the next one; `None` if its state is not an outcome.
+    pub fn next(before: Option<Self>, outcome: State) -> Option<Self> {
+        let Self { successes, failures, errors, .. } =
+            before.unwrap_or(Self { last: outcome, successes: 0, failures: 0, errors: 0 });
+        let (successes, failures, errors) = match outcome {
+            State::Success => (successes.saturating_add(1), 0, 0),
+            State::Failure => (0, failures.saturating_add(1), errors),
+            State::Error => (0, failures, errors.saturating_add(1)),
+            _ => return None,
+        };
+        Some(Self { last: outcome, successes, failures, errors })
+    }
 }
 
 /// The end of a run.
@@ -88,4 +124,8 @@ impl LatestOutcomes {
     pub fn touched(&self) -> Option<Instant> {
         [self.success, self.failure, self.error, self.skipped].into_iter().flatten().map(|outcome| outcome.at).max()
     }
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }

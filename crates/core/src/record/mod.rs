@@ -35,7 +35,7 @@ pub use blocker::{Blocker, WakeGroup};
 pub use claimed_ranges::ClaimedRanges;
 pub use cursor::{Cursor, SkipStreak};
 pub use foreign::ForeignRun;
-pub use identity::{Identity, LatestOutcome, LatestOutcomes};
+pub use identity::{Identity, LatestOutcome, LatestOutcomes, OutcomeStreak};
 pub use job::{JobRecord, JobSource, ScheduleId};
 pub use job_state::{ActiveRun, JobState, KeptCounts, LatestRun};
 pub use lock::{LockName, LockState};
@@ -196,7 +196,7 @@ impl Record {
         match self {
             Self::Cursor(cursor) => cursor.wake,
             Self::Backlog(backlog) => Some(backlog.due),
-            Self::Run(run) => run.due,
+            Self::Run(run) => run.next_check(),
             Self::Action(action) => action.due(),
             Self::Triggers(set) => set.due,
             _ => None,

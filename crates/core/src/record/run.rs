@@ -62,6 +62,9 @@ pub struct Run {
     pub ending: Option<Reason>,
     /// When the run has to be checked next: its time comes, its wait is polled, or it is stopped or killed.
     pub due: Option<Instant>,
+    /// When the run is late if it has not finished; `None` if its job does not say, after it was noticed, and for
+    /// finished runs.
+    pub late_at: Option<Instant>,
     /// What a waiting run waits for; empty in other states. At most [`Blocker::MAX`].
     pub blockers: Vec<Blocker>,
     /// What a waiting run asks the outside; empty in other states. At most [`ProbeState::MAX`].
@@ -109,6 +112,8 @@ pub enum TransitionKind {
     TakenOver,
     /// The program of a run that was declared lost reported its result afterwards. The run's state did not change.
     LateResult,
+    /// The run had not finished when the time `late` of its job had passed. Its state did not change.
+    Late,
 }
 
 /// The program of a run with all templates resolved: it does not depend on the job any more.
@@ -328,6 +333,7 @@ impl Run {
             terms: ExecutionPolicy::default(),
             ending: None,
             due: None,
+            late_at: None,
             blockers: Vec::new(),
             probes: Vec::new(),
             exit: None,
@@ -341,8 +347,14 @@ impl Run {
 
     /// When the run entered a state last; `None` if it never did.
     pub fn entered(&self, state: State) -> Option<Instant> {
-        let is_entry = |entry: &&Transition| entry.state == state && entry.kind != TransitionKind::TakenOver;
+        let is_note = |entry: &Transition| matches!(entry.kind, TransitionKind::TakenOver | TransitionKind::Late);
+        let is_entry = |entry: &&Transition| entry.state == state && !is_note(entry);
         self.log.iter().rev().find(is_entry).map(|transition| transition.at)
+    }
+
+    /// When the run has to be looked at next, whether to go on with it or because it is late.
+    pub fn next_check(&self) -> Option<Instant> {
+        self.due.into_iter().chain(self.late_at).min()
     }
 
     /// When the run ended. A later change of its state by an operator does not count.

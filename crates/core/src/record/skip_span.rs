@@ -29,6 +29,8 @@ pub struct SkipSpan {
     pub range: CountedRange,
     /// Why they were skipped.
     pub reason: Reason,
+    /// How many actions its creation has caused.
+    pub actions: u32,
     /// When the span was created and by whom: one entry with the state `skipped`.
     pub log: Vec<Transition>,
 }
@@ -51,12 +53,13 @@ impl SkipSpan {
 
     /// The skipped run that the span looks like in lists of runs. Stores keep a span in this form with its range.
     pub fn to_listed_run(&self) -> Run {
-        let Self { id, number, job, uid, args, schedule, range, reason, log } = self;
+        let Self { id, number, job, uid, args, schedule, range, reason, actions, log } = self;
         Run {
             args: args.clone(),
             schedule: Some(schedule.clone()),
             state: State::Skipped,
             reason: Some(reason.clone()),
+            actions: *actions,
             log: log.clone(),
             ..Run::blank(*id, *number, job.clone(), *uid, range.from)
         }
@@ -64,7 +67,7 @@ impl SkipSpan {
 
     /// The span that a store keeps as a run with a range; `None` if the run has no schedule or no reason.
     pub fn from_listed_run(run: Run, range: CountedRange) -> Option<Self> {
-        let Run { id, number, job, uid, args, schedule, reason, log, .. } = run;
-        Some(Self { id, number, job, uid, args, schedule: schedule?, range, reason: reason?, log })
+        let Run { id, number, job, uid, args, schedule, reason, actions, log, .. } = run;
+        Some(Self { id, number, job, uid, args, schedule: schedule?, range, reason: reason?, actions, log })
     }
 }

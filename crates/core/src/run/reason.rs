@@ -139,6 +139,11 @@ impl Reason {
         }
     }
 
+    /// Whether an occurrence that was skipped for this reason was missed: nothing in the job and no person wanted that.
+    pub const fn is_missed(&self) -> bool {
+        matches!(self, Self::Missed | Self::NoEligibleNode | Self::QueueFull)
+    }
+
     /// Parses the text that `Display` writes.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         if let Some((_, reason)) = FIXED.iter().find(|(fixed, _)| *fixed == text) {

@@ -203,7 +203,7 @@ impl NodeLoop {
             Effect::Adopt { run } => {
                 self.programs.adopt(&run);
                 // The program may have ended before a limit that has passed since, so its report is waited for.
-                if let Some(due) = run.due {
+                if let Some(due) = run.next_check() {
                     self.agenda.put(PlanItem::Wake(run.id), due.max(now.plus(ADOPT_WAIT)));
                 }
                 self.context.ports.programs.adopt(run);

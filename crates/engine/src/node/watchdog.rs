@@ -143,7 +143,7 @@ impl NodeLoop {
             self.apply_stored(&Record::Run(Arc::clone(run)), now).await;
         } else if !self.agenda.has(&PlanItem::Wake(run.id)) {
             // The store need not list these runs among the obligations.
-            self.agenda.put(PlanItem::Wake(run.id), run.due);
+            self.agenda.put(PlanItem::Wake(run.id), run.next_check());
         }
         if run.log.last().is_none_or(|entry| now.since(entry.at) > CHECKED_WITHIN) {
             self.context.ports.programs.adopt(Arc::clone(run));

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::NameMap;
 use cronhold_core::job::{
-    Action, ArgPattern, Batching, CatchUpPolicy, CatchUpRule, Condition, JobSchedule, LockPolicy, OnLost,
-    OverlapPolicy, Param, ParamType, Program, Requirement, Retain, Retry, RetryOn, RunEvent, StopPolicy, TaskProgram,
-    TemplateScope, TimeoutOutcome, Trigger,
+    ActionFilter, ActionRule, ArgPattern, Batching, CatchUpPolicy, CatchUpRule, Condition, JobSchedule, LockPolicy,
+    OnLost, OutcomeChange, OverlapPolicy, Param, ParamType, Program, Requirement, Retain, Retry, RetryOn, RunEvent,
+    StopPolicy, TaskProgram, TemplateScope, TimeoutOutcome, Trigger,
 };
 use cronhold_core::record::PoolName;
 use cronhold_core::run::State;
@@ -36,9 +36,10 @@ pub(super) use request::{
     BODY_PATTERN, HEADER_VALUES, HEADERS, METHOD, REDIRECTS, REMOTE_REQUEST, REQUEST, STATUSES, URL, VERDICT, WEBHOOK,
 };
 
-/// Transitions that actions can wait for: every state, and `finished` for any of the last four.
+/// Events that can have actions: every state, `finished` for any of the last four, and what happens to a run or an
+/// occurrence otherwise.
 pub(super) const EVENTS: &str =
-    "^(finished|scheduled|waiting|starting|running|stopping|success|failure|error|skipped)$";
+    "^(finished|scheduled|waiting|starting|running|stopping|success|failure|error|skipped|late|missed)$";
 
 /// Example of a list of conditions, for messages.
 const CONDITION_EXAMPLE: &str = "[{max_running: 1}]";
@@ -232,10 +233,42 @@ pub(super) const STOP: Codec<StopPolicy> = Codec {
 pub(super) const SIGNAL: Codec<Signal> =
     Codec { shape: ValueShape::Text, read: |reader, item| reader.signal(item), write: |signal| json!(signal) };
 
-pub(super) const ACTIONS: Codec<BTreeMap<RunEvent, Vec<Action>>> = Codec {
+pub(super) const ACTIONS: Codec<BTreeMap<RunEvent, Vec<ActionRule>>> = Codec {
     shape: ValueShape::Names { regex: EVENTS, value: &ValueShape::List(&ValueShape::Map(&work::ACTION)) },
     read: |reader, item| Some(reader.actions(item)),
     write: write::actions,
+};
+
+/// The filter of an action, which has at least one key.
+pub(super) const ACTION_FILTER: Codec<Box<ActionFilter>> = Codec {
+    shape: ValueShape::Map(&work::ACTION_FILTER),
+    read: |reader, item| reader.action_filter(item).map(Box::new),
+    write: |filter| super::write_record(&**filter, &ActionFilter::default()),
+};
+
+pub(super) const OUTCOME_CHANGE: Codec<OutcomeChange> = Codec {
+    shape: ValueShape::Word(&OutcomeChange::NAMES),
+    read: |reader, item| {
+        let word = reader.word(item, &OutcomeChange::NAMES)?;
+        OutcomeChange::ALL.into_iter().find(|change| change.name() == word)
+    },
+    write: |change| json!(change.name()),
+};
+
+/// Args and the values that each may have: one, or a list.
+pub(super) const ARG_VALUES: Codec<BTreeMap<String, Vec<String>>> = Codec {
+    shape: ValueShape::Names {
+        regex: IDENTIFIER,
+        value: &ValueShape::Either(&[ValueShape::Value, ValueShape::Some(&ValueShape::Value)]),
+    },
+    read: |reader, item| Some(reader.arg_values(item)),
+    write: |args| {
+        let values = |values: &Vec<String>| match &values[..] {
+            [value] => json!(value),
+            values => json!(values),
+        };
+        write::map(args, values)
+    },
 };
 
 pub(super) const TRIGGERS: Codec<Vec<Trigger>> = Codec {

@@ -61,6 +61,12 @@ record! {
     )
     .default("no retry");
     option timeout = codec::SOME_SPAN => key("timeout", "Time after which a run is stopped.").default("none");
+    option late = codec::SOME_SPAN => key(
+        "late",
+        "Time after its nominal time, or after its creation if that is later, at which a run that has not finished is late: \
+         the event `late` happens.",
+    )
+    .default("never");
     value stop = codec::STOP => key("stop", "How a run is stopped: a signal, a grace period, then SIGKILL.");
     value env = codec::ENV => key(
         "env",
@@ -100,7 +106,7 @@ record! {
     value success_codes = codec::SUCCESS_CODES => key("success_codes", "Exit codes that mean success.").default("[0]");
     value on = codec::ACTIONS => key(
         "on",
-        "Actions by the state that a run enters, or `finished` for any final state.",
+        "Actions by the state that a run enters, or by `finished` for any final state, `late` and `missed`.",
     );
     value triggers = codec::TRIGGERS => key("triggers", "Channels whose messages start runs.")
         .needs(Feature::Triggers);
@@ -197,10 +203,10 @@ record! {
 record! {
     /// `defaults.yaml`.
     pub static DEFAULTS: JobDefaults = "defaults", "the defaults",
-        "What all jobs of a directory have in common: the file `defaults.yaml` at its top.";
+        "What all jobs of a directory have in common: the file `defaults.yaml` at its top. The setting `defaults` of a daemon names such a file for all of its jobs.";
     value on = codec::ACTIONS => key(
         "on",
-        "Actions that every job of the directory has in addition to its own. A job with an empty list for an event has none of them.",
+        "Actions that every job has in addition to its own. A job with an empty list for an event has none of them.",
     );
 }
 

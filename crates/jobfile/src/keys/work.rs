@@ -1,8 +1,8 @@
 //! Keys of programs, conditions and actions: what is run, awaited and done.
 
 use cronhold_core::job::{
-    Action, Condition, Feature, HttpProgram, HttpTarget, PluginCall, Probe, Program, RemoteProgram, Requirement,
-    TaskProgram, TimeoutOutcome,
+    Action, ActionFilter, ActionRule, Condition, Feature, HttpProgram, HttpTarget, PluginCall, Probe, Program,
+    RemoteProgram, Requirement, TaskProgram, TimeoutOutcome,
 };
 use cronhold_core::run::State;
 
@@ -205,7 +205,7 @@ variant! {
 
 variants! {
     /// An action.
-    pub static ACTION: Action = "action", "an action", "What happens when a run enters a state.";
+    pub static ACTION: ActionRule { action: Action } = "action", "an action", "What happens at an event of a run.";
     static ACTION_MAP;
     Run {..} = RUN_MAP => key("run", "Creates a run of a job.").needs(Feature::RunAction);
     Webhook(target) = codec::WEBHOOK => key("webhook", "Sends an HTTP request.").needs(Feature::WebhookAction);
@@ -213,6 +213,31 @@ variants! {
     Command(command) = codec::TEMPLATE_TEXT => key("command", "Runs a shell command on a node, with the settings of the job's program.")
         .needs(Feature::CommandAction);
     Publish {..} = PUBLISH_MAP => key("publish", "Publishes a message to a channel.").needs(Feature::PublishAction);
+    {
+        option when = codec::ACTION_FILTER => key(
+            "when",
+            "Which runs have the action: those that fit everything in this map.",
+        )
+        .default("all");
+    }
+}
+
+record! {
+    /// `when` of an action.
+    pub static ACTION_FILTER: ActionFilter = "action_filter", "`when`",
+        "Which runs have an action: those that fit everything in this map.";
+    option outcome = codec::OUTCOME_CHANGE => key(
+        "outcome",
+        "How the outcome follows the one before it: `changed`, or `recovered` for a success after a failure or an error. \
+         Only for `success`, `failure`, `error` and `finished`.",
+    );
+    option in_a_row = codec::POSITIVE => key(
+        "in_a_row",
+        "The outcome is this one in a row, such as the third failure since the last success. With `outcome: recovered`, \
+         at least so many failures and errors went before.",
+    );
+    value args = codec::ARG_VALUES => key("args", "Values of args: one value, or a list of which any fits.");
+    value labels = codec::LABELS => key("labels", "Labels that the job has, all of them.");
 }
 
 variant! {

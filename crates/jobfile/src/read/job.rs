@@ -27,6 +27,9 @@ impl JobReader<'_> {
             let message = "a plug-in reads its message from the standard input".to_owned();
             self.refuse::<()>(NamedNode { name: "stdin", node }, message, "pass the text in `settings`");
         }
+        if let Some(node) = root.get("on") {
+            self.check_events(node, &job);
+        }
         Some(job)
     }
 

@@ -68,8 +68,8 @@ pub fn read_job(file: &str, text: &str, options: &Options<'_>) -> JobRead {
     read_tree(root, text, JobReader::new(file, text, options.zones, mistakes))
 }
 
-/// Reads the defaults of a directory. They are there exactly when there is no mistake.
-pub(crate) fn read_defaults(file: &str, text: &str, options: &Options<'_>) -> (Option<JobDefaults>, Vec<Mistake>) {
+/// Reads the defaults of a directory or of a daemon. They are there exactly when there is no mistake.
+pub fn read_defaults(file: &str, text: &str, options: &Options<'_>) -> (Option<JobDefaults>, Vec<Mistake>) {
     let (root, mistakes) = yaml::parse(file, text);
     let mut reader = JobReader::new(file, text, options.zones, mistakes);
     let mut defaults = JobDefaults::default();

@@ -7,7 +7,7 @@ use cronhold_schedule::text::did_you_mean;
 
 use super::reader::{JobReader, NamedNode};
 use super::{names, quoted};
-use crate::yaml::YamlValue;
+use crate::yaml::{YamlNode, YamlValue};
 
 impl JobReader<'_> {
     /// Reads `params` and makes their names known to templates.
@@ -77,30 +77,42 @@ impl JobReader<'_> {
         };
         for node in nodes {
             let args = node.get("args").or_else(|| node.get("start").and_then(|start| start.get("args")));
-            for entry in args.map(|args| args.entries()).unwrap_or_default() {
-                let Some(param) = params.get(&entry.key) else {
-                    let hint = match did_you_mean(&entry.key, params.keys().map(String::as_str)) {
-                        Some(meant) => format!("did you mean `{meant}`?"),
-                        None if params.is_empty() => format!("add `params: {{{}: {{}}}}`", entry.key),
-                        None => format!("its params are {}", params.keys().cloned().collect::<Vec<_>>().join(", ")),
-                    };
-                    let message = format!("the job has no param {}", quoted(&entry.key));
-                    let mistake = self.mistake(&entry.key_span, message).hint(hint);
-                    self.report(mistake);
-                    continue;
-                };
-                let YamlValue::Scalar(scalar) = &entry.value.value else { continue };
-                if param.choices.is_empty() {
-                    self.check_value(NamedNode::entry(entry), &entry.key, param, &scalar.text);
-                } else if !param.choices.contains(&scalar.text) {
-                    let message = format!("{} is not one of the choices of `{}`", quoted(&scalar.text), entry.key);
-                    self.refuse::<()>(
-                        NamedNode::entry(entry),
-                        message,
-                        format!("choices are {}", param.choices.join(", ")),
-                    );
-                }
+            if let Some(args) = args {
+                self.check_arg_entries(args, params);
             }
+        }
+    }
+
+    /// Checks that a map of args has only params of the job, and values that they allow.
+    pub(super) fn check_arg_entries(&mut self, args: &YamlNode, params: &NameMap<Param>) {
+        for entry in args.entries() {
+            let Some(param) = params.get(&entry.key) else {
+                let hint = match did_you_mean(&entry.key, params.keys().map(String::as_str)) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None if params.is_empty() => format!("add `params: {{{}: {{}}}}`", entry.key),
+                    None => format!("its params are {}", params.keys().cloned().collect::<Vec<_>>().join(", ")),
+                };
+                let message = format!("the job has no param {}", quoted(&entry.key));
+                let mistake = self.mistake(&entry.key_span, message).hint(hint);
+                self.report(mistake);
+                continue;
+            };
+            let item = NamedNode::entry(entry);
+            match &entry.value.value {
+                YamlValue::List(nodes) => nodes.iter().for_each(|node| self.check_arg(item.item(node), param)),
+                _ => self.check_arg(item, param),
+            }
+        }
+    }
+
+    /// Checks that a param allows a value.
+    fn check_arg(&mut self, item: NamedNode<'_>, param: &Param) {
+        let YamlValue::Scalar(scalar) = &item.node.value else { return };
+        if param.choices.is_empty() {
+            self.check_value(item, item.name, param, &scalar.text);
+        } else if !param.choices.contains(&scalar.text) {
+            let message = format!("{} is not one of the choices of `{}`", quoted(&scalar.text), item.name);
+            self.refuse::<()>(item, message, format!("choices are {}", param.choices.join(", ")));
         }
     }
 }

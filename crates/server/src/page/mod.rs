@@ -71,6 +71,7 @@ const ASSETS: &[PageAsset] = assets![
     SCRIPT "jobs.js",
     SCRIPT "job.js",
     SCRIPT "runs.js",
+    SCRIPT "deliveries.js",
     SCRIPT "run.js",
     SCRIPT "peers.js",
 ];

@@ -8,8 +8,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use cronhold_api::{
-    ActionSummary, CreatedRun, Problem, ProblemCode, RunBody, RunDetail, RunList, RunStep, RunTriggerSummary, ProgressSummary,
-    ServiceResponse, StderrRanges,
+    ActionSummary, CreatedRun, Problem, ProblemCode, ProgressSummary, RunBody, RunDetail, RunList, RunStep,
+    RunTriggerSummary, ServiceResponse, StderrRanges,
 };
 use cronhold_core::command::Command;
 use cronhold_core::decision::{CommandReply, Rejection};

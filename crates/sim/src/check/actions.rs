@@ -1,17 +1,18 @@
-//! No action is lost: the unit of a transition that owes an action writes it, an action is done only if it was received,
+//! No action is lost: the unit of an event that owes an action writes it, and no other action, an action is done only if it was received,
 //! and at rest every action is done. An action of kind `run` creates exactly one run, in the unit that ends it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cronhold_core::RunId;
 use cronhold_core::decision::RecordChange;
-use cronhold_core::job::RunEvent;
+use cronhold_core::job::{ActionFilter, OutcomeChange, RunEvent};
 use cronhold_core::record::{
-    ActionId, ActionRecord, ActionStatus, Actor, LockName, Record, RecordKey, ResolvedAction, Run, TransitionKind,
+    ActionId, ActionRecord, ActionStatus, Actor, JobRecord, LockName, OutcomeStreak, Record, RecordKey, ResolvedAction,
+    Run, TransitionKind,
 };
+use cronhold_core::{RunId, State};
 use cronhold_store::Unit;
 
-use super::{CheckResult, CheckerContext, InvariantChecker, runs};
+use super::{CheckResult, CheckerContext, InvariantChecker, runs, spans};
 
 /// Tracks what receivers got, and the runs that actions created.
 #[derive(Debug, Default)]
@@ -27,7 +28,16 @@ impl InvariantChecker for ActionChecker {
 
     fn before(&mut self, context: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         for run in runs(unit) {
-            check_transitions(context, unit, run)?;
+            check_run(context, unit, run)?;
+        }
+        for span in spans(unit).filter(|span| !context.model.spans.contains_key(&span.id) && span.reason.is_missed()) {
+            let Some(job) = context.model.jobs.get(&span.job).filter(|job| job.uid == span.uid) else { continue };
+            let owed = job.job.on.get(&RunEvent::Missed).map_or(0, Vec::len);
+            let written = written(context, unit, span.id, RunEvent::Missed);
+            if written != owed {
+                let name = format!("the span {}#{}", span.job, span.number);
+                return Err(format!("{name} owes {owed} actions, of which {written} are written"));
+            }
         }
         for action in actions(unit) {
             self.check_action(context, unit, action)?;
@@ -68,7 +78,8 @@ impl InvariantChecker for ActionChecker {
 impl ActionChecker {
     fn check_action(&mut self, context: CheckerContext<'_>, unit: &Unit, action: &ActionRecord) -> CheckResult {
         let is_new = !context.model.actions.contains_key(&action.id);
-        if is_new && !runs(unit).any(|run| run.id == action.id.run) {
+        let mut events = runs(unit).map(|run| run.id).chain(spans(unit).map(|span| span.id));
+        if is_new && !events.any(|id| id == action.id.run) {
             return Err(format!("action {} is written without a transition", action.id));
         }
         if !matches!(action.status, ActionStatus::Done { .. }) {
@@ -105,22 +116,106 @@ pub(crate) fn is_owed(action: &ActionRecord) -> bool {
     action.is_pending() && !is_impossible
 }
 
-/// Checks that the end of a run causes the actions of its job. Decisions that end a run compare its job.
-fn check_transitions(context: CheckerContext<'_>, unit: &Unit, run: &Run) -> CheckResult {
+/// Checks that a run has the actions that its job has for its new entries, and counts its outcome. Decisions that end a
+/// run, or note that it is late, compare its job.
+fn check_run(context: CheckerContext<'_>, unit: &Unit, run: &Run) -> CheckResult {
     let known = context.model.runs.get(&run.id).map_or(0, |old| old.log.len());
     let Some(job) = context.model.jobs.get(&run.job).filter(|job| job.uid == run.uid) else { return Ok(()) };
-    let ends = run.log.iter().skip(known).filter(|entry| entry.kind == TransitionKind::Entered);
-    let ends = ends.filter(|entry| entry.state.is_finished() && run.retried_by.is_none());
-    let of_event = |event| job.job.on.get(&event).map_or(0, Vec::len);
-    let owed: usize = ends.map(|entry| of_event(RunEvent::State(entry.state)) + of_event(RunEvent::Finished)).sum();
-    let written = actions(unit).filter(|it| it.id.run == run.id && !context.model.actions.contains_key(&it.id));
-    match written.count() {
-        written if written < owed => Err(format!(
-            "{}#{} is {} and owes {owed} actions, of which {written} are written",
-            run.job, run.number, run.state
-        )),
-        _ => Ok(()),
+    let mut owed: BTreeMap<RunEvent, usize> = BTreeMap::new();
+    let streak = streak(context, run);
+    let mut outcome = None;
+    for entry in run.log.iter().skip(known) {
+        let is_end = entry.kind == TransitionKind::Entered && entry.state.is_finished() && run.retried_by.is_none();
+        let is_missed = is_end
+            && run.reason.as_ref().is_some_and(|reason| reason.is_missed())
+            && run.schedule.is_some()
+            && run.attempt == 1;
+        outcome = Some(entry.state).filter(|_| is_end).or(outcome);
+        for (event, happens) in [
+            (RunEvent::State(entry.state), is_end),
+            (RunEvent::Finished, is_end),
+            (RunEvent::Missed, is_missed),
+            (RunEvent::Late, entry.kind == TransitionKind::Late),
+        ] {
+            if happens {
+                *owed.entry(event).or_default() += owed_for(job, event, streak, entry.state);
+            }
+        }
     }
+    for (event, owed) in owed {
+        let written = written(context, unit, run.id, event);
+        if written != owed {
+            let name = format!("{}#{} is {}", run.job, run.number, run.state);
+            return Err(format!("{name} and owes {owed} actions for {event}, of which {written} are written"));
+        }
+    }
+    match outcome {
+        Some(outcome) => check_streak(unit, run, streak, outcome),
+        None => Ok(()),
+    }
+}
+
+/// Checks that an outcome is counted among those with the same args.
+fn check_streak(unit: &Unit, run: &Run, before: Option<OutcomeStreak>, outcome: State) -> CheckResult {
+    let is_other = |other: &&Run| other.id != run.id && other.state.is_finished();
+    if outcome == State::Skipped || runs(unit).any(|other| is_other(&other) && other.args == run.args) {
+        return Ok(());
+    }
+    let counted = unit.changes.iter().find_map(|change| match change {
+        RecordChange::Put(Record::Identity(it)) if it.job == run.job && it.args == run.args => Some(it.outcomes),
+        RecordChange::Put(Record::JobState(it)) if it.job == run.job && run.args.is_empty() => it.outcomes,
+        _ => None,
+    });
+    let count = |it: Option<OutcomeStreak>| it.map_or((0, 0, 0), |it| (it.successes, it.failures, it.errors));
+    let (successes, failures, errors) = count(before);
+    let expected = match outcome {
+        State::Success => (successes + 1, 0, 0),
+        State::Failure => (0, failures + 1, errors),
+        _ => (0, failures, errors + 1),
+    };
+    let streak = counted.and_then(|outcomes| outcomes.streak);
+    match streak.is_some_and(|streak| streak.last == outcome) && count(streak) == expected {
+        true => Ok(()),
+        false => Err(format!("{}#{} is {outcome} after {before:?}, counted as {streak:?}", run.job, run.number)),
+    }
+}
+
+/// The outcomes before a run, of runs with the same args.
+fn streak(context: CheckerContext<'_>, run: &Run) -> Option<OutcomeStreak> {
+    let state = context.model.states.get(&run.job).and_then(|state| state.outcomes).filter(|_| run.args.is_empty());
+    let identity = || context.model.identities.get(&(run.job.clone(), run.args.clone())).map(|it| it.outcomes);
+    state.or_else(identity)?.streak
+}
+
+/// How many actions a job has for an event of a run, whose outcomes before are `streak`.
+fn owed_for(job: &JobRecord, event: RunEvent, streak: Option<OutcomeStreak>, state: State) -> usize {
+    let rules = job.job.on.get(&event).into_iter().flatten();
+    rules.filter(|rule| rule.when.as_ref().is_none_or(|filter| fits(filter, event, streak, state))).count()
+}
+
+/// Whether an outcome fits a filter. The filters of a simulation have neither args nor labels.
+fn fits(filter: &ActionFilter, event: RunEvent, streak: Option<OutcomeStreak>, state: State) -> bool {
+    let nothing = OutcomeStreak { last: State::Success, successes: 0, failures: 0, errors: 0 };
+    let before = streak.unwrap_or(nothing);
+    let bad = before.failures + before.errors;
+    let in_a_row = match (event, state) {
+        (_, State::Success) => before.successes + 1,
+        (RunEvent::State(State::Failure), State::Failure) => before.failures + 1,
+        (RunEvent::State(State::Error), State::Error) => before.errors + 1,
+        (_, State::Failure | State::Error) => bad + 1,
+        _ => return false,
+    };
+    match filter.outcome {
+        Some(OutcomeChange::Changed) => before.last != state,
+        Some(OutcomeChange::Recovered) => state == State::Success && bad > 0 && bad >= filter.in_a_row.unwrap_or(0),
+        None => filter.in_a_row == Some(in_a_row),
+    }
+}
+
+/// The number of actions that a unit adds for an event of a run or a span.
+fn written(context: CheckerContext<'_>, unit: &Unit, run: RunId, event: RunEvent) -> usize {
+    let is_new = |it: &&ActionRecord| !context.model.actions.contains_key(&it.id);
+    actions(unit).filter(|it| it.id.run == run && it.event == event).filter(is_new).count()
 }
 
 fn actions(unit: &Unit) -> impl Iterator<Item = &ActionRecord> {

@@ -9,8 +9,8 @@ use cronhold_store::{Unit, UnitReceipt};
 
 use super::{
     CheckResult, CheckerContext, InvariantChecker, actions, catch_up, conditions, drain, duplicated_work, each, early,
-    fence, first_start, growth, keeper, late_wake, launch, lease, lock, numbers, obligation, outcome, overlap, pause,
-    place, pools, reason, sets, table, triggers,
+    fence, first_start, growth, keeper, late, late_wake, launch, lease, lock, numbers, obligation, outcome, overlap,
+    pause, place, pools, reason, sets, table, triggers,
 };
 
 /// A violated invariant.
@@ -84,6 +84,7 @@ impl Default for CheckerSet {
             Box::<keeper::KeeperChecker>::default(),
             Box::<early::EarlyStartChecker>::default(),
             Box::<conditions::ConditionChecker>::default(),
+            Box::<late::LateRunChecker>::default(),
             Box::<late_wake::LateWakeChecker>::default(),
             Box::<launch::LaunchChecker>::default(),
             Box::<lease::LeaseChecker>::default(),

@@ -16,6 +16,7 @@ mod first_start;
 mod fitness;
 mod growth;
 mod keeper;
+mod late;
 mod late_wake;
 mod launch;
 mod lease;

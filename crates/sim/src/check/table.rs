@@ -4,7 +4,7 @@
 
 use cronhold_core::State;
 use cronhold_core::decision::RecordChange;
-use cronhold_core::record::{RecordKey, Run, SkipSpan, Transition};
+use cronhold_core::record::{RecordKey, Run, SkipSpan, Transition, TransitionKind};
 use cronhold_core::run::{Cause, TransitionEffect, next};
 use cronhold_store::Unit;
 
@@ -64,7 +64,8 @@ fn moves(run: &Run) -> CheckResult {
     for pair in run.log.windows(2) {
         let (from, to) = (pair[0].state, pair[1].state);
         let is_note = from == to && from.is_finished() && pair[1].is_late_result();
-        if !is_note && !Cause::all().any(|cause| next(from, cause) == Ok(TransitionEffect::Enter(to))) {
+        let is_late = from == to && !from.is_finished() && pair[1].kind == TransitionKind::Late;
+        if !is_note && !is_late && !Cause::all().any(|cause| next(from, cause) == Ok(TransitionEffect::Enter(to))) {
             return Err(format!("went from {from} to {to}"));
         }
     }

@@ -88,13 +88,17 @@ pub enum DeliberateBug {
     RepeatedTriggers,
     /// A node does not find the triggers that an earlier process has left.
     ForgottenTriggers,
+    /// When a run is late is forgotten as soon as its program runs.
+    ForgottenLateness,
+    /// How outcomes follow each other is not stored.
+    UncountedOutcomes,
     /// Hints never arrive. The watchdog and polling compensate for it.
     NoHints,
 }
 
 impl DeliberateBug {
     /// All bugs, which the checkers must detect.
-    pub const BUGS: [Self; 32] = [
+    pub const BUGS: [Self; 34] = [
         Self::NoCompare,
         Self::EffectsBeforeCommit,
         Self::NoRecovery,
@@ -127,6 +131,8 @@ impl DeliberateBug {
         Self::ForgottenActions,
         Self::RepeatedTriggers,
         Self::ForgottenTriggers,
+        Self::ForgottenLateness,
+        Self::UncountedOutcomes,
     ];
 
     /// Permanent faults, which the checkers must not report.
@@ -139,7 +145,7 @@ impl DeliberateBug {
 
     /// Whether only actions can show the bug. Then all seeds have some.
     pub(crate) fn needs_actions(self) -> bool {
-        matches!(self, Self::LostActions | Self::ForgottenActions)
+        matches!(self, Self::LostActions | Self::ForgottenActions | Self::ForgottenLateness | Self::UncountedOutcomes)
     }
 
     /// Whether only triggers can show the bug. Then all seeds have some.

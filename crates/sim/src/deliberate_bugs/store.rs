@@ -72,6 +72,30 @@ impl WrongStore {
             DeliberateBug::RepeatedTriggers if written(&unit).any(|run| !run.triggers.is_empty()) => {
                 unit.changes.retain(|change| !matches!(change, RecordChange::Put(Record::Triggers(_))));
             }
+            DeliberateBug::ForgottenLateness => {
+                for change in &mut unit.changes {
+                    if let RecordChange::Put(Record::Run(run)) = change
+                        && run.state == State::Running
+                    {
+                        Arc::make_mut(run).late_at = None;
+                    }
+                }
+            }
+            DeliberateBug::UncountedOutcomes => {
+                for change in &mut unit.changes {
+                    match change {
+                        RecordChange::Put(Record::Identity(identity)) => {
+                            Arc::make_mut(identity).outcomes.streak = None;
+                        }
+                        RecordChange::Put(Record::JobState(state)) => {
+                            if let Some(outcomes) = &mut Arc::make_mut(state).outcomes {
+                                outcomes.streak = None;
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+            }
             DeliberateBug::UnrecordedSkips => {
                 let compared = &unit.compare;
                 let is_new = |record: &Record| compared.contains(&(record.key(), None));

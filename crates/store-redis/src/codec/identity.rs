@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cronhold_core::record::{Identity, LatestOutcome, LatestOutcomes, Record};
+use cronhold_core::record::{Identity, LatestOutcome, LatestOutcomes, OutcomeStreak, Record};
 use cronhold_core::{Args, JobId, RunId};
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
@@ -24,13 +24,15 @@ pub(super) struct OutcomesJson {
     error: Option<EndedRun>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     skipped: Option<EndedRun>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    streak: Option<OutcomeStreak>,
 }
 
 impl From<LatestOutcomes> for OutcomesJson {
     fn from(outcomes: LatestOutcomes) -> Self {
         let pair = |outcome: Option<LatestOutcome>| outcome.map(|outcome| (outcome.run, outcome.at.micros()));
-        let LatestOutcomes { success, failure, error, skipped } = outcomes;
-        Self { success: pair(success), failure: pair(failure), error: pair(error), skipped: pair(skipped) }
+        let LatestOutcomes { success, failure, error, skipped, streak } = outcomes;
+        Self { success: pair(success), failure: pair(failure), error: pair(error), skipped: pair(skipped), streak }
     }
 }
 
@@ -38,8 +40,14 @@ impl From<OutcomesJson> for LatestOutcomes {
     fn from(form: OutcomesJson) -> Self {
         let outcome =
             |pair: Option<EndedRun>| pair.map(|(run, at)| LatestOutcome { run, at: Instant::from_micros(at) });
-        let OutcomesJson { success, failure, error, skipped } = form;
-        Self { success: outcome(success), failure: outcome(failure), error: outcome(error), skipped: outcome(skipped) }
+        let OutcomesJson { success, failure, error, skipped, streak } = form;
+        Self {
+            success: outcome(success),
+            failure: outcome(failure),
+            error: outcome(error),
+            skipped: outcome(skipped),
+            streak,
+        }
     }
 }
 

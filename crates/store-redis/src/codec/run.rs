@@ -77,6 +77,11 @@ struct RunJson<'a> {
     span: Option<(i64, i64, u32)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     service: Option<Cow<'a, ServiceState>>,
+    /// When the run is late. Then the due time in the first line may be that, and the run's own one is the next value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    late: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    check: Option<i64>,
     #[serde(default, skip_serializing_if = "is_zero")]
     actions: u32,
     #[serde(default, skip_serializing_if = "no_triggers")]
@@ -134,6 +139,8 @@ fn write_run(body: &mut RecordBody, run: &Run, end: Option<Instant>, range: Opti
         stderr: run.written.as_ref().and_then(|written| written.stderr.as_ref()).map(Cow::Borrowed),
         span: range.map(|range| (range.from.micros(), range.to.micros(), range.count)),
         service: run.service.as_deref().map(Cow::Borrowed),
+        late: run.late_at.map(Instant::micros),
+        check: run.due.filter(|_| run.late_at.is_some()).map(Instant::micros),
         actions: run.actions,
         triggers: Cow::Borrowed(&run.triggers),
         blockers: Cow::Borrowed(&run.blockers),
@@ -180,7 +187,8 @@ pub(super) fn read(id: RunId, reading: &TextReader<'_>) -> Result<Record, Unread
             lease: form.lease.map(Span::from_micros),
         },
         ending: form.ending.map(Cow::into_owned),
-        due: reading.due()?,
+        due: if form.late.is_some() { form.check.map(Instant::from_micros) } else { reading.due()? },
+        late_at: form.late.map(Instant::from_micros),
         blockers: form.blockers.into_owned(),
         probes: form.probes.into_owned(),
         exit: form.exit,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cronhold_core::record::{Identity, LatestOutcome, LatestOutcomes, Record};
+use cronhold_core::record::{Identity, LatestOutcome, LatestOutcomes, OutcomeStreak, Record};
 use cronhold_core::{Args, JobId, RunId};
 
 use super::cells::{CellReader, RowCells, UnreadableRow};
@@ -20,16 +20,18 @@ pub(super) const LAYOUT: TableLayout = TableLayout {
         "error_at",
         "skipped_run",
         "skipped_at",
+        "streak",
     ],
     fixed: &[],
 };
 
 pub(super) fn write(cells: &mut RowCells, identity: &Identity) {
-    let LatestOutcomes { success, failure, error, skipped } = identity.outcomes;
+    let LatestOutcomes { success, failure, error, skipped, streak } = identity.outcomes;
     for outcome in [success, failure, error, skipped] {
         cells.option(outcome, |cells, outcome| cells.display(&outcome.run));
         cells.option(outcome, |cells, outcome| cells.instant(outcome.at));
     }
+    cells.option(streak.as_ref(), RowCells::json);
 }
 
 pub(super) fn read(job: JobId, args: Args, reading: &CellReader<'_>) -> Result<Record, UnreadableRow> {
@@ -39,6 +41,7 @@ pub(super) fn read(job: JobId, args: Args, reading: &CellReader<'_>) -> Result<R
     };
     let (success, failure) = (outcome()?, outcome()?);
     let (error, skipped) = (outcome()?, outcome()?);
-    let outcomes = LatestOutcomes { success, failure, error, skipped };
+    let streak: Option<OutcomeStreak> = reading.option_json()?;
+    let outcomes = LatestOutcomes { success, failure, error, skipped, streak };
     Ok(Record::Identity(Arc::new(Identity { job, args, outcomes })))
 }

@@ -59,6 +59,8 @@ pub(super) const LAYOUT: TableLayout = TableLayout {
         "service",
         "stderr",
         "triggers",
+        "late_at",
+        "check_at",
         "log",
     ],
     fixed: &["job", "number"],
@@ -80,7 +82,7 @@ fn write_row(cells: &mut RowCells, run: &Run, ended: Option<Instant>, range: Opt
     cells.integer(!run.state.is_finished());
     cells.option(run.reason.as_ref(), RowCells::display);
     cells.instant(run.nominal);
-    cells.option(run.due, RowCells::instant);
+    cells.option(run.next_check(), RowCells::instant);
     cells.option(Some(&run.blockers).filter(|blockers| !blockers.is_empty()), RowCells::json);
     cells.option(ended, RowCells::instant);
     cells.integer(run.attempt);
@@ -109,6 +111,8 @@ fn write_row(cells: &mut RowCells, run: &Run, ended: Option<Instant>, range: Opt
     cells.option(run.service.as_ref(), RowCells::json);
     cells.option(run.written.as_ref().and_then(|written| written.stderr.as_ref()), RowCells::json);
     cells.option(Some(&run.triggers[..]).filter(|triggers| !triggers.is_empty()), RowCells::json);
+    cells.option(run.late_at, RowCells::instant);
+    cells.option(run.due.filter(|_| run.late_at.is_some()), RowCells::instant);
     cells.json(&run.log);
 }
 
@@ -127,6 +131,7 @@ pub(super) fn read(id: RunId, reading: &CellReader<'_>) -> Result<Record, Unread
         reason: reading.option_parsed(Reason::parse)?,
         nominal: reading.instant()?,
         due: reading.option_instant()?,
+        late_at: None,
         blockers: read_blockers(reading)?,
         attempt: reading.integer()?,
         schedule: reading.option_parsed(ScheduleId::parse)?,
@@ -160,6 +165,11 @@ pub(super) fn read(id: RunId, reading: &CellReader<'_>) -> Result<Record, Unread
         written.stderr = stderr;
     }
     run.triggers = reading.option_json::<Vec<RunTrigger>>()?.unwrap_or_default().into();
+    run.late_at = reading.option_instant()?;
+    let check_at = reading.option_instant()?;
+    if run.late_at.is_some() {
+        run.due = check_at;
+    }
     run.log = reading.json()?;
     let Some(range) = range else { return Ok(Record::Run(Arc::new(run))) };
     let span = SkipSpan::from_listed_run(run, range).ok_or_else(|| UnreadableRow {

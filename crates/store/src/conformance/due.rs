@@ -5,7 +5,7 @@ use cronhold_core::record::Record;
 use cronhold_schedule::{Instant, Span};
 
 use super::pages::PAGES_MAX;
-use super::samples::{action, at, backlog, cursor, job, job_state, run_due, run_id, run_in, triggers};
+use super::samples::{action, at, backlog, cursor, job, job_state, run_due, run_id, run_in, run_late, triggers};
 use super::test_writer::TestWriter;
 use super::{Subject, block_on};
 use crate::Obligation;
@@ -35,6 +35,9 @@ pub fn due_records_are_ordered(subject: &dyn Subject) {
         run_due(run_id(6, 2), "a", Some(at(1))),
         run_due(run_id(6, 1), "a", Some(at(1))),
         run_due(run_id(9, 1), "a", None),
+        run_late(run_id(9, 3), Some(at(9)), Some(at(1))),
+        run_late(run_id(9, 4), Some(at(1)), Some(at(9))),
+        run_late(run_id(9, 5), None, Some(at(4))),
         run_in(run_id(9, 2), "a", State::Running, Some(1)),
         job("a", ""),
         job_state("a", 1),
@@ -44,6 +47,10 @@ pub fn due_records_are_ordered(subject: &dyn Subject) {
     for until in [Instant::EPOCH.minus(Span::from_secs(10)), Instant::EPOCH, at(0), at(1), micro(at(1)), at(4)] {
         assert_eq!(sorted(due(&writer, until, 100)), obligations(&records, until), "until {until}");
     }
+    let late = [run_late(run_id(9, 3), Some(at(9)), None), run_late(run_id(9, 5), None, None)];
+    writer.put_all(&late);
+    assert_eq!(due(&writer, at(9), 100).len(), obligations(&records, at(9)).len() - 1, "one is still due, one is not");
+    writer.put_all(&records);
     let far = [cursor("x", "s", Some(at(300))), cursor("b", "far", Some(at(200))), cursor("c", "far", Some(at(100)))];
     writer.put_all(&far);
     let found = due(&writer, at(400), 100);

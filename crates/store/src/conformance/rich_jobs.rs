@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use cronhold_core::NameMap;
 use cronhold_core::job::{
-    Action, ArgPattern, Batching, BodyPattern, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HeaderValue,
-    HttpProgram, HttpTarget, IoPriority, Job, JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param,
-    ParamType, PluginCall, Probe, Program, RemoteProgram, Requirement, ResourceLimits, Retain, Retry, RetryOn,
-    RunEvent, SecretSource, StderrPolicy, StdinSource, StopPolicy, StopSchedule, TaskProgram, TimeoutOutcome, Trigger,
+    Action, ActionFilter, ActionRule, ArgPattern, Batching, BodyPattern, CatchUpPolicy, CatchUpRule, Condition,
+    EnvValue, HeaderValue, HttpProgram, HttpTarget, IoPriority, Job, JobSchedule, LockPolicy, NodeSelector, OnLost,
+    OutcomeChange, OverlapPolicy, Param, ParamType, PluginCall, Probe, Program, RemoteProgram, Requirement,
+    ResourceLimits, Retain, Retry, RetryOn, RunEvent, SecretSource, StderrPolicy, StdinSource, StopPolicy,
+    StopSchedule, TaskProgram, TimeoutOutcome, Trigger,
 };
 use cronhold_core::record::{JobRecord, JobSource, PoolName};
 use cronhold_core::signal::Signal;
@@ -83,6 +84,7 @@ fn full(program: Program) -> Job {
         on: BTreeSet::from([RetryOn::Failure, RetryOn::Error]),
     };
     job.timeout = Some(Span::from_micros(1));
+    job.late = Some(Span::from_secs(86_400 * 40));
     job.stop = StopPolicy { signal: Signal::parse("64").expect("a signal"), grace: Span::ZERO };
     job.env = NameMap::from([
         ("TEXT".to_owned(), EnvValue::Text(template("{{ region }}: größe"))),
@@ -240,7 +242,7 @@ fn conditions() -> Vec<Condition> {
     ]
 }
 
-fn actions() -> BTreeMap<RunEvent, Vec<Action>> {
+fn actions() -> BTreeMap<RunEvent, Vec<ActionRule>> {
     let mut webhook = HttpTarget::new(template("https://hooks.example.org"));
     webhook.method = "PUT".to_owned();
     webhook.headers = map("X-Run", "{{ run_id }}");
@@ -250,10 +252,21 @@ fn actions() -> BTreeMap<RunEvent, Vec<Action>> {
     let email = Action::Email { to, subject: Some(template("{{ job }}")), body: Some(template("größe")) };
     let publish = Action::Publish { channel: template("/alerts/prices"), message: Some(template("{{ state }}")) };
     let run = Action::Run { job: template("reports/prices"), args: map("date", "{{ date }}") };
+    let rule = ActionRule::always;
+    let when = |action, filter| ActionRule { action, when: Some(Box::new(filter)) };
+    let logger = || Action::Command(template("logger {{ number }}"));
+    let recovered =
+        ActionFilter { outcome: Some(OutcomeChange::Recovered), in_a_row: Some(u32::MAX), ..ActionFilter::default() };
+    let args = [("region", &["eu"][..]), ("date", &["2026-01-01", "größe"])]
+        .map(|(name, values)| (name.to_owned(), values.iter().map(ToString::to_string).collect()));
+    let labels = vec!["eod".to_owned(), "日本".to_owned()];
+    let some = ActionFilter { args: args.into(), labels, ..ActionFilter::default() };
     BTreeMap::from([
-        (RunEvent::Finished, vec![Action::Command(template("logger {{ number }}")), publish]),
-        (RunEvent::State(State::Success), vec![run]),
-        (RunEvent::State(State::Failure), vec![Action::Webhook(webhook), email]),
+        (RunEvent::Finished, vec![rule(logger()), rule(publish)]),
+        (RunEvent::State(State::Success), vec![rule(run), when(logger(), recovered)]),
+        (RunEvent::State(State::Failure), vec![rule(Action::Webhook(webhook)), when(email, some)]),
+        (RunEvent::Late, vec![rule(logger())]),
+        (RunEvent::Missed, Vec::new()),
     ])
 }
 

@@ -10,9 +10,10 @@ use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
     ActionId, ActionRecord, ActionStatus, ActivePause, ActiveRun, Actor, Backlog, Blocker, ClaimedRanges, CommandLine,
     Cursor, EnvText, ExecutionPolicy, Identity, JobState, KeptCounts, LatestOutcome, LatestOutcomes, LatestRun,
-    NodeRecord, OutputSummary, PauseState, Pool, PoolName, ProbeAnswer, ProbeLease, ProbeState, ProgramExit, QueuedRun,
-    Record, RequestBody, ResolvedAction, ResolvedHeader, ResolvedHttp, ResolvedProbe, ResolvedProcess, ResolvedProgram,
-    ResolvedRemote, ResolvedRequest, ResolvedWebhook, ResponseSummary, Run, RunOwner, ServiceState, SkipSpan, SkipStreak, StderrParts, StdinText, Transition, TransitionKind, TriggerId, RunProgress,
+    NodeRecord, OutcomeStreak, OutputSummary, PauseState, Pool, PoolName, ProbeAnswer, ProbeLease, ProbeState,
+    ProgramExit, QueuedRun, Record, RequestBody, ResolvedAction, ResolvedHeader, ResolvedHttp, ResolvedProbe,
+    ResolvedProcess, ResolvedProgram, ResolvedRemote, ResolvedRequest, ResolvedWebhook, ResponseSummary, Run, RunOwner,
+    RunProgress, ServiceState, SkipSpan, SkipStreak, StderrParts, StdinText, Transition, TransitionKind, TriggerId,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -117,7 +118,12 @@ fn actions() -> Vec<ActionRecord> {
     let action = |(index, work): (usize, ResolvedAction)| ActionRecord {
         id: ActionId::new(run_id(8, 8), u32::try_from(index).unwrap_or(0)),
         job: job_id("größe/日本 🦀"),
-        event: if index == 0 { RunEvent::Finished } else { RunEvent::State(State::ALL[index]) },
+        event: match index {
+            0 => RunEvent::Finished,
+            1 => RunEvent::Late,
+            2 => RunEvent::Missed,
+            _ => RunEvent::State(State::ALL[index]),
+        },
         created: times()[index % 5],
         work,
         attempts: u32::MAX,
@@ -236,7 +242,14 @@ fn backlogs() -> Vec<Backlog> {
 
 fn outcomes() -> LatestOutcomes {
     let outcome = |index: usize| Some(LatestOutcome { run: run_id(2, 7), at: times()[index] });
-    LatestOutcomes { success: outcome(0), failure: outcome(1), error: outcome(3), skipped: outcome(4) }
+    let streak = OutcomeStreak { last: State::Error, successes: u32::MAX, failures: 7, errors: 1 };
+    LatestOutcomes {
+        success: outcome(0),
+        failure: outcome(1),
+        error: outcome(3),
+        skipped: outcome(4),
+        streak: Some(streak),
+    }
 }
 
 fn identities() -> Vec<Identity> {
@@ -262,7 +275,11 @@ fn runs() -> Vec<Run> {
             state,
             actor: actors[(index + step) % actors.len()].clone(),
             message: TEXTS[(index + step) % TEXTS.len()].to_owned(),
-            kind: if (index + step) % 7 == 0 { TransitionKind::LateResult } else { TransitionKind::Entered },
+            kind: match (index + step) % 7 {
+                0 => TransitionKind::LateResult,
+                1 => TransitionKind::Late,
+                _ => TransitionKind::Entered,
+            },
         });
         let code = [0, i32::MIN, i32::MAX, -1][index % 4];
         let exit = if index % 3 == 0 { ProgramExit::Signal(Signal::KILL) } else { ProgramExit::Code(code) };
@@ -289,7 +306,8 @@ fn runs() -> Vec<Run> {
                 .collect(),
             terms: terms(index),
             ending: Some(reasons[(index + 1) % reasons.len()].clone()),
-            due: Some(times()[(index + 3) % 5]),
+            due: (index % 4 > 0).then(|| times()[(index + 3) % 5]),
+            late_at: (index % 3 > 0).then(|| times()[(index + 2) % 5]),
             blockers: blockers(index),
             probes: probes(index),
             exit: Some(exit),
@@ -317,6 +335,7 @@ fn skip_spans() -> Vec<SkipSpan> {
         schedule: schedule_id(TEXTS[1 + index % (TEXTS.len() - 1)]),
         range: CountedRange { from: times()[index % 5], to: last(), count: u32::MAX },
         reason: reason.clone(),
+        actions: [0, u32::MAX][index % 2],
         log: vec![Transition {
             message: TEXTS[index % TEXTS.len()].to_owned(),
             ..Transition::entered(times()[index % 5], State::Skipped, actors()[index % actors().len()].clone())

@@ -125,13 +125,18 @@ pub(super) fn run_due(id: RunId, job: &str, due: Option<Instant>) -> Record {
     Record::Run(Arc::new(Run { due, ..run(id, job) }))
 }
 
+/// A waiting run that is due at `due` and late at `late_at`.
+pub(super) fn run_late(id: RunId, due: Option<Instant>, late_at: Option<Instant>) -> Record {
+    Record::Run(Arc::new(Run { due, late_at, ..run(id, "a") }))
+}
+
 /// A span of `count` skips that starts at the time of its id.
 pub(super) fn skip_span(id: RunId, job: &str, count: u32) -> SkipSpan {
     let range = CountedRange { from: id.time(), to: id.time().plus(Span::from_secs(count.into())), count };
     let (number, job, uid) = (RunNumber(2), job_id(job), JobUid::from_bits(7));
     let log = vec![Transition::entered(id.time(), State::Skipped, Actor::Schedule)];
     let (args, schedule, reason) = (Args::new(), schedule_id("s"), Reason::Missed);
-    SkipSpan { id, number, job, uid, args, schedule, range, reason, log }
+    SkipSpan { id, number, job, uid, args, schedule, range, reason, actions: 0, log }
 }
 
 /// An action of a run that is due at `due`, or done if `None`.

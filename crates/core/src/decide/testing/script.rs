@@ -294,7 +294,7 @@ impl DecisionBench {
 
     fn all_woken(&mut self) -> Vec<String> {
         let due: Vec<RunId> =
-            self.runs().filter(|run| run.due.is_some_and(|due| due <= self.now)).map(|run| run.id).collect();
+            self.runs().filter(|run| run.next_check().is_some_and(|due| due <= self.now)).map(|run| run.id).collect();
         due.into_iter().map(|run| self.line(Actor::Queue, &Command::Wake { run })).collect()
     }
 
@@ -383,6 +383,8 @@ pub(in crate::decide) fn job(items: &str) -> Job {
             }
             "retry_on_error" => drop(job.retry.on.insert(RetryOn::Error)),
             "timeout" => job.timeout = Some(span()),
+            "late" => job.late = Some(span()),
+            "label" => job.labels.push(value.to_owned()),
             "grace" => job.stop.grace = span(),
             "needs" => job.conditions.push(super::condition::condition(value)),
             "on_lost_retry" => job.on_lost = OnLost::Retry,
@@ -404,7 +406,7 @@ pub(in crate::decide) fn job(items: &str) -> Job {
             "on" => {
                 let (event, action) = value.split_once(' ').expect("an event and an action");
                 let event = RunEvent::parse(event).expect("an event");
-                job.on.entry(event).or_default().push(super::action::action(action));
+                job.on.entry(event).or_default().push(super::action::rule(action));
             }
             "skipped" => job.retain.skipped = value.parse().expect("a number"),
             "off" => job.enabled = false,

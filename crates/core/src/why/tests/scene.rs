@@ -242,6 +242,7 @@ fn skip_span(job: &JobRecord, words: &Words<'_>) -> SkipSpan {
             count: u32::try_from(words.number("count").expect("a count")).expect("small"),
         },
         reason: Reason::parse(reason).expect(reason),
+        actions: 0,
         log: words.text("log").expect("a log").split(',').map(transition).collect(),
     }
 }

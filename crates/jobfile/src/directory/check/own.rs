@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cronhold_core::JobId;
-use cronhold_core::job::{Action, Condition, Job, Requirement, RunEvent};
+use cronhold_core::job::{Action, Condition, Job, Requirement};
 use cronhold_core::template::{Bindings, Template};
 use cronhold_schedule::CalendarExpr;
 
@@ -174,13 +174,9 @@ pub(super) fn references(job: &Job) -> Vec<JobReference<'_>> {
     for (index, condition) in job.conditions.iter().enumerate() {
         of_condition(condition, &format!("conditions[{index}]"), true, &mut found);
     }
-    for (event, actions) in &job.on {
-        let event = match event {
-            RunEvent::Finished => "finished",
-            RunEvent::State(state) => state.name(),
-        };
-        for (index, action) in actions.iter().enumerate() {
-            if let Action::Run { job, args } = action {
+    for (event, rules) in &job.on {
+        for (index, rule) in rules.iter().enumerate() {
+            if let Action::Run { job, args } = &rule.action {
                 found.push(JobReference { path: format!("on.{event}[{index}].run"), job, args, waits: false });
             }
         }

@@ -110,8 +110,14 @@ impl JobCheck<'_> {
 /// The additional bindings of an action's templates. The state is the one that triggers the action.
 fn action_bindings(run: &Bindings, path: &str) -> Bindings {
     let event = path.strip_prefix("on.").and_then(|path| path.split('[').next()).unwrap_or_default();
-    let state = if event == "finished" { "success" } else { event };
-    run.clone().with("number", 1u32).with("state", state).with("reason", "")
+    let state = match event {
+        "finished" => "success",
+        "late" => "running",
+        "missed" => "skipped",
+        state => state,
+    };
+    let run = run.clone().with("number", 1u32).with("state", state).with("reason", "");
+    run.with("missed_count", 1u32).with("missed_until", "")
 }
 
 fn surroundings<'a>(checking: &JobCheck<'a>) -> CompileContext<'a> {

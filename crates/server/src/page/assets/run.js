@@ -2,6 +2,7 @@
 
 import { get, segment } from "./api.js";
 import { runButtons } from "./actions.js";
+import { actionRow, isDelivering } from "./deliveries.js";
 import { fill, h, throttled } from "./dom.js";
 import { failed, sentence } from "./notice.js";
 import { showOutput } from "./output.js";
@@ -9,6 +10,8 @@ import { countOf, isEnded, jobLink, reasonOf, stateMark, tookOf } from "./elemen
 import { onClock, toTheMillisecond } from "./time.js";
 
 const REFRESH_MS = 300;
+/** The feed has no events of deliveries, so a run with a pending action is loaded again after this time. */
+const DELIVERY_MS = 2_000;
 
 export const title = ({ id }) => `Run ${id}`;
 
@@ -20,13 +23,22 @@ export function open(root, { id, signal }) {
     const log = h("section", {}, h("h2", {}, "Steps"),
         h("table", { class: "steps" }, h("thead", {}, h("tr", {},
             ["Time", "State", "By", "Reason"].map((name) => h("th", { scope: "col" }, name)))), steps));
-    fill(root, head, facts, output, log);
+    const deliveries = h("tbody", {});
+    const actions = h("section", {}, h("h2", {}, "Actions"),
+        h("table", { class: "deliveries" }, h("thead", {}, h("tr", {},
+            ["On", "Action", "Status", "Attempts", "Last error"].map((name) => h("th", { scope: "col" }, name)))),
+        deliveries));
+    fill(root, head, facts, output, actions, log);
     log.hidden = true;
+    actions.hidden = true;
 
     let shown = "";
     let hasOutput = false;
+    let again = null;
     async function load() {
         const run = await get(`/runs/${segment(id)}`, null, signal);
+        clearTimeout(again);
+        if (isDelivering(run)) again = setTimeout(refresh, DELIVERY_MS);
         const text = JSON.stringify(run);
         if (text === shown) return;
         shown = text;
@@ -35,6 +47,8 @@ export function open(root, { id, signal }) {
         fill(facts, factsOf(run));
         fill(steps, run.log.map(stepRow));
         log.hidden = false;
+        fill(deliveries, run.actions.map(actionRow));
+        actions.hidden = run.actions.length === 0;
         if (!hasOutput && mayHaveOutput(run)) {
             hasOutput = true;
             showOutput(output, run, signal);
@@ -42,7 +56,10 @@ export function open(root, { id, signal }) {
     }
 
     const refresh = throttled(REFRESH_MS, () => load().catch((error) => failed("Cannot load the run", error)));
-    signal.addEventListener("abort", () => refresh.stop());
+    signal.addEventListener("abort", () => {
+        clearTimeout(again);
+        refresh.stop();
+    });
     load().catch((error) => error.isSignedOut || fill(head, h("div", { class: "none" }, sentence("", error))));
     return { onEvent: (kind, value) => (kind === "run" && value?.id && value.id !== id ? null : refresh()), refresh };
 }

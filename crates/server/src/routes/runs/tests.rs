@@ -262,6 +262,7 @@ async fn store_span(rig: &ServerFixture) -> RunId {
         schedule: ScheduleId::parse("s").expect("an id"),
         range,
         reason: Reason::Missed,
+        actions: 0,
         log: vec![Transition::entered(range.to, State::Skipped, Actor::Schedule)],
     };
     let id = span.id;
