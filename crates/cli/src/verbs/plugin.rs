@@ -37,7 +37,7 @@ begun twice; --once leaves out the second start. docs/guide/plugins.md describes
 
 Examples:
   cronhold plugin check -- ./copy.sh
-  cronhold plugin check --with source=/tmp/a --with target=/tmp/b -- ./copy.py
+  cronhold plugin check --with source=/srv/a --with target=/srv/b -- ./copy.py
   cronhold plugin check --condition --with path=/data --with least=10 -- ./free-space.sh")]
 pub struct PluginCheckArgs {
     /// Executable, as `command` in a job file, after `--`; further words are its arguments

@@ -35,7 +35,7 @@ pub(super) enum FilePiece {
 
 /// The stream of some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ByteStream {
+pub(super) enum PieceStream {
     Messages,
     Stderr,
     /// It is unknown which of the two.
@@ -94,10 +94,10 @@ impl MessageFile {
     }
 
     /// The streams of a range, in order.
-    pub(super) fn streams(&self, range: Range<u64>) -> Vec<(Range<u64>, ByteStream)> {
-        let Some(stderr) = &self.stderr else { return vec![(range, ByteStream::Mixed)] };
+    pub(super) fn streams(&self, range: Range<u64>) -> Vec<(Range<u64>, PieceStream)> {
+        let Some(stderr) = &self.stderr else { return vec![(range, PieceStream::Mixed)] };
         let (mut streams, mut from) = (Vec::new(), range.start);
-        let mut add = |until: u64, stream: ByteStream| {
+        let mut add = |until: u64, stream: PieceStream| {
             let until = until.min(range.end);
             if from < until {
                 streams.push((from..until, stream));
@@ -105,11 +105,11 @@ impl MessageFile {
             }
         };
         for (begin, end) in stderr.iter().filter(|(_, end)| *end > range.start) {
-            add(*begin, ByteStream::Messages);
-            add(*end, ByteStream::Stderr);
+            add(*begin, PieceStream::Messages);
+            add(*end, PieceStream::Stderr);
         }
         let is_partial = stderr.len() >= STDERR_PARTS_MAX;
-        add(range.end, if is_partial { ByteStream::Mixed } else { ByteStream::Messages });
+        add(range.end, if is_partial { PieceStream::Mixed } else { PieceStream::Messages });
         streams
     }
 }
@@ -143,21 +143,21 @@ mod tests {
     #[test]
     fn bytes_belong_to_the_stream_that_the_keeper_recorded() {
         let split = |stderr, range| file(b"x", stderr).streams(range);
-        assert_eq!(split(None, 3..9), [(3..9, ByteStream::Mixed)]);
-        assert_eq!(split(Some(Vec::new()), 3..9), [(3..9, ByteStream::Messages)]);
+        assert_eq!(split(None, 3..9), [(3..9, PieceStream::Mixed)]);
+        assert_eq!(split(Some(Vec::new()), 3..9), [(3..9, PieceStream::Messages)]);
         let parts = || Some(vec![(1, 2), (4, 6), (8, 20)]);
         let expected = [
-            (3..4, ByteStream::Messages),
-            (4..6, ByteStream::Stderr),
-            (6..8, ByteStream::Messages),
-            (8..9, ByteStream::Stderr),
+            (3..4, PieceStream::Messages),
+            (4..6, PieceStream::Stderr),
+            (6..8, PieceStream::Messages),
+            (8..9, PieceStream::Stderr),
         ];
         assert_eq!(split(parts(), 3..9), expected);
         let many = (0..STDERR_PARTS_MAX as u64).map(|part| (part * 2, part * 2 + 1)).collect::<Vec<_>>();
         let end = STDERR_PARTS_MAX as u64 * 2 - 1;
         assert_eq!(
             split(Some(many), end - 1..end + 5),
-            [(end - 1..end, ByteStream::Stderr), (end..end + 5, ByteStream::Mixed)]
+            [(end - 1..end, PieceStream::Stderr), (end..end + 5, PieceStream::Mixed)]
         );
     }
 }

@@ -156,7 +156,7 @@ mod tests {
         let state = SpoolState::new(PluginKind::Program, OutputLimits::DEFAULT, false);
         let mut entry =
             SpoolEntry { spool: PluginSpool::create(&folder, run, state).expect("written"), reported: None };
-        let mut write = |entry: &mut SpoolEntry, percent: u8| {
+        let write = |entry: &mut SpoolEntry, percent: u8| {
             let before = std::fs::read_to_string(&messages).unwrap_or_default();
             let line = format!("{before}{{\"type\":\"progress\",\"percent\":{percent}}}\n");
             std::fs::write(&messages, line).expect("written");

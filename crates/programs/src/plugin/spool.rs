@@ -13,7 +13,7 @@ use cronhold_keeper::{OutputLimits, STDERR_PARTS_MAX};
 use rustix::fs::{FallocateFlags, fallocate};
 use serde::{Deserialize, Serialize};
 
-use super::file::{ByteStream, FilePiece, MessageFile};
+use super::file::{FilePiece, MessageFile, PieceStream};
 use crate::output::gap_notice;
 
 /// Bytes of messages that are read at once from a running plug-in, so that others have their turn.
@@ -177,18 +177,18 @@ impl PluginSpool {
         }
     }
 
-    fn read_stream(&mut self, bytes: &[u8], stream: ByteStream, text: &mut Vec<u8>) {
+    fn read_stream(&mut self, bytes: &[u8], stream: PieceStream, text: &mut Vec<u8>) {
         match stream {
-            ByteStream::Stderr => {
+            PieceStream::Stderr => {
                 let from = self.state.length + text.len() as u64;
                 text.extend_from_slice(bytes);
                 self.record_stderr(from, from + bytes.len() as u64);
             }
-            ByteStream::Mixed => {
+            PieceStream::Mixed => {
                 self.state.reader.mix_streams();
                 self.state.reader.read(bytes, &mut |event| append(text, event));
             }
-            ByteStream::Messages => self.state.reader.read(bytes, &mut |event| append(text, event)),
+            PieceStream::Messages => self.state.reader.read(bytes, &mut |event| append(text, event)),
         }
     }
 

@@ -92,6 +92,7 @@ function factsOf(run) {
         run.signal && ["Signal", run.signal],
         run.task && ["Remote task", h("code", {}, run.task)],
         run.response && ["Response", responseOf(run.response)],
+        run.progress && ["Progress", progressOf(run.progress)],
         run.attempt > 1 && ["Attempt", String(run.attempt)],
         run.retry_of && ["Retry of", toRun(run.retry_of)],
         run.retried_by && ["Retried by", toRun(run.retried_by)],
@@ -109,6 +110,11 @@ function responseOf(response) {
     const kind = response.headers.find((header) => header.name === "content-type");
     const redirects = response.redirects > 0 && `after ${response.redirects} redirect${response.redirects > 1 ? "s" : ""}`;
     return [`status ${response.status}`, kind?.value, redirects].filter(Boolean).join(", ");
+}
+
+/** How far a plug-in is, and what it does. */
+function progressOf(progress) {
+    return [progress.percent !== null && `${progress.percent} %`, progress.text].filter(Boolean).join(", ");
 }
 
 function stepRow(step) {
