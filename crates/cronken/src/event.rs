@@ -96,7 +96,9 @@ impl CronkenEvent {
             Self::Remove(job) => {
                 Some(Command::RemoveJob { id: job.clone(), source: JobSource::Api, provided: Precondition::Any })
             }
-            Self::Trigger(job) => Some(Command::Run { job: job.clone(), args: Default::default(), id, at: None }),
+            Self::Trigger(job) => {
+                Some(Command::Run { job: job.clone(), args: Default::default(), id, at: None, stop: None })
+            }
             Self::Resume(None) | Self::Add(..) | Self::Reload | Self::Validate(_) | Self::Drain(_) => None,
         }
     }

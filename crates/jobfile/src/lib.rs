@@ -18,6 +18,7 @@ pub use definition::DefinitionDigest;
 pub use mistake::{Mistake, MistakeKind, line_column};
 pub use read::{JobPlaces, JobRead, Options, read_job, read_job_of_any_version, read_schedule, read_stored_job};
 pub use render::{Style, render, render_line};
+pub use size::parse as parse_size;
 pub use support::unsupported_in;
 pub use write::write_job;
 pub use yaml::{escape_unprintable, to_yaml};

@@ -21,6 +21,7 @@ pub(crate) mod nodes;
 pub(crate) mod pause;
 pub(crate) mod pools;
 pub(crate) mod reload;
+pub(crate) mod rename;
 pub(crate) mod rerun;
 pub(crate) mod resume;
 pub(crate) mod run;

@@ -35,6 +35,19 @@ pub struct JobState {
     /// version that had identities for all runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcomes: Option<LatestOutcomes>,
+    /// The rename that is under way; `None` if none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renaming: Option<RenameProgress>,
+}
+
+/// A rename of a job whose finished runs and outcomes have not all moved to the new name yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RenameProgress {
+    /// They come from this name, where outcomes that have not moved yet are read.
+    From(JobId),
+    /// They go to this name.
+    To(JobId),
 }
 
 /// The run of a job that started last.
@@ -90,6 +103,7 @@ impl JobState {
             removed: None,
             latest: None,
             outcomes: Some(LatestOutcomes::default()),
+            renaming: None,
         }
     }
 

@@ -36,7 +36,7 @@ pub use cursor::{Cursor, SkipStreak};
 pub use foreign::ForeignRun;
 pub use identity::{Identity, LatestOutcome, LatestOutcomes};
 pub use job::{JobRecord, JobSource, ScheduleId};
-pub use job_state::{ActiveRun, JobState, KeptCounts, LatestRun};
+pub use job_state::{ActiveRun, JobState, KeptCounts, LatestRun, RenameProgress};
 pub use lock::{LockName, LockState};
 pub use node::{NodeRecord, RunOwner};
 pub use pause::{ActivePause, PauseState};

@@ -45,8 +45,8 @@ pub(crate) async fn control(
     let read = CronkenEvent::from_action(&event.action, &event.args);
     let event = read.map_err(|error| ApiError::unreadable(ProblemCode::Invalid, error))?;
     match event.command(app.node.random_run_id()) {
-        Some(Command::Run { job, args, id, at }) => {
-            let command = Command::Run { job: job.clone(), args, id, at };
+        Some(Command::Run { job, args, id, at, stop }) => {
+            let command = Command::Run { job: job.clone(), args, id, at, stop };
             return create_run(&app, actor, job, id, command).await;
         }
         Some(command) => {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use cronhold_core::record::{
-    ActiveRun, JobState, KeptCounts, LatestOutcomes, LatestRun, PauseState, QueuedRun, Record,
+    ActiveRun, JobState, KeptCounts, LatestOutcomes, LatestRun, PauseState, QueuedRun, Record, RenameProgress,
 };
 use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
@@ -34,6 +34,8 @@ struct JobStateJson<'a> {
     latest: Option<(RunId, i64)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     outcomes: Option<OutcomesJson>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    renaming: Option<Cow<'a, RenameProgress>>,
 }
 
 pub(super) fn write(body: &mut RecordBody, state: &JobState) {
@@ -48,6 +50,7 @@ pub(super) fn write(body: &mut RecordBody, state: &JobState) {
         removed: state.removed.map(Instant::micros),
         latest: state.latest.map(|latest| (latest.run, latest.at.micros())),
         outcomes: state.outcomes.map(OutcomesJson::from),
+        renaming: state.renaming.as_ref().map(Cow::Borrowed),
     });
 }
 
@@ -65,6 +68,7 @@ pub(super) fn read(job: JobId, reading: &TextReader<'_>) -> Result<Record, Unrea
         removed: form.removed.map(Instant::from_micros),
         latest: form.latest.map(|(run, at)| LatestRun { run, at: Instant::from_micros(at) }),
         outcomes: form.outcomes.map(LatestOutcomes::from),
+        renaming: form.renaming.map(Cow::into_owned),
     })))
 }
 

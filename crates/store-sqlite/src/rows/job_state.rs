@@ -31,6 +31,7 @@ pub(super) const LAYOUT: TableLayout = TableLayout {
         "latest_run",
         "latest_at",
         "outcomes",
+        "renaming",
     ],
     fixed: &[],
 };
@@ -49,6 +50,7 @@ pub(super) fn write(cells: &mut RowCells, state: &JobState) {
     cells.option(state.latest, |cells, latest| cells.display(&latest.run));
     cells.option(state.latest, |cells, latest| cells.instant(latest.at));
     cells.option(state.outcomes.as_ref(), RowCells::json);
+    cells.option(state.renaming.as_ref(), RowCells::json);
 }
 
 pub(super) fn read(job: JobId, reading: &CellReader<'_>) -> Result<Record, UnreadableRow> {
@@ -68,6 +70,7 @@ pub(super) fn read(job: JobId, reading: &CellReader<'_>) -> Result<Record, Unrea
         removed: reading.option_instant()?,
         latest: read_latest(reading)?,
         outcomes: reading.option_json()?,
+        renaming: reading.option_json()?,
     };
     Ok(Record::JobState(Arc::new(state)))
 }

@@ -24,6 +24,7 @@ pub(crate) const STEPS: &[&str] = &[
     include_str!("v11.sql"),
     include_str!("v12.sql"),
     include_str!("v13.sql"),
+    include_str!("v17.sql"),
 ];
 
 /// What a database file contains.
