@@ -21,7 +21,8 @@ pub use job::{
 };
 pub use node::{DrainReply, HealthProblem, HealthProblemCode, HealthReport, NodeSummary};
 pub use operation::{
-    AdHocRunBody, ControlEvent, CreatedRun, MarkBody, PauseBody, RerunBody, RunBody, SignalBody, SkipBody,
+    AdHocRunBody, ControlEvent, CreatedRun, JobUse, MarkBody, PauseBody, RenameBody, RenamedJob, RerunBody, RunBody,
+    SignalBody, SkipBody,
 };
 pub use peer::{PeerRun, PeerState};
 pub use pool::PoolSummary;
@@ -29,8 +30,8 @@ pub use problem::{Problem, ProblemCode};
 pub use report::{AnswerLine, BackfillItem, BackfillPlan, HolesReport, ReloadReport, UnreadableItem, WhyReport};
 pub use role::CallerRole;
 pub use run::{
-    ActionSummary, OutputRange, ProgressSummary, ResponseHeader, RunDetail, RunList, RunStep, RunSummary, RunTimes,
-    ServiceResponse, StderrRanges,
+    ActionSummary, ChainDependency, ChainLink, OutputRange, ProgressSummary, ResponseHeader, RunChain, RunDetail,
+    RunList, RunStep, RunSummary, RunTimes, ServiceResponse, StderrRanges,
 };
 pub use trigger::{
     PendingTriggerSummary, RemovedTriggers, RunTriggerSummary, TriggerBody, TriggerCountSummary,

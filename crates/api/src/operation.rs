@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cronhold_core::run::State;
-use cronhold_schedule::Instant;
+use cronhold_schedule::{Instant, Span};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -19,6 +19,14 @@ pub struct RunBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub at: Option<Instant>,
+    /// When its program is stopped; default: only by its timeout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub stop_at: Option<Instant>,
+    /// Time from its start time to the stop, such as `2h`, instead of `stop_at`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "2h")]
+    pub stop_after: Option<Span>,
 }
 
 /// Creates a run of a job that is not stored.
@@ -35,6 +43,14 @@ pub struct AdHocRunBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub at: Option<Instant>,
+    /// When its program is stopped; default: only by its timeout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub stop_at: Option<Instant>,
+    /// Time from its start time to the stop, such as `2h`, instead of `stop_at`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "2h")]
+    pub stop_after: Option<Span>,
 }
 
 /// Pauses a job, or everything.
@@ -87,6 +103,34 @@ pub struct RerunBody {
     /// Whether to use the job's current definition instead of the original one.
     #[serde(default)]
     pub current: bool,
+}
+
+/// Renames a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RenameBody {
+    /// New job id.
+    pub to: String,
+}
+
+/// A job that was renamed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RenamedJob {
+    /// New job id.
+    pub job: String,
+    /// How many finished runs, spans of skips and outcomes have moved to the new name.
+    pub moved: u64,
+    /// Jobs that still name the old id in a condition or an action.
+    pub named_by: Vec<JobUse>,
+}
+
+/// A place where a job names another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct JobUse {
+    /// Id of the job that names the other one.
+    pub job: String,
+    /// Key in its definition, such as `conditions[0].after`.
+    pub key: String,
 }
 
 /// A run that was created, or that already existed for the idempotency key.

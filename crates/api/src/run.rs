@@ -244,6 +244,36 @@ pub struct RunStep {
     pub message: String,
 }
 
+/// A run, and the runs that depend on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunChain {
+    /// The runs; each comes after those that it depends on.
+    pub runs: Vec<ChainLink>,
+}
+
+/// A run of a chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChainLink {
+    /// The run.
+    pub run: RunSummary,
+    /// Runs of the chain that it has waited for.
+    pub after: Vec<ChainDependency>,
+    /// Id of the run whose action has created it; `null` if no action of the chain did.
+    pub by_action_of: Option<String>,
+}
+
+/// A run that another run has waited for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChainDependency {
+    /// Id of the run.
+    pub run: String,
+    /// States that the condition accepts.
+    #[schema(value_type = Vec<String>)]
+    pub states: Vec<State>,
+    /// Whether the other run cannot start without it; false for a condition inside `any`.
+    pub required: bool,
+}
+
 /// A page of runs, latest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunList {

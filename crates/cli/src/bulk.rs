@@ -73,6 +73,18 @@ impl BulkOutcome {
     }
 }
 
+impl BulkFlags {
+    /// Rejects options about many runs in a command about one run.
+    pub(crate) fn reject_for_one(&self, verb: &str) -> Result<(), CliError> {
+        if !self.yes && !self.dry_run {
+            return Ok(());
+        }
+        let option = if self.yes { "--yes" } else { "--dry-run" };
+        let message = format!("{option} cannot be used with one run");
+        Err(CliError::usage(message, format!("`cronhold {verb}` with one run asks nothing; omit {option}")))
+    }
+}
+
 impl BulkOperation<'_> {
     /// Applies a request to each selected run, the oldest first.
     pub(crate) fn run_each(
@@ -103,10 +115,26 @@ impl BulkOperation<'_> {
         err: &mut dyn Write,
         work: impl FnOnce(Vec<RunSummary>, &mut BulkProgress<'_>) -> Result<Vec<BulkOutcome>, CliError>,
     ) -> Result<ExitStatus, CliError> {
+        let select = |clock: &LocalTimeFormat, err: &mut dyn Write| {
+            let mut runs = self.select(clock, remote, err)?;
+            // The oldest first, in the order in which they were due.
+            runs.reverse();
+            Ok(runs)
+        };
+        self.run_these(select, remote, out, err, work)
+    }
+
+    /// Like [`Self::run`], with another selection.
+    pub(crate) fn run_these(
+        &self,
+        select: impl FnOnce(&LocalTimeFormat, &mut dyn Write) -> Result<Vec<RunSummary>, CliError>,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+        work: impl FnOnce(Vec<RunSummary>, &mut BulkProgress<'_>) -> Result<Vec<BulkOutcome>, CliError>,
+    ) -> Result<ExitStatus, CliError> {
         let clock = self.shown.clock(remote.session)?;
-        let mut runs = self.select(&clock, remote, err)?;
-        // The oldest first, in the order in which they were due.
-        runs.reverse();
+        let runs = select(&clock, err)?;
         if self.flags.dry_run {
             match self.shown.encoding() {
                 Some(encoding) => encoding.write(&runs, out)?,

@@ -7,6 +7,7 @@
 
 mod bench_report;
 mod bulk;
+mod chain;
 mod definition;
 mod failure;
 mod follow;
@@ -149,6 +150,7 @@ pub enum RemoteVerb {
     Add(verbs::add::AddArgs),
     Upd(verbs::upd::UpdArgs),
     Del(verbs::del::DelArgs),
+    Rename(verbs::rename::RenameArgs),
     List(verbs::list::ListArgs),
     Show(verbs::show::ShowArgs),
     Run(verbs::run::RunArgs),
@@ -235,7 +237,16 @@ enum ProgramOutput {
 impl RemoteVerb {
     /// Whether the command may change jobs or pauses.
     pub fn changes_jobs(&self) -> bool {
-        matches!(self, Self::Add(_) | Self::Upd(_) | Self::Del(_) | Self::Pause(_) | Self::Resume(_) | Self::Import(_))
+        matches!(
+            self,
+            Self::Add(_)
+                | Self::Upd(_)
+                | Self::Del(_)
+                | Self::Rename(_)
+                | Self::Pause(_)
+                | Self::Resume(_)
+                | Self::Import(_)
+        )
     }
 
     /// How the command prints the output of a program; `None` if it prints none.
@@ -266,6 +277,7 @@ impl RemoteVerb {
             Self::Add(add) => add.run(remote, out, err),
             Self::Upd(upd) => upd.run(remote, out, err),
             Self::Del(del) => del.run(remote, out, err),
+            Self::Rename(rename) => rename.run(remote, out, err),
             Self::List(list) => list.run(remote, out, err),
             Self::Show(show) => show.run(remote, out, err),
             Self::Run(run) => run.run(remote, out, err),

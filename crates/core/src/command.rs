@@ -67,6 +67,8 @@ pub enum Command {
         id: RunId,
         /// When the run starts; now if `None`.
         at: Option<Instant>,
+        /// When its program is stopped; `None` if it may run until its timeout.
+        stop: Option<StopTime>,
     },
     /// Create a run of a job that is not among the stored jobs. Its definition is stored for this run alone, under
     /// [`JobId::of_ad_hoc_run`].
@@ -79,6 +81,8 @@ pub enum Command {
         id: RunId,
         /// When the run starts; now if `None`.
         at: Option<Instant>,
+        /// When its program is stopped; `None` if it may run until its timeout.
+        stop: Option<StopTime>,
     },
     /// Receive a trigger of a job, which may become a run at once or later.
     Trigger {
@@ -192,6 +196,22 @@ pub enum Command {
         /// What must be stored now, so that the command does not remove a job that the caller has not seen.
         provided: Precondition,
     },
+    /// Rename a job. Its finished runs follow by [`Self::MoveHistory`].
+    RenameJob {
+        from: JobId,
+        to: JobId,
+        /// Its runs with a later time, as the store listed them.
+        scheduled: Vec<RunId>,
+        /// The number of its next run before they were listed. If a run was created since, the command is rejected.
+        next_number: u64,
+    },
+    /// Move finished runs and outcomes of a job that was renamed. Without keys, the rename is complete.
+    MoveHistory {
+        /// The new name.
+        to: JobId,
+        /// Keys of runs, spans of skips and identities under the old name.
+        keys: Vec<RecordKey>,
+    },
     /// Declare a run lost, because its node has sent no heartbeat for too long.
     Reap {
         run: RunId,
@@ -261,6 +281,14 @@ pub enum Command {
         attempt: u32,
         result: DeliveryResult,
     },
+}
+
+/// When the program of a requested run is stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopTime {
+    At(Instant),
+    /// This long after the nominal time of the run.
+    After(Span),
 }
 
 /// What a check of the outside found.

@@ -322,6 +322,34 @@ pub enum Rejection {
     /// The id belongs to the job of an ad hoc run, which cannot be changed.
     #[error("the job `{0}` belongs to an ad hoc run and cannot be created or changed")]
     AdHocJob(JobId),
+    /// The job comes from a job file, so its name is that of the file.
+    #[error("the job `{job}` {} and cannot be renamed by a command", source_of_job.words())]
+    RenameOfFile {
+        job: JobId,
+        /// The source of the job.
+        source_of_job: JobSource,
+    },
+    /// The job was renamed, and its runs have not all moved yet.
+    #[error("runs of `{0}` are being moved to its new name")]
+    Renaming(JobId),
+    /// There is no job of the new name, but runs of an earlier one.
+    #[error("runs of a removed job `{0}` are still kept")]
+    NameHasRuns(JobId),
+    /// Programs of the job run.
+    #[error("`{job}` has {count} active {}", if *count == 1 { "run" } else { "runs" })]
+    HasActiveRuns { job: JobId, count: usize },
+    /// More runs wait to start than one commit can rename.
+    #[error(
+        "`{job}` has {count} runs that have not started; at most {} can be renamed",
+        crate::decide::RENAMED_PENDING_MAX
+    )]
+    TooManyPending { job: JobId, count: usize },
+    /// Runs of the job were created while it was being renamed.
+    #[error("runs of `{0}` were created in the meantime")]
+    RunsCreated(JobId),
+    /// A run would be stopped before it starts.
+    #[error("a run cannot be stopped at {0}, which is not after its start")]
+    StopBeforeStart(Instant),
     /// A pause would end before it begins.
     #[error("a pause cannot end at {0}, which has passed")]
     PauseUntil(Instant),
@@ -373,7 +401,18 @@ impl Rejection {
             Self::OtherSource { source_of_job: JobSource::Directory(_), .. } => Some("change or remove its job file"),
             Self::OtherSource { .. } => Some("change it where it was created, or choose another name"),
             Self::Lock { .. } | Self::ReservedLock { .. } => Some("choose another name for the lock"),
+            Self::RenameOfFile { .. } => Some("rename its file; the runs under the old name are kept for 30 days"),
+            Self::Renaming(_) => Some("try again in a few seconds"),
+            Self::NameHasRuns(_) => {
+                Some("choose another name, or wait: runs of a removed job are deleted after 30 days")
+            }
+            Self::HasActiveRuns { .. } => {
+                Some("pause the job and wait until its runs have ended, or stop them with `cronhold stop`")
+            }
+            Self::TooManyPending { .. } => Some("wait until they have started, or skip them with `cronhold skip`"),
+            Self::RunsCreated(_) => Some("try again; pause the job if it runs very often"),
             Self::PauseUntil(_) => Some("give a time in the future"),
+            Self::StopBeforeStart(_) => Some("give a later time"),
             Self::AdHocKey(_) => Some("remove it; a job that runs more than once is created with `cronhold add`"),
             Self::AdHocJob(_) => Some("choose another name"),
             Self::SameSchedule { .. } => Some("give one of them a different `name`"),

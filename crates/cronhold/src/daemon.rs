@@ -45,6 +45,10 @@ const SMTP_VARIABLE: &str = "CRONHOLD_SMTP";
 const MAIL_FROM_VARIABLE: &str = "CRONHOLD_MAIL_FROM";
 const MAIL_HINT: &str =
     "such as CRONHOLD_SMTP=smtp://user:password@mail.example.org:587 and CRONHOLD_MAIL_FROM=cron@example.org";
+/// The default total size of stored outputs in bytes: for a store on disk, and for a store that nodes share, which may keep
+/// everything in memory.
+const OUTPUTS_MAX: u64 = 10 << 30;
+const SHARED_OUTPUTS_MAX: u64 = 256 << 20;
 /// How long a stopping node may take for its last commits. After that the daemon exits, which loses nothing.
 const STOP_WAIT: Span = Span::from_secs(10);
 
@@ -125,7 +129,8 @@ pub fn up(up: &UpArgs, setting: &DaemonEnv) -> Result<ExitStatus, CliError> {
         ..world
     };
     let name = up.name.clone().unwrap_or_else(host_name);
-    let options = Options { force: up.force, ..Options::new(node, name) };
+    let outputs_max = up.outputs_max.unwrap_or(if url.is_shared() { SHARED_OUTPUTS_MAX } else { OUTPUTS_MAX });
+    let options = Options { force: up.force, outputs_max: Some(outputs_max), ..Options::new(node, name) };
     info!(event = "starting", node = %node, name = options.name, store = %url, version = VERSION,
         "node {} ({node}), store {url}", options.name);
     let rules = &setting.zone_rules;

@@ -99,7 +99,8 @@ impl ClaimOrder<'_> {
             | PlanItem::CheckJobs(_)
             | PlanItem::CheckPools(_)
             | PlanItem::Prune(_)
-            | PlanItem::Expire(_) => 0,
+            | PlanItem::Expire(_)
+            | PlanItem::TrimOutputs(_) => 0,
         }
     }
 

@@ -1,5 +1,5 @@
 //! The walk that deletes what has expired: outputs, fences of locks, outcomes, jobs of ad hoc runs, the runs and states of
-//! removed jobs, and nodes. It takes one small step a second, so that nothing waits for it long. Each step reads a page and
+//! removed jobs, and nodes. It also continues renames that were interrupted. It takes one small step a second, so that nothing waits for it long. Each step reads a page and
 //! returns commands that delete; the commands check every record again.
 
 use std::collections::BTreeMap;
@@ -8,11 +8,12 @@ use cronhold_core::command::Command;
 use cronhold_core::ids::AD_HOC_FOLDER;
 use cronhold_core::job::Retain;
 use cronhold_core::policy::retention::{AD_HOC_MAX, EXPIRE_MAX, KeptSpans, TRIM_MAX, longest_within, with_margin};
-use cronhold_core::record::{JobState, Record, RecordKey, StoredRecord};
+use cronhold_core::record::{JobState, Record, RecordKey, RenameProgress, StoredRecord};
 use cronhold_core::{Args, JobId, NodeId, RunId};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Page, Query, RunQuery, Store, UnreadableRecord, expire_outputs, load_readable};
 
+use crate::history_moves::next_history_moves;
 use crate::retention::{FINAL_STATES, SurplusRuns, surplus_runs};
 
 /// The time between two steps of a walk.
@@ -21,6 +22,10 @@ pub(crate) const STEP: Span = Span::from_secs(1);
 pub(crate) const FIRST_AFTER: Span = Span::from_secs(5);
 /// Jobs, or states of jobs, that one step reads. Reading a job takes some time.
 const JOBS_MAX: usize = 100;
+
+/// Units of a rename that one step sends, and how often a step is taken again for renames that are not complete.
+const MOVES_A_STEP: usize = 5;
+const REPEATS_MAX: u32 = 100;
 
 /// A step of the walk, and where it continues.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,8 +40,9 @@ pub enum ExpiryStep {
     AdHocJobs { after: Option<JobId>, totals: JobTotals },
     /// Delete outcomes that are older than a span.
     Identities { after: Option<(JobId, Args)>, kept: Span },
-    /// Delete the runs and the states of removed jobs, after a job.
-    JobStates(Option<JobId>),
+    /// Delete the runs and the states of removed jobs, and go on with interrupted renames, after a job. `repeats` is how
+    /// often this step was taken for renames that were not complete.
+    JobStates { after: Option<JobId>, repeats: u32 },
     /// Delete nodes that are gone.
     Nodes(Option<NodeId>),
 }
@@ -72,8 +78,8 @@ impl ExpiryStep {
             Self::AdHocJobs { totals, .. } => {
                 Some(Self::Identities { after: None, kept: kept.outcomes.max(totals.longest) })
             }
-            Self::Identities { .. } => Some(Self::JobStates(None)),
-            Self::JobStates(_) => Some(Self::Nodes(None)),
+            Self::Identities { .. } => Some(Self::JobStates { after: None, repeats: 0 }),
+            Self::JobStates { .. } => Some(Self::Nodes(None)),
             Self::Nodes(_) => None,
         }
     }
@@ -100,7 +106,9 @@ pub(crate) async fn take_step(
             ended_ad_hoc_jobs(store, after.clone(), *totals, kept.ad_hoc_job, now).await
         }
         ExpiryStep::Identities { after, kept } => expired_identities(store, after.clone(), *kept, now).await,
-        ExpiryStep::JobStates(after) => removed_jobs(store, after.clone(), kept.removed_job, now).await,
+        ExpiryStep::JobStates { after, repeats } => {
+            removed_jobs(store, (after.clone(), *repeats), kept.removed_job, now).await
+        }
         ExpiryStep::Nodes(after) => gone_nodes(store, *after, now.minus(kept.node)).await,
     };
     let mut result = match result {
@@ -218,12 +226,12 @@ async fn expired_identities(
 /// deleted, and in the next walk their states.
 async fn removed_jobs(
     store: &dyn Store,
-    after: Option<JobId>,
+    (after, repeats): (Option<JobId>, u32),
     kept: Span,
     now: Instant,
 ) -> Result<ExpiryResult, Fault> {
     let before = now.minus(kept);
-    let page = store.page(&Query::JobStates { after }, JOBS_MAX).await?;
+    let page = store.page(&Query::JobStates { after: after.clone() }, JOBS_MAX).await?;
     let states: Vec<&JobState> = page.records.iter().filter_map(as_state).collect();
     let keys: Vec<RecordKey> = states.iter().map(|state| RecordKey::Job(state.job.clone())).collect();
     let jobs = load_readable(store, &keys).await?;
@@ -231,7 +239,12 @@ async fn removed_jobs(
     unreadable.extend(jobs.unreadable);
     let jobs: BTreeMap<RecordKey, Option<StoredRecord>> = jobs.records.into_iter().collect();
     let (mut commands, mut expired, mut expired_ad_hoc) = (Vec::new(), Vec::new(), Vec::new());
+    let mut is_renaming = false;
     for state in states {
+        if let Some(RenameProgress::From(from)) = &state.renaming {
+            is_renaming = true;
+            commands.extend(next_history_moves(store, from, &state.job, MOVES_A_STEP).await?);
+        }
         let job = match jobs.get(&RecordKey::Job(state.job.clone())) {
             // A job that cannot be read has not been removed.
             None => continue,
@@ -267,7 +280,9 @@ async fn removed_jobs(
     commands.extend(expire(expired, before));
     commands.extend(expire(expired_ad_hoc, now));
     let next = match page.next(JOBS_MAX) {
-        Some(RecordKey::JobState(last)) => Some(ExpiryStep::JobStates(Some(last))),
+        // What is left of an interrupted rename moves now, and not in the next walk.
+        _ if is_renaming && repeats < REPEATS_MAX => Some(ExpiryStep::JobStates { after, repeats: repeats + 1 }),
+        Some(RecordKey::JobState(last)) => Some(ExpiryStep::JobStates { after: Some(last), repeats: 0 }),
         _ => None,
     };
     Ok(ExpiryResult { commands, unreadable, next })

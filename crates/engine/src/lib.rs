@@ -15,6 +15,7 @@ pub mod command_executor;
 mod counters;
 pub mod expiry;
 mod heartbeater;
+mod history_moves;
 pub mod intake;
 mod leases;
 mod local_deliveries;
@@ -41,6 +42,7 @@ mod watchdog_progress;
 
 pub use command_executor::CommandExecutor;
 pub use counters::{ActionCount, CounterSnapshot, Counters};
+pub use history_moves::next_history_moves;
 pub use intake::{NodeHandle, RequestError};
 pub use node::{Engine, EngineError, Options};
 pub use ports::{

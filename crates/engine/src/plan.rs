@@ -41,6 +41,8 @@ pub enum PlanItem {
     Prune(JobId),
     /// Take a step of the walk that deletes what has expired.
     Expire(ExpiryStep),
+    /// Delete the oldest outputs after that of a run, if all outputs together are too large.
+    TrimOutputs(Option<RunId>),
 }
 
 /// Claims of an instant that are examined for each one that makes it crowded.

@@ -12,6 +12,10 @@ use cronhold_store::{Fault, Query, Store, UnreadableRecord};
 /// The time between the end of one walk through everything that can expire and the start of the next.
 pub(crate) const EXPIRE_EVERY: Span = Span::from_secs(600);
 
+/// The time between two checks of the total size of outputs, and between the pages of outputs that one check deletes.
+pub(crate) const TRIM_EVERY: Span = Span::from_secs(60);
+pub(crate) const TRIM_STEP: Span = Span::from_millis(100);
+
 /// The surplus runs of a job.
 #[derive(Debug, Default)]
 pub(crate) struct SurplusRuns {

@@ -20,6 +20,7 @@ pub use read::{
     JobPlaces, JobRead, Options, read_defaults, read_job, read_job_of_any_version, read_schedule, read_stored_job,
 };
 pub use render::{Style, render, render_line};
+pub use size::parse as parse_size;
 pub use support::unsupported_in;
 pub use write::write_job;
 pub use yaml::{escape_unprintable, to_yaml};

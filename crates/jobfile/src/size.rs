@@ -33,7 +33,7 @@ const PRINTED: usize = 4;
 const DECIMALS_MAX: usize = 12;
 
 /// Reads a size.
-pub(crate) fn parse(text: &str) -> Result<u64, TextError> {
+pub fn parse(text: &str) -> Result<u64, TextError> {
     let wrong = || {
         TextError::new(0..text.len(), format!("`{}` is not a size in bytes", shortened(text)))
             .hint("write for example `512MiB`, `2G` or a number of bytes")

@@ -8,8 +8,8 @@ use utoipa::openapi::{Content, RefOr, Required, Schema};
 use utoipa::{Modify, OpenApi};
 
 use crate::routes::{
-    ad_hoc_runs, backfill, coming, control, entry, feed, health, holes, job_put, job_remove, jobs, metrics, next,
-    nodes, outputs, pauses, peers, pools, reload, run_operations, runs, triggers, why,
+    ad_hoc_runs, backfill, chain, coming, control, entry, feed, health, holes, job_put, job_remove, job_rename, jobs,
+    metrics, next, nodes, outputs, pauses, peers, pools, reload, run_operations, runs, triggers, why,
 };
 
 /// The OpenAPI document.
@@ -19,12 +19,12 @@ use crate::routes::{
     security(("token" = [])),
     modifiers(&TokenSecurity, &UniqueOperationIds, &ProblemResponses, &OptionalBodies),
     paths(
-        jobs::list, jobs::show, job_put::put, job_remove::remove,
+        jobs::list, jobs::show, job_put::put, job_remove::remove, job_rename::rename,
         pauses::pause, pauses::resume, pauses::pause_all, pauses::resume_all,
         next::next, coming::coming, why::explain, backfill::backfill, holes::find_holes,
         runs::list, runs::show, runs::create, ad_hoc_runs::create, outputs::output,
         run_operations::start, run_operations::skip, run_operations::stop, run_operations::kill,
-        run_operations::signal, run_operations::mark, run_operations::rerun,
+        run_operations::signal, run_operations::mark, run_operations::rerun, chain::chain,
         triggers::create, triggers::list, triggers::clear, triggers::remove,
         feed::feed,
         nodes::list, nodes::drain, nodes::undrain, peers::runs, pools::list, reload::reload, control::control,

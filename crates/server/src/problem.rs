@@ -64,6 +64,7 @@ impl From<Rejection> for ApiError {
             | Rejection::ReservedLock { .. }
             | Rejection::SameSchedule { .. }
             | Rejection::PauseUntil(_)
+            | Rejection::StopBeforeStart(_)
             | Rejection::AdHocKey(_) => ProblemCode::Invalid,
             Rejection::JobChanged { .. } => ProblemCode::Changed,
             _ => ProblemCode::Conflict,

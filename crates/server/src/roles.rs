@@ -56,6 +56,7 @@ mod tests {
         let admin = [
             "DELETE /api/v1/jobs/{id}",
             "POST /api/v1/control",
+            "POST /api/v1/jobs/{id}/rename",
             "POST /api/v1/link",
             "POST /api/v1/runs",
             "POST /api/v1/session",

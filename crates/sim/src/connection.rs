@@ -10,8 +10,8 @@ use cronhold_core::RunId;
 use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{
-    Chunk, Fault, Hint, Obligation, Page, Pending, Query, Store, StoreHealthReport, Unit, UnitReceipt, UnitRefusal,
-    WriterId,
+    Chunk, Fault, Hint, Obligation, OutputSizes, Page, Pending, Query, Store, StoreHealthReport, Unit, UnitReceipt,
+    UnitRefusal, WriterId,
 };
 
 use crate::check::DaemonChange;
@@ -188,6 +188,11 @@ impl Store for StoreConnection {
 
     fn outputs(&self, after: Option<RunId>, limit: usize) -> Pending<'_, Result<Vec<RunId>, Fault>> {
         Box::pin(self.call(CallKind::Read, move |store| store.outputs(after, limit)))
+    }
+
+    fn output_sizes<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<OutputSizes, Fault>> {
+        let runs = runs.to_vec();
+        Box::pin(self.call(CallKind::Read, move |store| Box::pin(async move { store.output_sizes(&runs).await })))
     }
 
     fn drop_outputs<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<(), Fault>> {

@@ -81,10 +81,10 @@ impl OperatorWorkload {
         let job = rng.pick(&self.names).clone();
         let why = "drawn".to_owned();
         let command = match rng.between(0, 19) {
-            0 | 1 => Command::Run { args: self.args(&job, rng), job, id: self.run_id(rng), at: None },
+            0 | 1 => Command::Run { args: self.args(&job, rng), job, id: self.run_id(rng), at: None, stop: None },
             2 => {
                 let at = self.context.time.day().plus(rng.secs(1, 120));
-                Command::Run { args: self.args(&job, rng), job, id: self.run_id(rng), at: Some(at) }
+                Command::Run { args: self.args(&job, rng), job, id: self.run_id(rng), at: Some(at), stop: None }
             }
             3 | 4 => Command::Start { run: self.a_run(rng, before_program)? },
             5 => Command::Skip { run: self.a_run(rng, before_program)?, why },

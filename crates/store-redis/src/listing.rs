@@ -90,6 +90,15 @@ impl PageReader {
                 let after = after.map(|(job, args)| RecordKey::Identity(job, args));
                 self.by_field(RecordKind::Identity, after, limit).await
             }
+            Query::IdentitiesOf { job } => {
+                // Digits of the index are the fields of the hash: the job, NUL, the args. SOH follows NUL.
+                let ends = ['\0', '\u{1}'].map(|end| format!("({job}{end}").into_bytes());
+                let [min, max] = ends;
+                self.complete_index(RecordKind::Identity).await?;
+                let args = vec![keys::digit(RecordKind::Identity).to_string().into_bytes(), min, max, count(limit)];
+                let found = self.request_page("fields", args).await?;
+                self.read_page(RecordKind::Identity, found, limit)
+            }
             Query::Pools { after } => self.by_field(RecordKind::Pool, after.map(RecordKey::Pool), limit).await,
             Query::PendingTriggers { after } => {
                 self.by_field(RecordKind::Triggers, after.map(RecordKey::Triggers), limit).await

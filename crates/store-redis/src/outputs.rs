@@ -8,7 +8,7 @@
 use std::sync::{Arc, LazyLock};
 
 use cronhold_core::RunId;
-use cronhold_store::{Chunk, Fault};
+use cronhold_store::{Chunk, Fault, OutputSizes};
 use redis::{Cmd, FromRedisValue, Value};
 use tokio::time::Instant;
 
@@ -27,6 +27,8 @@ static APPEND: LazyLock<Script> = LazyLock::new(|| {
 });
 
 static DROP: LazyLock<Script> = LazyLock::new(|| Script::new(&[include_str!("scripts/drop_outputs.lua")]));
+
+static BYTES: LazyLock<Script> = LazyLock::new(|| Script::new(&[include_str!("scripts/output_bytes.lua")]));
 
 /// Reads and writes outputs.
 #[derive(Debug, Clone)]
@@ -125,8 +127,23 @@ impl OutputStore {
         Ok(found.iter().filter_map(|id| RunId::parse(id).ok()).collect())
     }
 
+    /// The size of all outputs, and of those of these runs.
+    pub(crate) async fn sizes(&self, runs: &[RunId]) -> Result<OutputSizes, Fault> {
+        let keys = ["output_bytes", "outputs"].map(|name| format!("{}:cronhold:{name}", self.namespace));
+        let total = self.connections.call_script(&BYTES, &keys, vec![self.namespace.clone().into_bytes()]).await?;
+        let mut sizes = OutputSizes { total: read_reply(total)?, of_runs: Vec::with_capacity(runs.len()) };
+        if runs.is_empty() {
+            return Ok(sizes);
+        }
+        let lengths = runs.iter().map(|run| command("STRLEN", &[&self.output_key(*run)])).collect();
+        for reply in self.connections.request(lengths).await? {
+            sizes.of_runs.push(read_reply(self.connections.check_reply(reply)?)?);
+        }
+        Ok(sizes)
+    }
+
     pub(crate) async fn drop_all(&self, runs: &[RunId]) -> Result<(), Fault> {
-        let keys = [format!("{}:cronhold:outputs", self.namespace), format!("{}:cronhold:lines", self.namespace)];
+        let keys = ["outputs", "lines", "output_bytes"].map(|name| format!("{}:cronhold:{name}", self.namespace));
         for part in runs.chunks(DROPPED_PER_CALL) {
             let ids = part.iter().map(|run| run.to_string().into_bytes());
             let args = std::iter::once(self.namespace.clone().into_bytes()).chain(ids).collect();

@@ -10,8 +10,8 @@ use cronhold_core::RunId;
 use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
 use cronhold_schedule::{Instant, ZoneRegistry};
 use cronhold_store::{
-    Chunk, Fault, HandleId, Hint, Obligation, Page, Pending, Query, SharedStore, Store, StoreHealthReport, Unit,
-    UnitReceipt, UnitRefusal, WriterId,
+    Chunk, Fault, HandleId, Hint, Obligation, OutputSizes, Page, Pending, Query, SharedStore, Store, StoreHealthReport,
+    Unit, UnitReceipt, UnitRefusal, WriterId,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -180,6 +180,11 @@ impl Store for RedisStore {
     fn outputs(&self, after: Option<RunId>, limit: usize) -> Pending<'_, Result<Vec<RunId>, Fault>> {
         let core = Arc::clone(&self.core);
         Box::pin(self.run_read(async move { core.outputs.list(after, limit).await }))
+    }
+
+    fn output_sizes<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<OutputSizes, Fault>> {
+        let (core, runs) = (Arc::clone(&self.core), runs.to_vec());
+        Box::pin(self.run(async move { core.outputs.sizes(&runs).await }))
     }
 
     fn drop_outputs<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<(), Fault>> {

@@ -129,6 +129,10 @@ impl Listing {
                 }
                 (RecordTable::Identities, "job, args")
             }
+            Query::IdentitiesOf { job } => {
+                wanted.text("job = ?", job.as_str());
+                (RecordTable::Identities, "args")
+            }
             Query::Nodes { after } => {
                 after.iter().for_each(|after| wanted.text("id > ?", &after.to_string()));
                 (RecordTable::Nodes, "id")

@@ -2,7 +2,7 @@
 //! proportion to its length.
 
 use cronhold_core::RunId;
-use cronhold_store::Chunk;
+use cronhold_store::{Chunk, OutputSizes};
 use rusqlite::{Connection, OptionalExtension};
 
 /// Bytes of a piece, at most.
@@ -32,6 +32,15 @@ pub(crate) fn read(connection: &Connection, run: RunId, from: u64, most: usize) 
         bytes.extend_from_slice(&piece[within(from)..within(until)]);
     }
     Ok(Chunk { bytes, length })
+}
+
+/// The size of all outputs, which triggers count, and of those of these runs.
+pub(crate) fn sizes(connection: &Connection, runs: &[RunId]) -> rusqlite::Result<OutputSizes> {
+    let total = connection.prepare_cached("SELECT bytes FROM output_total")?.query_row([], |row| row.get(0))?;
+    let mut statement = connection.prepare_cached(LENGTH)?;
+    let length = |run: &RunId| statement.query_row([run.to_string()], |row| row.get(0)).optional();
+    let of_runs = runs.iter().map(length).collect::<rusqlite::Result<Vec<Option<u64>>>>()?;
+    Ok(OutputSizes { total, of_runs: of_runs.into_iter().map(Option::unwrap_or_default).collect() })
 }
 
 /// Runs that have an output, ordered by id, after this one. Reads only the first index entry of each run.

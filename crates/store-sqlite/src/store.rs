@@ -10,8 +10,8 @@ use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
 use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
 use cronhold_store::{
-    AheadCommit, Chunk, DefinitionPage, Fault, HandleId, Hint, HintBoard, Obligation, Page, Pending, Query, Store,
-    StoreHealthReport, Unit, UnitReceipt, UnitRefusal, WriterId,
+    AheadCommit, Chunk, DefinitionPage, Fault, HandleId, Hint, HintBoard, Obligation, OutputSizes, Page, Pending,
+    Query, Store, StoreHealthReport, Unit, UnitReceipt, UnitRefusal, WriterId,
 };
 
 use crate::open::{Options, SqliteOpenError, check_reader, open_first};
@@ -177,6 +177,10 @@ impl Store for SqliteStore {
         Box::pin(
             async move { self.read(|reader| outputs::list(reader.connection, after, limit).map_err(ReadError::from)) },
         )
+    }
+
+    fn output_sizes<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<OutputSizes, Fault>> {
+        Box::pin(async move { self.read(|reader| outputs::sizes(reader.connection, runs).map_err(ReadError::from)) })
     }
 
     fn drop_outputs<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<(), Fault>> {

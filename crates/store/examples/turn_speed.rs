@@ -60,7 +60,10 @@ fn main() {
             random[..8].copy_from_slice(&u64::to_be_bytes(number));
             let run = RunId::from_random(at, random);
             runs.push(run);
-            asks.push(asked(at, Command::Run { job: id(number), args: BTreeMap::new(), id: run, at: None }));
+            asks.push(asked(
+                at,
+                Command::Run { job: id(number), args: BTreeMap::new(), id: run, at: None, stop: None },
+            ));
         }
         let outcomes = now(session.turn(&world, &asks));
         assert!(outcomes.iter().all(|outcome| matches!(outcome, CommandOutcome::Done { .. })), "{:?}", outcomes[0]);

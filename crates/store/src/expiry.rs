@@ -1,5 +1,6 @@
-//! Deletes expired outputs. It walks through all outputs, a page at a time, so that no list of expired ones is needed,
-//! and outputs that a crash left behind are found too.
+//! Deletes outputs: those that have expired, and the oldest if all of them together are too large. It walks through the
+//! outputs, a page at a time, so that no list of expired ones is needed, and outputs that a crash left behind are found
+//! too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,6 +54,33 @@ pub async fn expire_outputs(store: &dyn Store, after: Option<RunId>, now: Instan
         store.drop_outputs(&expired).await?;
     }
     Ok(OutputExpiry { next: page.last().copied().filter(|_| page.len() == OUTPUTS_A_STEP), unreadable })
+}
+
+/// Deletes the oldest outputs of finished runs while all outputs together exceed `limit` bytes. Checks a page of outputs
+/// after `after`. Outputs of unfinished runs, and of runs that cannot be read, are kept.
+pub async fn trim_outputs(store: &dyn Store, after: Option<RunId>, limit: u64) -> Result<OutputExpiry, Fault> {
+    if store.output_sizes(&[]).await?.total <= limit {
+        return Ok(OutputExpiry::default());
+    }
+    let page = store.outputs(after, OUTPUTS_A_STEP).await?;
+    let keys: Vec<RecordKey> = page.iter().map(|run| RecordKey::Run(*run)).collect();
+    let ReadableRecords { records, unreadable } = load_readable(store, &keys).await?;
+    let is_over = |stored: &Option<StoredRecord>| as_run(stored.as_ref()).is_none_or(|run| run.state.is_finished());
+    let finished = records.iter().filter(|(_, stored)| is_over(stored));
+    let mut oldest: Vec<RunId> = finished.filter_map(|(key, _)| key.run_list_id()).collect();
+    let sizes = store.output_sizes(&oldest).await?;
+    let mut surplus = sizes.total.saturating_sub(limit);
+    let dropped = sizes.of_runs.iter().take_while(|size| {
+        let is_dropped = surplus > 0;
+        surplus = surplus.saturating_sub(**size);
+        is_dropped
+    });
+    oldest.truncate(dropped.count());
+    if !oldest.is_empty() {
+        store.drop_outputs(&oldest).await?;
+    }
+    let next = page.last().copied().filter(|_| page.len() == OUTPUTS_A_STEP && surplus > 0);
+    Ok(OutputExpiry { next, unreadable })
 }
 
 fn as_run(stored: Option<&StoredRecord>) -> Option<&Run> {

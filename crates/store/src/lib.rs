@@ -25,7 +25,7 @@ mod wrapper;
 mod writer_session;
 
 pub use definitions::{DefinitionPage, JobDefinition, StoredDefinition};
-pub use expiry::{OUTPUTS_A_STEP, OutputExpiry, expire_outputs};
+pub use expiry::{OUTPUTS_A_STEP, OutputExpiry, expire_outputs, trim_outputs};
 pub use fault::Fault;
 pub use hash::SeedlessMap;
 pub use hint_board::{HandleId, HintBoard};
@@ -35,7 +35,8 @@ pub use memory::MemoryStore;
 pub use nodes::all_nodes;
 pub use page::{Page, Query, RunQuery};
 pub use port::{
-    AheadCommit, Chunk, ClockFn, CommitFuture, Hint, Obligation, Pending, Store, StoreHealthReport, WriterId,
+    AheadCommit, Chunk, ClockFn, CommitFuture, Hint, Obligation, OutputSizes, Pending, Store, StoreHealthReport,
+    WriterId,
 };
 pub use shared::{
     DefinitionRules, DefinitionStatus, DefinitionUpdate, EventPlace, SharedDefinition, SharedEvent, SharedRun,

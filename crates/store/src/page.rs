@@ -30,6 +30,8 @@ pub enum Query {
     },
     /// The latest outcomes of jobs with certain args, by job; those of one job in any order.
     Identities { after: Option<(JobId, Args)> },
+    /// The latest outcomes of one job with certain args, in any order.
+    IdentitiesOf { job: JobId },
     /// Nodes by id.
     Nodes { after: Option<NodeId> },
     /// Actions that are neither done nor given up, by id.

@@ -147,6 +147,10 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// before.
     fn outputs(&self, after: Option<RunId>, limit: usize) -> Pending<'_, Result<Vec<RunId>, Fault>>;
 
+    /// The size of all outputs together, and of the outputs of these runs in their order; 0 for a run without an output.
+    /// The store counts the total, so that it costs the same for any number of outputs.
+    fn output_sizes<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<OutputSizes, Fault>>;
+
     /// Deletes outputs. The runs stay unchanged.
     fn drop_outputs<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<(), Fault>>;
 
@@ -193,6 +197,15 @@ pub struct Chunk {
     pub bytes: Vec<u8>,
     /// The length of the whole output.
     pub length: u64,
+}
+
+/// Sizes of outputs in bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OutputSizes {
+    /// All outputs together.
+    pub total: u64,
+    /// The outputs of the requested runs.
+    pub of_runs: Vec<u64>,
 }
 
 /// A notification that another handle has changed a record.

@@ -8,8 +8,8 @@ use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
 
 use crate::{
-    Chunk, DefinitionPage, Fault, Hint, Obligation, Page, Pending, Query, SharedStore, Store, StoreHealthReport, Unit,
-    UnitReceipt, UnitRefusal, WriterId,
+    Chunk, DefinitionPage, Fault, Hint, Obligation, OutputSizes, Page, Pending, Query, SharedStore, Store,
+    StoreHealthReport, Unit, UnitReceipt, UnitRefusal, WriterId,
 };
 
 /// Generates the trait and its `Store` implementation from one list of methods.
@@ -54,6 +54,7 @@ wrapper! {
     fn append<'a>(&'a self, run: RunId, from: u64, bytes: &'a [u8]) -> Pending<'a, Result<u64, Fault>>;
     fn read(&self, run: RunId, from: u64, most: usize) -> Pending<'_, Result<Chunk, Fault>>;
     fn outputs(&self, after: Option<RunId>, limit: usize) -> Pending<'_, Result<Vec<RunId>, Fault>>;
+    fn output_sizes<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<OutputSizes, Fault>>;
     fn drop_outputs<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<(), Fault>>;
     fn expire_locks(&self, before: Instant) -> Pending<'_, Result<(), Fault>>;
     fn beat<'a>(&'a self, node: &'a NodeRecord, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<(LockName, RunId)>, Fault>>;

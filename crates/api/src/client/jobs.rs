@@ -6,7 +6,9 @@ use hyper::header::{IF_MATCH, IF_NONE_MATCH};
 
 use super::exchange::RequestBuilder;
 use super::{CallError, DaemonClient, RequestPath, api};
-use crate::{BackfillPlan, ComingList, JobDetail, JobList, LIMIT_MAX, PauseBody, UpcomingRun, WhyReport};
+use crate::{
+    BackfillPlan, ComingList, JobDetail, JobList, LIMIT_MAX, PauseBody, RenameBody, RenamedJob, UpcomingRun, WhyReport,
+};
 
 /// Filter of a list of jobs.
 #[derive(Debug, Clone, Default)]
@@ -73,6 +75,11 @@ impl DaemonClient {
     /// Removes a job.
     pub fn delete_job(&self, id: &str) -> Result<(), CallError> {
         self.send(RequestBuilder::new(Method::DELETE, job(id))).map(|_| ())
+    }
+
+    /// Renames a job.
+    pub fn rename_job(&self, id: &str, to: &str) -> Result<RenamedJob, CallError> {
+        self.post(job(id).segment("rename"), &RenameBody { to: to.to_owned() })
     }
 
     /// Loads the next occurrences of a job.

@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 use super::exchange::RequestBuilder;
 use super::{CallError, DaemonClient, RequestPath, api};
 use crate::{
-    AdHocRunBody, CreatedRun, MarkBody, RerunBody, RunBody, RunDetail, RunList, RunSummary, SignalBody, SkipBody,
+    AdHocRunBody, CreatedRun, MarkBody, RerunBody, RunBody, RunChain, RunDetail, RunList, RunSummary, SignalBody,
+    SkipBody,
 };
 
 /// Filter of a list of runs.
@@ -35,6 +36,11 @@ impl DaemonClient {
     /// Loads a run in detail.
     pub fn run(&self, run: &str) -> Result<RunDetail, CallError> {
         self.get(named(run))
+    }
+
+    /// Loads a run and the runs that depend on it.
+    pub fn chain(&self, run: &str) -> Result<RunChain, CallError> {
+        self.get(named(run).segment("chain"))
     }
 
     /// Creates a run of a job. The same key never creates a second run.

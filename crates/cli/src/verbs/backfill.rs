@@ -6,8 +6,8 @@ use std::io::Write;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::Args;
-use cronhold_api::client::CallError;
+use clap::{Args, ValueEnum};
+use cronhold_api::client::{CallError, RunFilter};
 use cronhold_api::{BackfillItem, ProblemCode, RunBody, RunSummary};
 use cronhold_core::run::State;
 
@@ -34,7 +34,8 @@ You can interrupt and repeat the command: it does not run a successful occurrenc
 
 Examples:
   cronhold backfill reports/prices --from 2026-11-01 --to 2026-11-08 --dry-run
-  cronhold backfill reports/prices --from 3d --parallel 4")]
+  cronhold backfill reports/prices --from 3d --parallel 4
+  cronhold backfill import --from 2026-01-01 --rate 30/m --overlap skip --yes")]
 pub(crate) struct BackfillArgs {
     /// Job id
     #[arg(value_name = "JOB")]
@@ -57,11 +58,23 @@ pub(crate) struct BackfillArgs {
     /// Most runs to start in a second, a minute or an hour: 5/s, 30/m or 100/h [default: no limit]
     #[arg(long, value_name = "N/UNIT")]
     rate: Option<StartRate>,
+    /// What to do while another run of the job is active, if its runs must not overlap
+    #[arg(long, value_name = "POLICY", default_value = "wait")]
+    overlap: BackfillOverlap,
     /// Do not ask for confirmation on a terminal
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
     shown: TimeDisplayFlags,
+}
+
+/// What a backfill does while a run of the job is active that it has not started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum BackfillOverlap {
+    /// Wait until it has ended
+    Wait,
+    /// Leave the occurrence out; it is recorded as skipped
+    Skip,
 }
 
 /// How many runs a backfill starts in a time.
@@ -113,7 +126,7 @@ impl BackfillArgs {
             }
             return Ok(ExitStatus::Done);
         }
-        self.check_overlap(remote)?;
+        let is_exclusive = self.check_overlap(remote)?;
         if let Some(prompt) = remote.session.prompt.filter(|_| !self.yes && !wanted.is_empty()) {
             render::backfill::plan(&wanted, left.len(), plan.cut, &clock, err)?;
             err.flush()?;
@@ -124,7 +137,7 @@ impl BackfillArgs {
         }
         let lines = self.shown.encoding().is_none();
         let mut progress = BackfillProgress::new(wanted.len(), remote.session, clock, lines, out, err);
-        let outcomes = self.run_all(wanted, remote, &mut progress)?;
+        let outcomes = self.run_all(wanted, is_exclusive, remote, &mut progress)?;
         progress.end(left.len(), plan.cut)?;
         if let Some(encoding) = self.shown.encoding() {
             encoding.write(&outcomes, out)?;
@@ -142,24 +155,36 @@ impl BackfillArgs {
         }
     }
 
-    /// Refuses `--parallel` if runs of the job must not overlap, because they would skip or stop each other.
-    fn check_overlap(&self, remote: &RemoteDaemon<'_>) -> Result<(), CliError> {
-        if self.parallel == 1 {
-            return Ok(());
-        }
+    /// Whether runs of the job skip or stop each other. Refuses `--parallel` if they must not overlap.
+    fn check_overlap(&self, remote: &RemoteDaemon<'_>) -> Result<bool, CliError> {
         let asked = remote.client.job(&self.job).map_err(|error| remote.failure_about(&self.job, error))?;
-        if asked.0.definition["overlap"] == "allow" {
-            return Ok(());
+        let overlap = &asked.0.definition["overlap"];
+        if self.parallel > 1 && overlap != "allow" {
+            let message =
+                format!("cannot run several occurrences of `{}` at once, because its runs must not overlap", self.job);
+            return Err(CliError::refused(message, "omit --parallel, or set `overlap: allow` in the job"));
         }
-        let message =
-            format!("cannot run several occurrences of `{}` at once, because its runs must not overlap", self.job);
-        Err(CliError::refused(message, "omit --parallel, or set `overlap: allow` in the job"))
+        Ok(overlap != "allow" && overlap != "queue" && overlap.get("queue").is_none())
+    }
+
+    /// Waits until no run of the job has a program.
+    fn await_others(&self, remote: &RemoteDaemon<'_>) -> Result<(), CliError> {
+        let states = vec![State::Starting, State::Running, State::Stopping];
+        let filter = RunFilter { job: Some(self.job.clone()), states, since: None };
+        loop {
+            let page = remote.client.run_page(&filter, None, 1).map_err(|error| again(remote.failure(error)))?;
+            if page.runs.is_empty() {
+                return Ok(());
+            }
+            remote.client.rest(BUSY);
+        }
     }
 
     /// Runs the occurrences in order, up to `parallel` at the same time, and waits for all of them.
     fn run_all(
         &self,
         wanted: Vec<BackfillItem>,
+        is_exclusive: bool,
         remote: &RemoteDaemon<'_>,
         progress: &mut BackfillProgress<'_>,
     ) -> Result<Vec<BackfillOutcome>, CliError> {
@@ -170,7 +195,11 @@ impl BackfillArgs {
         let interval = self.rate.map_or(Duration::ZERO, |rate| rate.interval);
         // How long the next start has to wait.
         let mut wait = Duration::ZERO;
+        let waits = is_exclusive && self.overlap == BackfillOverlap::Wait;
         while !coming.is_empty() || !active.is_empty() {
+            if waits && active.is_empty() {
+                self.await_others(remote)?;
+            }
             while active.len() < usize::from(self.parallel)
                 && wait.is_zero()
                 && let Some(item) = coming.pop_front()
@@ -194,8 +223,8 @@ impl BackfillArgs {
                 } else if let Some(retry) = run.retried_by {
                     // The last attempt is the outcome, and the next occurrence would overlap with a pending one.
                     active.push((item, retry));
-                } else if is_overlap(&run) && overlaps < OVERLAPS_MAX {
-                    // A run of the schedule was active.
+                } else if waits && is_overlap(&run) && overlaps < OVERLAPS_MAX {
+                    // A run of the schedule has started in the meantime.
                     overlaps += 1;
                     coming.push_front(item);
                     remote.client.rest(BUSY);
@@ -218,7 +247,7 @@ impl BackfillArgs {
     /// Creates the run of an occurrence and returns its id. If a finished run with this key exists and must be run
     /// again, the next key is derived from that run, so that the new run is created only once too.
     fn make(&self, item: &BackfillItem, remote: &RemoteDaemon<'_>) -> Result<String, CallError> {
-        let body = RunBody { args: item.args.clone(), at: Some(item.at) };
+        let body = RunBody { args: item.args.clone(), at: Some(item.at), ..RunBody::default() };
         let mut key = item.key.clone();
         let mut busy = 0;
         loop {

@@ -22,6 +22,7 @@ pub(crate) mod pause;
 pub(crate) mod plugin;
 pub(crate) mod pools;
 pub(crate) mod reload;
+pub(crate) mod rename;
 pub(crate) mod rerun;
 pub(crate) mod resume;
 pub(crate) mod run;

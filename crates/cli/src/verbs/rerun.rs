@@ -5,10 +5,11 @@ use std::io::Write;
 use std::time::Duration;
 
 use clap::Args;
-use cronhold_api::RunSummary;
+use cronhold_api::{ChainLink, RunSummary};
 use cronhold_core::run::State;
 
 use crate::bulk::{BulkFlags, BulkOperation, BulkOutcome, refusal};
+use crate::chain::ChainRerun;
 use crate::remote::RemoteDaemon;
 use crate::render::bulk::BulkProgress;
 use crate::render::{self, TimeDisplayFlags};
@@ -27,18 +28,27 @@ first, except attempts that were retried and runs that were already run again. I
 overlap, it waits for each before it runs the next one of that job. It lists the runs and asks before it
 begins; without a terminal it needs --yes. It exits with 1 if a run is refused.
 
+With --chain, it runs a run again and then the runs that depended on it: those that waited for it by
+`after`, and those that its actions created, which the new run creates again. It waits for each, and
+leaves out what depends on a run that did not end as needed. It asks before it begins, too.
+
 Examples:
   cronhold rerun backup
   cronhold rerun backup#42 --current --wait
+  cronhold rerun fetch#7 --chain --dry-run
   cronhold rerun --failed --since yesterday --dry-run
   cronhold rerun --failed --since 2h --job 'etl/*' --yes")]
 pub(crate) struct RerunArgs {
     /// Run: its id, JOB#NUMBER, or a job for its running run, else the last one that started
-    #[arg(value_name = "RUN", required_unless_present = "failed", conflicts_with_all = ["failed", "pattern", "since", "yes", "dry_run"])]
+    #[arg(value_name = "RUN", required_unless_present = "failed", conflicts_with_all = ["failed", "pattern", "since"])]
     run: Option<String>,
     /// All runs since --since that ended in failure or error
     #[arg(long, requires = "since", conflicts_with = "wait")]
     failed: bool,
+    /// Also the runs that depended on the run, by `after` or because its actions created them, each after those that it
+    /// depends on
+    #[arg(long, conflicts_with_all = ["failed", "wait"])]
+    chain: bool,
     /// Use the job's current definition instead of the one at the time of the run
     #[arg(long)]
     current: bool,
@@ -68,11 +78,18 @@ impl RerunArgs {
         err: &mut dyn Write,
     ) -> Result<ExitStatus, CliError> {
         let Some(name) = &self.run else {
-            let (flags, shown) = (&self.bulk, &self.shown);
-            let operation =
-                BulkOperation { verb: "rerun", done: "reran", states: FAILED, skips_repeated: true, flags, shown };
-            return operation.run(remote, out, err, |runs, progress| self.rerun_all(runs, remote, progress));
+            return self.operation().run(remote, out, err, |runs, progress| self.rerun_all(runs, remote, progress));
         };
+        if self.chain {
+            return self.operation().run_these(
+                |_, _| Ok(self.links(name, remote)?.into_iter().map(|link| link.run).collect()),
+                remote,
+                out,
+                err,
+                |runs, progress| self.rerun_chain(name, &runs, remote, progress),
+            );
+        }
+        self.bulk.reject_for_one("rerun")?;
         let clock = self.shown.clock(remote.session)?;
         let made = remote.client.rerun(name, self.current, None);
         let made = made.map_err(|error| follow::refused(remote, name, error))?;
@@ -82,6 +99,38 @@ impl RerunArgs {
         }
         render::run::answer(&run, &self.shown, &clock, remote.session.colours, out)?;
         Ok(follow::exit_of_created(&run))
+    }
+
+    fn operation(&self) -> BulkOperation<'_> {
+        let (flags, shown) = (&self.bulk, &self.shown);
+        BulkOperation { verb: "rerun", done: "reran", states: FAILED, skips_repeated: true, flags, shown }
+    }
+
+    /// The run and the runs that depended on it.
+    fn links(&self, name: &str, remote: &RemoteDaemon<'_>) -> Result<Vec<ChainLink>, CliError> {
+        let found = remote.client.chain(name).map_err(|error| follow::refused(remote, name, error))?;
+        match found.runs.iter().find(|link| !link.run.state.is_finished()) {
+            Some(link) => {
+                let message = format!("{} has not ended", render::run::name(&link.run));
+                Err(CliError::refused(message, "wait until it has ended, or stop it with `cronhold stop`"))
+            }
+            None => Ok(found.runs),
+        }
+    }
+
+    /// Runs a chain again, as far as it was confirmed.
+    fn rerun_chain(
+        &self,
+        name: &str,
+        confirmed: &[RunSummary],
+        remote: &RemoteDaemon<'_>,
+        progress: &mut BulkProgress<'_>,
+    ) -> Result<Vec<BulkOutcome>, CliError> {
+        // The first run is named by its id: a job's name may mean another run by now.
+        let first = confirmed.first().map_or(name, |run| &run.id);
+        let mut links = self.links(first, remote)?;
+        links.retain(|link| confirmed.iter().any(|run| run.id == link.run.id));
+        ChainRerun::new(remote, self.current).run_all(&links, progress)
     }
 
     /// Runs the runs again, those of different jobs side by side.

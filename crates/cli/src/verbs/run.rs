@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use clap::Args;
 use cronhold_api::{AdHocRunBody, CreatedRun, RunBody};
 use cronhold_core::run::State;
-use cronhold_schedule::Instant;
 use cronhold_schedule::text::shortened;
+use cronhold_schedule::{Instant, Span};
 use serde_json::{Map, Value, json};
 
 use crate::definition::{self, DefinitionKeys, program};
 use crate::remote::RemoteDaemon;
-use crate::render::{self, TimeDisplayFlags};
+use crate::render::{self, LocalTimeFormat, TimeDisplayFlags};
 use crate::time_input::{self, Direction};
 use crate::{CliError, CliSession, ExitStatus, follow};
 
@@ -24,7 +24,7 @@ use crate::{CliError, CliSession, ExitStatus, follow};
 Examples:
   cronhold run backup
   cronhold run reports/prices region=eu date=2026-11-16 --wait
-  cronhold run backup --at 18:30
+  cronhold run backup --at 18:30 --stop-after 2h
   cronhold run import --key order-4711
   cronhold run --now -e REGION=eu --wait -- ./load --full
   cronhold run --now -f job.yaml region=eu
@@ -61,6 +61,12 @@ pub(crate) struct RunArgs {
     /// Start time, such as 18:30 or 2026-11-16T18:30:00Z, or a delay such as 2h [default: now]
     #[arg(long, value_name = "TIME")]
     at: Option<String>,
+    /// Stop the run at this time, such as 06:00
+    #[arg(long, value_name = "TIME", conflicts_with = "stop_after")]
+    stop_at: Option<String>,
+    /// Stop the run this long after its start time, such as 2h
+    #[arg(long, value_name = "SPAN")]
+    stop_after: Option<String>,
     /// Wait for the run and print its output
     #[arg(long)]
     wait: bool,
@@ -93,9 +99,10 @@ impl RunArgs {
             let message = format!("--at: {} has passed", clock.both(at));
             return Err(CliError::usage(message, "omit --at to run now; `cronhold backfill` runs missed occurrences"));
         }
+        let times = self.times(at, &clock)?;
         let made = match &self.job {
-            Some(job) if !self.now => self.create(job, at, remote)?,
-            _ => self.create_ad_hoc(at, remote)?,
+            Some(job) if !self.now => self.create(job, times, remote)?,
+            _ => self.create_ad_hoc(times, remote)?,
         };
         let run = follow::named(remote, &made.id)?;
         if self.wait {
@@ -110,19 +117,30 @@ impl RunArgs {
 }
 
 impl RunArgs {
-    fn create(&self, job: &str, at: Option<Instant>, remote: &RemoteDaemon<'_>) -> Result<CreatedRun, CliError> {
-        let body = RunBody { args: args(&self.args)?, at };
+    /// When the run is stopped, beside its start.
+    fn times(&self, at: Option<Instant>, clock: &LocalTimeFormat) -> Result<RunBody, CliError> {
+        let stop_at = self.stop_at.as_deref().map(|at| time_input::read(at, Direction::Ahead, clock)).transpose();
+        let stop_at = stop_at.map_err(|error| CliError::flag("--stop-at", error))?;
+        let stop_after = self.stop_after.as_deref().map(Span::parse).transpose();
+        let stop_after = stop_after.map_err(|error| CliError::flag("--stop-after", error))?;
+        Ok(RunBody { args: BTreeMap::new(), at, stop_at, stop_after })
+    }
+
+    fn create(&self, job: &str, times: RunBody, remote: &RemoteDaemon<'_>) -> Result<CreatedRun, CliError> {
+        let body = RunBody { args: args(&self.args)?, ..times };
         let made = remote.client.make_run(job, &body, self.key.as_deref());
         made.map_err(|error| remote.failure_about(job, error))
     }
 
-    fn create_ad_hoc(&self, at: Option<Instant>, remote: &RemoteDaemon<'_>) -> Result<CreatedRun, CliError> {
+    fn create_ad_hoc(&self, times: RunBody, remote: &RemoteDaemon<'_>) -> Result<CreatedRun, CliError> {
         let typed: Vec<String> = self.job.iter().chain(&self.args).cloned().collect();
         if let Some(job) = self.job.as_ref().filter(|job| !job.contains('=')) {
             let hint = format!("write `cronhold run {job}` for the job, or put the command after `--`");
             return Err(CliError::usage("--now runs a command that is not stored as a job", hint));
         }
-        let body = AdHocRunBody { job: self.definition(remote.session)?, args: args(&typed)?, at };
+        let (job, args) = (self.definition(remote.session)?, args(&typed)?);
+        let RunBody { at, stop_at, stop_after, .. } = times;
+        let body = AdHocRunBody { job, args, at, stop_at, stop_after };
         let made = remote.client.make_ad_hoc_run(&body, self.key.as_deref());
         made.map_err(|error| remote.failure(error))
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use cronhold_api::CallerRole;
+use cronhold_schedule::TextError;
 use cronhold_schedule::text::shortened;
 
 use crate::{CliError, LogArgs};
@@ -77,6 +78,10 @@ pub struct UpArgs {
     /// Daemon variable that programs inherit, such as `AWS_*`; repeatable
     #[arg(long, value_name = "VARIABLE")]
     pub pass_env: Vec<String>,
+    /// Total size of stored outputs, such as 50GiB, beyond which the oldest are deleted; on a shared store, the smallest
+    /// of all nodes counts [default: 10GiB, or 256MiB on a store that nodes share]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub outputs_max: Option<u64>,
     /// Role of programs that call `cronhold`: `none`, `viewer`, `operator` (may run, stop and pause jobs, but not change
     /// them) or `admin`
     #[arg(long, value_name = "ROLE", default_value = "operator", value_parser = parse_role)]
@@ -115,6 +120,14 @@ impl UpArgs {
             None => Ok(labels),
         }
     }
+}
+
+fn parse_size(text: &str) -> Result<u64, String> {
+    let readable = |error: TextError| match error.hint {
+        Some(hint) => format!("{}; {hint}", error.message),
+        None => error.message,
+    };
+    cronhold_jobfile::parse_size(text).map_err(readable)
 }
 
 fn parse_role(name: &str) -> Result<CallerRole, String> {

@@ -12,8 +12,8 @@ use crate::decision::{CommandReply, DecidedUnit, Effect, LockRelease, LockTake, 
 use crate::ids::{JobId, RunId};
 use crate::policy::action_filter::OutcomeStep;
 use crate::record::{
-    Cursor, Identity, JobRecord, JobState, LatestOutcomes, LockName, Pool, PoolName, Record, RecordKey, Run,
-    ScheduleId, SkipSpan, TriggerSet,
+    Cursor, Identity, JobRecord, JobState, LatestOutcomes, LockName, Pool, PoolName, Record, RecordKey, RenameProgress,
+    Run, ScheduleId, SkipSpan, TriggerSet,
 };
 use crate::view::{DecisionView, Halt};
 
@@ -131,8 +131,20 @@ impl<'a> UnitDraft<'a> {
         let in_state = state.outcomes.filter(|_| args.is_empty());
         in_state.unwrap_or_else(|| match self.written.get(&RecordKey::Identity(state.job.clone(), args.clone())) {
             Some(RecordChange::Put(Record::Identity(identity))) => identity.outcomes,
-            _ => self.view.identity(&state.job, args).outcomes,
+            _ => self.stored_outcomes(state, args),
         })
+    }
+
+    /// The outcomes in the identity of a job and args. During a rename they may still have the old name.
+    fn stored_outcomes(&self, state: &JobState, args: &Args) -> LatestOutcomes {
+        match &state.renaming {
+            Some(RenameProgress::From(old))
+                if self.view.stored(&RecordKey::Identity(state.job.clone(), args.clone())).is_none() =>
+            {
+                self.view.identity(old, args).outcomes
+            }
+            _ => self.view.identity(&state.job, args).outcomes,
+        }
     }
 
     /// Sets the latest outcomes of a job with these args.

@@ -44,7 +44,8 @@ mod tests {
 
     fn keyed(key: &str, run: &str) -> Command {
         let id = RunId::from_key(START, run);
-        let command = Command::Run { job: JobId::parse("j").expect("an id"), args: BTreeMap::new(), id, at: None };
+        let command =
+            Command::Run { job: JobId::parse("j").expect("an id"), args: BTreeMap::new(), id, at: None, stop: None };
         Command::Keyed { key: LockName::of_request(key).expect("a short digest"), command: Box::new(command) }
     }
 

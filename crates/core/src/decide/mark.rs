@@ -3,6 +3,7 @@
 
 use super::draft::UnitDraft;
 use super::finish_run;
+use super::rename;
 use super::run_lifecycle;
 use crate::decision::{CommandReply, DecidedUnit};
 use crate::ids::RunId;
@@ -21,6 +22,7 @@ pub(super) fn decide(view: &DecisionView<'_>, id: RunId, to: State, why: &str) -
     let mut draft = UnitDraft::new(view);
     let mut state = draft.job_state(&run.job);
     let job = view.job(&run.job);
+    rename::check_settled(&state)?;
     if let Some(kept) = state.kept.of(run.state) {
         *kept = kept.saturating_sub(1);
     }

@@ -23,6 +23,7 @@ mod bind_request;
 mod catch_up;
 mod conditions;
 mod deliver;
+pub mod dependents;
 mod draft;
 mod drain;
 mod end_unreadable;
@@ -33,6 +34,7 @@ mod fire;
 mod keyed;
 mod late;
 mod mark;
+mod move_history;
 mod node_lock;
 mod occurrence;
 mod pause;
@@ -43,6 +45,7 @@ mod prune;
 mod put_job;
 mod reap;
 mod remove_job;
+mod rename;
 mod repair_job;
 mod repair_pool;
 mod replan;
@@ -72,7 +75,9 @@ use crate::decision::{DecidedUnit, Decision};
 use crate::view::{DecisionView, Halt};
 
 pub(crate) use bind::bindings as run_bindings;
+pub use move_history::MOVED_MAX;
 pub use placement::NODES_MAX;
+pub use rename::RENAMED_PENDING_MAX;
 pub use run_lifecycle::{KILL_WAIT, LAUNCH_WITHIN, LOCK_POLL, WAIT_POLL};
 
 /// Decides about a command. The result of a pass that lacked records is discarded: whatever it was, it is
@@ -93,6 +98,10 @@ fn dispatch(view: &DecisionView<'_>, command: &Command) -> Result<DecidedUnit, H
     match command {
         Command::PutJob { id, job, source, uid, provided } => put_job::decide(view, id, job, source, *uid, *provided),
         Command::RemoveJob { id, source, provided } => remove_job::decide(view, id, source, *provided),
+        Command::RenameJob { from, to, scheduled, next_number } => {
+            rename::decide(view, (from, to), scheduled, *next_number)
+        }
+        Command::MoveHistory { to, keys } => move_history::decide(view, to, keys),
         Command::Replan { job } => replan::decide(view, job),
         Command::RepairJob { job } => repair_job::decide(view, job),
         Command::RepairPool { pool } => repair_pool::decide(view, pool),
@@ -101,14 +110,14 @@ fn dispatch(view: &DecisionView<'_>, command: &Command) -> Result<DecidedUnit, H
         Command::Resume { job } => resume::decide(view, job.as_ref()),
         Command::Fire { job, schedule, nominal, at_start } => fire::decide(view, job, schedule, *nominal, *at_start),
         Command::CatchUp { job, schedule } => catch_up::decide(view, job, schedule),
-        Command::Run { job, args, id, at } => run::decide(view, job, args, *id, *at),
-        Command::RunAdHoc { job, args, id, at } => run_ad_hoc::decide(view, job, args, *id, *at),
         Command::Trigger { job, args, trigger, id } => {
             let inherited = &Default::default();
             trigger::receive(view, &trigger::NewTrigger { job, args, inherited, id: trigger, run: *id })
         }
         Command::Batch { job } => batch::decide(view, job),
         Command::RemoveTriggers { job, trigger } => trigger::remove(view, job, trigger.as_ref()),
+        Command::Run { job, args, id, at, stop } => run::decide(view, job, args, *id, (*at, *stop)),
+        Command::RunAdHoc { job, args, id, at, stop } => run_ad_hoc::decide(view, job, args, *id, (*at, *stop)),
         Command::Wake { run } => wake::decide(view, *run),
         Command::ReportProbe { run, attempt, result } => probes::report(view, *run, *attempt, result),
         Command::Report { run, report } => report::decide(view, *run, report),

@@ -200,6 +200,26 @@ mod tests {
         );
     }
 
+    #[test]
+    fn start_and_skip_do_not_wait_for_a_check() {
+        play(
+            "00:00 put j overlap allow; needs file /ready poll=10s
+                job r1
+            00:01 run j
+                #1 00:01 waiting, asks 1 the file `/ready`, → #1
+            00:01:01 start #1
+                #1 00:01 starting
+            00:01:02 answer #1 1 no does not exist
+                unchanged
+            00:02 run j
+                #2 00:02 waiting, asks 1 the file `/ready`, → #2
+            00:02:01 skip #2
+                #2 00:02 skipped: by operator
+            00:02:02 answer #2 1 yes
+                unchanged",
+        );
+    }
+
     /// A response is the same for all nodes; a file may be on one of them.
     #[test]
     fn request_is_asked_with_its_own_timeout() {

@@ -9,7 +9,7 @@ use cronhold_schedule::Instant;
 use super::draft::UnitDraft;
 use super::retire::RetiringSchedules;
 use super::timetable::Timetable;
-use super::{pause, resume};
+use super::{pause, rename, resume};
 use crate::command::Precondition;
 use crate::decision::{CommandReply, DecidedUnit, Effect, Rejection};
 use crate::ids::{JobId, JobUid};
@@ -39,6 +39,7 @@ pub(super) fn decide(
     view.require_loaded()?;
     let is_unreadable = view.is_unreadable(&RecordKey::Job(id.clone()));
     check(id, old.as_deref(), is_unreadable, provided)?;
+    rename::check_settled(&state)?;
     let zone: Arc<str> = view.world.zone.name().into();
     if let Some(old) = &old {
         if !old.source.is_open_to(source) {
@@ -280,6 +281,21 @@ mod tests {
             _ => None,
         });
         assert_eq!(sources.collect::<Vec<_>>(), ["a api", "b foreign", "c directory:"]);
+    }
+
+    /// Only when its runs are stopped has changed.
+    #[test]
+    fn change_of_only_the_stop_time_is_a_change() {
+        play(
+            "
+            00:00 put j a: @every 10m; stop_after 5m
+                a next 00:10, job r1
+            00:01 put j a: @every 10m; stop_after 5m
+                unchanged
+            00:02 put j a: @every 10m; stop_after 6m
+                job r2
+            ",
+        );
     }
 
     /// A disabled job is like one whose schedules are all disabled.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::draft::UnitDraft;
 use super::late;
 use super::placement;
+use super::rename;
 use super::run::{close, once, release};
 use super::run_lifecycle::{self, NewRun};
 use crate::args::Args;
@@ -27,6 +28,7 @@ fn make(view: &DecisionView<'_>, of: RunId, id: RunId, current: bool) -> Result<
     let mut draft = UnitDraft::new(view);
     let (job, mut state) = (view.job(&old.job), draft.job_state(&old.job));
     view.require_loaded()?;
+    rename::check_settled(&state)?;
     // A run whose program could not be resolved has nothing to repeat.
     if current || old.work.is_none() {
         let job = job.ok_or_else(|| Rejection::NoJob(old.job.clone()))?;

@@ -9,20 +9,24 @@ use super::draft::UnitDraft;
 use super::placement;
 use super::run_lifecycle::{self, NewRun};
 use crate::args::Args;
+use crate::command::StopTime;
 use crate::decision::{CommandReply, DecidedUnit, Rejection};
 use crate::ids::{JobId, RunId};
 use crate::record::{JobRecord, JobState, RecordKey, Run};
 use crate::run::{Reason, State};
 use crate::view::{DecisionView, Halt};
 
+/// When a requested run starts and is stopped.
+pub(super) type RequestedTimes = (Option<Instant>, Option<StopTime>);
+
 pub(super) fn decide(
     view: &DecisionView<'_>,
     job: &JobId,
     args: &BTreeMap<String, String>,
     id: RunId,
-    at: Option<Instant>,
+    times: RequestedTimes,
 ) -> Result<DecidedUnit, Halt> {
-    once(view, id, || make(view, job, (args, &BTreeMap::new()), id, at))
+    once(view, id, || make(view, job, (args, &BTreeMap::new()), id, times))
 }
 
 /// Creates a run of a job for now. Params that `args` does not name get their values from `inherited`, which may have
@@ -34,7 +38,7 @@ pub(super) fn create(
     inherited: &BTreeMap<String, String>,
     id: RunId,
 ) -> Result<DecidedUnit, Halt> {
-    once(view, id, || make(view, job, (args, inherited), id, None))
+    once(view, id, || make(view, job, (args, inherited), id, (None, None)))
 }
 
 /// Creates a run unless there is one with its id. A repeated command gets the first run as its reply, even if it could
@@ -95,14 +99,14 @@ fn make(
     job: &JobId,
     (args, inherited): (&BTreeMap<String, String>, &BTreeMap<String, String>),
     id: RunId,
-    at: Option<Instant>,
+    times: RequestedTimes,
 ) -> Result<DecidedUnit, Halt> {
     let draft = UnitDraft::new(view);
     let (record, state) = (view.job(job), draft.job_state(job));
     view.require_loaded()?;
     let record = record.ok_or_else(|| Rejection::NoJob(job.clone()))?;
     let args = Args::bind(&record.job.params, args, inherited)?;
-    make_of(draft, state, &record, args, id, at)
+    make_of(draft, state, &record, args, id, times)
 }
 
 /// Creates a run of a job with these args, now or at a later time.
@@ -112,14 +116,22 @@ pub(super) fn make_of(
     record: &JobRecord,
     args: Args,
     id: RunId,
-    at: Option<Instant>,
+    (at, stop): RequestedTimes,
 ) -> Result<DecidedUnit, Halt> {
     let view = draft.view;
     let now = view.stamp.at;
     let nominal = at.unwrap_or(now);
+    let stop_at = stop.map(|stop| match stop {
+        StopTime::At(at) => at,
+        StopTime::After(span) => nominal.plus(span),
+    });
+    if let Some(stop_at) = stop_at.filter(|stop_at| *stop_at <= now.max(nominal)) {
+        return Err(Rejection::StopBeforeStart(stop_at).into());
+    }
     let (target, actor) = (placement::target_of_request(view, record)?, view.stamp.actor.clone());
     let new_run = NewRun { id, job: record, schedule: None, nominal, args, target, actor };
     let mut run = run_lifecycle::create_run(&mut draft, &mut state, new_run)?;
+    run.terms.stop_at = stop_at;
     if run.state == State::Waiting && nominal > now {
         // Its first state is `scheduled`; it has never been `waiting`.
         run.state = State::Scheduled;
@@ -136,10 +148,42 @@ fn answer(run: &Run) -> CommandReply {
 
 #[cfg(test)]
 mod tests {
+    use cronhold_schedule::Span;
+
     use super::*;
     use crate::command::Command;
     use crate::decide::testing::{DecisionBench, START, play};
     use crate::record::Actor;
+
+    /// The time counts from the nominal time. A run that starts late gets as long as it would have had.
+    #[test]
+    fn run_is_stopped_at_its_stop_time() {
+        let bench = play(
+            "00:00 put j overlap queue
+                job r1
+            00:01 run j stop_after=30m
+                #1 00:01 starting, → #1
+            00:02 run j stop_at=00:20
+                #2 00:02 waiting, → #2
+            00:02:30 run j stop_at=00:02
+                ! a run cannot be stopped at 2026-01-05T00:02:00Z, which is not after its start
+            00:02:40 run j at=01:00 stop_at=00:50
+                ! a run cannot be stopped at 2026-01-05T00:50:00Z, which is not after its start
+            00:03 launched #1
+                #1 00:01 running
+            00:30 wake #1
+                (wake #1 00:31), unchanged
+            00:31 wake #1
+                #1 00:01 stopping (stopped)
+            00:31 ended #1 no
+                #1 00:01 failure: stopped
+            00:31 wake #2
+                #2 00:02 starting
+            ",
+        );
+        let late = bench.run(None, 2).terms.stop_at;
+        assert_eq!(late, Some(START.plus(Span::from_secs((31 + 18) * 60))));
+    }
 
     #[test]
     fn run_starts_now_or_at_a_later_time() {
@@ -223,7 +267,7 @@ mod tests {
         let first = bench.run(None, 1);
         // The same holds later, with other args, for another time, and after the job was removed.
         assert_eq!(bench.line(anna.clone(), &command), "→ #1");
-        let later = ask(&bench, "key", Some(START.plus(cronhold_schedule::Span::from_secs(60))));
+        let later = ask(&bench, "key", Some(START.plus(Span::from_secs(60))));
         assert_eq!(bench.line(anna.clone(), &later), "→ #1");
         bench.happens("remove j");
         assert_eq!(bench.line(anna, &command), "→ #1");
@@ -233,6 +277,6 @@ mod tests {
     fn ask(bench: &DecisionBench, key: &str, at: Option<Instant>) -> Command {
         let id = RunId::from_key(START, key);
         assert!(bench.now >= START);
-        Command::Run { job: JobId::parse("j").expect("an id"), args: BTreeMap::new(), id, at }
+        Command::Run { job: JobId::parse("j").expect("an id"), args: BTreeMap::new(), id, at, stop: None }
     }
 }

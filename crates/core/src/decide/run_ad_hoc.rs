@@ -6,11 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cronhold_schedule::Instant;
-
 use super::draft::UnitDraft;
 use super::put_job::check_lock;
-use super::run::{make_of, once};
+use super::run::{RequestedTimes, make_of, once};
 use crate::args::Args;
 use crate::decision::{DecidedUnit, Rejection};
 use crate::ids::{JobId, JobUid, RunId};
@@ -23,9 +21,9 @@ pub(super) fn decide(
     job: &Arc<Job>,
     args: &BTreeMap<String, String>,
     id: RunId,
-    at: Option<Instant>,
+    times: RequestedTimes,
 ) -> Result<DecidedUnit, Halt> {
-    once(view, id, || make(view, job, args, id, at))
+    once(view, id, || make(view, job, args, id, times))
 }
 
 fn make(
@@ -33,7 +31,7 @@ fn make(
     job: &Arc<Job>,
     args: &BTreeMap<String, String>,
     id: RunId,
-    at: Option<Instant>,
+    times: RequestedTimes,
 ) -> Result<DecidedUnit, Halt> {
     if let Some(key) = repeating_key(job) {
         return Err(Rejection::AdHocKey(key).into());
@@ -51,7 +49,7 @@ fn make(
     let (uid, zone) = (JobUid::from_bits(id.bits()), view.world.zone.name().into());
     let record = Arc::new(JobRecord::new(job_id, uid, Arc::clone(job), zone, JobSource::Api));
     draft.put(Record::Job(Arc::clone(&record)));
-    make_of(draft, state, &record, args, id, at)
+    make_of(draft, state, &record, args, id, times)
 }
 
 /// The first key of a job that would start further runs, or keep this one from starting.
@@ -131,7 +129,7 @@ mod tests {
 
     fn ad_hoc(id: RunId) -> Command {
         let job = Arc::new(Job::new(Program::Noop { duration: cronhold_schedule::Span::ZERO }));
-        Command::RunAdHoc { job, args: BTreeMap::new(), id, at: None }
+        Command::RunAdHoc { job, args: BTreeMap::new(), id, at: None, stop: None }
     }
 
     #[test]

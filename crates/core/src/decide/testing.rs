@@ -298,8 +298,8 @@ fn check_extension(old: Option<&Record>, new: &SkipSpan) {
     let Some(Record::SkipSpan(old)) = old else { return };
     let CountedRange { from, to, count } = old.range;
     assert!(to <= new.range.to && count <= new.range.count, "{old:?} shrank");
-    let unchanged = SkipSpan { range: CountedRange { from, ..new.range }, ..(**old).clone() };
-    assert_eq!(*new, unchanged, "only the range of a span may change");
+    let unchanged = SkipSpan { range: CountedRange { from, ..new.range }, job: new.job.clone(), ..(**old).clone() };
+    assert_eq!(*new, unchanged, "only the range of a span may change, and the name of its job");
 }
 
 /// Checks that a run changes only along the transition table, and that its log is only appended to.
@@ -311,7 +311,8 @@ fn check_moves(old: Option<&Record>, new: &Run) {
     assert_eq!(new.log.last().map(|entry| entry.state), Some(new.state), "the log of {name}");
     if let Some(Record::Run(old)) = old {
         assert!(new.log.starts_with(&old.log), "the log of {name} was rewritten");
-        assert_eq!((old.number, &old.job, old.nominal), (new.number, &new.job, new.nominal), "{name} is another run");
+        // A rename changes the name of the job, and not its uid.
+        assert_eq!((old.number, old.uid, old.nominal), (new.number, new.uid, new.nominal), "{name} is another run");
     }
     for pair in new.log.windows(2) {
         let (from, to) = (pair[0].state, pair[1].state);

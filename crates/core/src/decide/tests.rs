@@ -232,7 +232,7 @@ fn sets_of_runs_are_bounded() {
     bench.happens("run j");
     let waiting = bench.run(None, 1).id;
     let job = job_of(&bench);
-    let run = Command::Run { job, args: BTreeMap::new(), id: RunId::from_key(START, "new"), at: None };
+    let run = Command::Run { job, args: BTreeMap::new(), id: RunId::from_key(START, "new"), at: None, stop: None };
     let start = Command::Start { run: waiting };
 
     let most = JobState::QUEUE_MAX;

@@ -247,13 +247,13 @@ pub struct Retain {
     pub error: u32,
     /// Number of skipped runs that are kept.
     pub skipped: u32,
-    /// How long output is kept after its last line.
+    /// How long the output of a run is kept after the run ended, unless the run failed: then as long as the run.
     pub output: Span,
 }
 
 impl Default for Retain {
     fn default() -> Self {
-        Self { success: 1000, failure: 1000, error: 1000, skipped: 200, output: Span::from_secs(86_400) }
+        Self { success: 1000, failure: 1000, error: 1000, skipped: 200, output: Span::from_secs(14 * 86_400) }
     }
 }
 

@@ -5,6 +5,7 @@ use cronhold_schedule::{Instant, Span};
 
 use crate::job::{Condition, Job, Requirement, Retain};
 use crate::record::Run;
+use crate::run::State;
 
 /// The most runs that are pruned in one commit; the rest follows next time.
 pub const TRIM_MAX: usize = 1_000;
@@ -60,9 +61,11 @@ pub fn longest_within(job: &Job) -> Span {
     job.conditions.iter().map(of).max().unwrap_or(Span::ZERO)
 }
 
-/// Whether an output can be deleted. An output without a run always can. The record of the run keeps the last lines.
+/// Whether an output has expired. An output without a run has. That of a failed run is kept as long as the run. The
+/// record of the run keeps the last lines.
 pub fn is_output_over(retain: &Retain, run: Option<&Run>, now: Instant) -> bool {
     match run {
+        Some(run) if matches!(run.state, State::Failure | State::Error) => false,
         Some(run) => run.finished().is_some_and(|finished| finished.plus(retain.output) <= now),
         None => true,
     }
@@ -73,28 +76,27 @@ mod tests {
     use super::*;
     use crate::ids::{JobId, JobUid, RunId, RunNumber};
     use crate::record::{Actor, Transition};
-    use crate::run::State;
 
     fn id(index: usize) -> RunId {
         RunId::from_key(Instant::EPOCH, &index.to_string())
     }
 
     #[test]
-    fn output_of_a_finished_run_expires() {
+    fn output_of_a_run_expires_unless_the_run_is_unfinished_or_failed() {
         let retain = Retain { output: Span::from_secs(60), ..Retain::default() };
         let job = JobId::parse("j").expect("an id");
-        let mut run = Run::blank(id(1), RunNumber(1), job, JobUid::from_bits(1), Instant::EPOCH);
-        for (state, since) in [(State::Running, 0), (State::Stopping, 5), (State::Failure, 10)] {
-            let at = Instant::from_secs(since);
-            run.log.push(Transition::entered(at, state, Actor::Program));
-            run.state = state;
-            let over = |secs| is_output_over(&retain, Some(&run), Instant::from_secs(secs));
-            let is_finished = state == State::Failure;
-            assert_eq!(
-                [over(10), over(69), over(70), over(1_000)],
-                [false, false, is_finished, is_finished],
-                "{state}"
-            );
+        for (finished, expires) in
+            [(State::Success, true), (State::Skipped, true), (State::Failure, false), (State::Error, false)]
+        {
+            let mut run = Run::blank(id(1), RunNumber(1), job.clone(), JobUid::from_bits(1), Instant::EPOCH);
+            for (state, since) in [(State::Running, 0), (State::Stopping, 5), (finished, 10)] {
+                let at = Instant::from_secs(since);
+                run.log.push(Transition::entered(at, state, Actor::Program));
+                run.state = state;
+                let over = |secs| is_output_over(&retain, Some(&run), Instant::from_secs(secs));
+                let is_over = state == finished && expires;
+                assert_eq!([over(10), over(69), over(70), over(1_000)], [false, false, is_over, is_over], "{state}");
+            }
         }
         assert!(is_output_over(&retain, None, Instant::EPOCH));
     }

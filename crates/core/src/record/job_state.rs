@@ -38,6 +38,19 @@ pub struct JobState {
     /// Whether triggers are pending, so that a change of this record may make a batch of them possible.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_triggers: bool,
+    /// The rename that is under way; `None` if none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renaming: Option<RenameProgress>,
+}
+
+/// A rename of a job whose finished runs and outcomes have not all moved to the new name yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RenameProgress {
+    /// They come from this name, where outcomes that have not moved yet are read.
+    From(JobId),
+    /// They go to this name.
+    To(JobId),
 }
 
 /// The run of a job that started last.
@@ -94,6 +107,7 @@ impl JobState {
             latest: None,
             outcomes: Some(LatestOutcomes::default()),
             has_triggers: false,
+            renaming: None,
         }
     }
 

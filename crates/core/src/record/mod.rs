@@ -37,7 +37,7 @@ pub use cursor::{Cursor, SkipStreak};
 pub use foreign::ForeignRun;
 pub use identity::{Identity, LatestOutcome, LatestOutcomes, OutcomeStreak};
 pub use job::{JobRecord, JobSource, ScheduleId};
-pub use job_state::{ActiveRun, JobState, KeptCounts, LatestRun};
+pub use job_state::{ActiveRun, JobState, KeptCounts, LatestRun, RenameProgress};
 pub use lock::{LockName, LockState};
 pub use node::{NodeRecord, RunOwner};
 pub use pause::{ActivePause, PauseState};

@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p cronhold --bench heart -- WORD…` runs only benchmarks whose name contains one of the words. The
 //! names are fsync, timer, asked, scheduled, at-once, files, programs-rate, programs-late, programs-burden,
-//! programs-loaded and size. `growth`, `soak`, `flood` and `rounds` run only if they are named.
+//! programs-loaded, wake, waiting and size. `growth`, `soak`, `flood` and `rounds` run only if they are named.
 
 #[path = "../shared/account.rs"]
 mod account;
@@ -24,6 +24,9 @@ mod soak;
 #[path = "../shared/throughput.rs"]
 mod throughput;
 mod timer;
+mod waiting;
+#[path = "../shared/waits.rs"]
+mod waits;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -95,6 +98,12 @@ fn main() -> ExitCode {
         if wanted("programs-burden") {
             burden::burden(&mut report, &clock);
         }
+    }
+    if wanted("wake") {
+        waiting::wake(&mut report);
+    }
+    if wanted("waiting") {
+        waiting::cost(&mut report);
     }
     if wanted("programs-loaded") {
         programs::loaded_lateness(&mut report, &sqlite);

@@ -2,7 +2,7 @@
 //! jobs, and several nodes of which one after the other is killed.
 //!
 //! `./dev bench redis WORD…` runs only benchmarks whose name contains one of the words. The names are asked, scheduled,
-//! at-once, nodes, programs-rate, programs-late, programs-loaded, beside-late, beside-rate, beside-size and idle.
+//! at-once, nodes, programs-rate, programs-late, programs-loaded, beside-late, beside-rate, beside-size, wake and idle.
 //! `kills` runs only if it is named, because it takes minutes; `seconds=NUMBER` sets its duration.
 
 #[path = "../shared/account.rs"]
@@ -28,6 +28,9 @@ mod rig;
 mod size;
 #[path = "../shared/throughput.rs"]
 mod throughput;
+#[path = "../shared/waits.rs"]
+mod waits;
+mod wake;
 
 use std::process::ExitCode;
 
@@ -52,6 +55,9 @@ fn main() -> ExitCode {
     let mut report = Report::default();
     let mut place = Place::new();
     alone(&mut report, &place, &wanted);
+    if wanted("wake") {
+        wake::measure(&mut report, &mut place);
+    }
     if wanted("nodes") {
         nodes::measure(&mut report, &place);
     }

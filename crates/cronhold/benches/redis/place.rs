@@ -77,7 +77,7 @@ impl Place {
         let log = self.dir.join(format!("{name}.log"));
         match side {
             Side::Cronken => Node::Cronken(PythonNode::start(self.server.port(), &["--quiet", "--name", name], &log)),
-            Side::Cronhold => Node::Cronhold(Daemon::start(self.server.port(), self.dir.join(name), name)),
+            Side::Cronhold => Node::Cronhold(Daemon::start(self.server.port(), self.dir.join(name), name, &[])),
         }
     }
 
@@ -120,12 +120,13 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    fn start(port: u16, home: PathBuf, name: &str) -> Self {
+    /// Starts a daemon with more options.
+    pub(crate) fn start(port: u16, home: PathBuf, name: &str, args: &[&str]) -> Self {
         fs::create_dir_all(&home).expect("a directory");
         let log = home.join("log");
         let mut command = bare(&home);
         let store = format!("redis://127.0.0.1:{port}");
-        command.args(["up", "--quiet", "--listen", "127.0.0.1:0", "--name", name, "--store", &store]);
+        command.args(["up", "--quiet", "--listen", "127.0.0.1:0", "--name", name, "--store", &store]).args(args);
         let child = command.stderr(File::create(&log).expect("a file")).spawn().expect("the binary starts");
         let daemon = Self { child, home };
         // With `--quiet` the daemon does not log that it is ready, so a command checks it.

@@ -115,7 +115,7 @@ fn bare_at_once() -> f64 {
 }
 
 /// The time from the start of a bare program to the time that it prints. Programs run one after the other.
-fn bare_lateness() -> SampleSet {
+pub(crate) fn bare_lateness() -> SampleSet {
     block_on(async {
         let clock = SystemClock::new().expect("a timer");
         let mut late = Vec::new();

@@ -252,7 +252,7 @@ impl BenchNode {
 
     /// Requests one run, and waits until its start is durable.
     pub async fn run_once(node: &NodeHandle, job: JobId) -> Result<(), CliError> {
-        let command = Command::Run { job, args: BTreeMap::new(), id: node.random_run_id(), at: None };
+        let command = Command::Run { job, args: BTreeMap::new(), id: node.random_run_id(), at: None, stop: None };
         request(node, command).await
     }
 }

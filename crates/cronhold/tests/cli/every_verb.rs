@@ -7,6 +7,7 @@ const VERBS: &[&[&str]] = &[
     &["add", "helo", "triggered", "true"],
     &["upd", "helo", "--timeout", "1h"],
     &["del", "helo"],
+    &["rename", "helo", "other"],
     &["list"],
     &["show", "helo"],
     &["run", "helo"],

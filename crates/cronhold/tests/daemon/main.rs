@@ -3,6 +3,7 @@
 //! and its keeper dies.
 
 mod actions;
+mod apsis;
 mod backup;
 mod conditions;
 mod crash;

@@ -108,7 +108,7 @@ fn job() -> Job {
 }
 
 fn run(id: RunId) -> Command {
-    Command::Run { job: job_id(), args: BTreeMap::new(), id, at: None }
+    Command::Run { job: job_id(), args: BTreeMap::new(), id, at: None, stop: None }
 }
 
 async fn stored_run(store: &MemoryStore, id: RunId) -> Arc<Run> {

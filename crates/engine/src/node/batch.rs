@@ -170,7 +170,8 @@ impl NodeLoop {
                 | PlanItem::CheckJobs(_)
                 | PlanItem::CheckPools(_)
                 | PlanItem::Prune(_)
-                | PlanItem::Expire(_) => {
+                | PlanItem::Expire(_)
+                | PlanItem::TrimOutputs(_) => {
                     chores.push(due.item);
                     continue;
                 }

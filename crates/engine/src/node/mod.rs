@@ -22,9 +22,11 @@ use std::sync::{Arc, Mutex};
 use cronhold_core::command::Command;
 use cronhold_core::policy::retention::KeptSpans;
 use cronhold_core::record::{Actor, NodeRecord, Record, RecordKey, RunOwner};
-use cronhold_core::{DecisionContext, JobId, NodeId, When};
+use cronhold_core::{DecisionContext, JobId, NodeId, RunId, When};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::{Fault, InFlightCommit, UnreadableRecord, WriterSession, has_foreign_nodes, lock_mutex};
+use cronhold_store::{
+    Fault, InFlightCommit, UnreadableRecord, WriterSession, has_foreign_nodes, lock_mutex, trim_outputs,
+};
 
 use self::batch::{CommandBatch, InputShare};
 use self::prepared_claims::PreparedClaims;
@@ -45,7 +47,7 @@ use crate::pending_hints::PendingHints;
 use crate::plan::PlanItem;
 use crate::ports::{EngineEvent, NodePorts};
 use crate::race::{First, race};
-use crate::retention::{self, EXPIRE_EVERY};
+use crate::retention::{self, EXPIRE_EVERY, TRIM_EVERY, TRIM_STEP};
 use crate::store_health::{BACKOFF_MAX, RetryBackoff, StoreHealth};
 use crate::unconfirmed_commits::UnconfirmedCommits;
 use crate::watchdog_progress::WatchdogProgress;
@@ -74,6 +76,8 @@ pub struct Options {
     pub prepare_ahead_min: usize,
     /// How long things are kept that no job says anything about.
     pub kept: KeptSpans,
+    /// The total size of outputs in bytes beyond which the oldest are deleted; no limit if `None`.
+    pub outputs_max: Option<u64>,
 }
 
 impl Options {
@@ -88,6 +92,7 @@ impl Options {
             force: false,
             prepare_ahead_min: 8,
             kept: KeptSpans::default(),
+            outputs_max: None,
         }
     }
 }
@@ -287,6 +292,9 @@ impl NodeLoop {
         node.agenda.put(PlanItem::CheckJobs(None), now.plus(Self::CHECK_JOBS_AFTER));
         node.agenda.put(PlanItem::CheckPools(None), now.plus(Self::CHECK_JOBS_AFTER));
         node.agenda.put(PlanItem::Expire(ExpiryStep::FIRST), now.plus(expiry::FIRST_AFTER));
+        if node.context.options.outputs_max.is_some() {
+            node.agenda.put(PlanItem::TrimOutputs(None), now.plus(expiry::FIRST_AFTER));
+        }
         Ok(node)
     }
 
@@ -432,6 +440,7 @@ impl NodeLoop {
             PlanItem::CheckJobs(after) => self.check_jobs(after.clone(), now).await,
             PlanItem::CheckPools(after) => self.check_pools(after.clone(), now).await,
             PlanItem::Expire(step) => self.expire(step, now).await,
+            PlanItem::TrimOutputs(after) => self.trim_outputs(*after, now).await,
             PlanItem::Prune(_)
             | PlanItem::EndPause(_)
             | PlanItem::Wake(_)
@@ -520,6 +529,16 @@ impl NodeLoop {
         self.push_own(&Actor::Retention, commands);
         let (next, wait) = next.map_or((ExpiryStep::FIRST, EXPIRE_EVERY), |next| (next, expiry::STEP));
         self.agenda.put(PlanItem::Expire(next), now.plus(wait));
+        Ok(())
+    }
+
+    /// Deletes the oldest outputs if all of them together are too large, a page at a time.
+    async fn trim_outputs(&mut self, after: Option<RunId>, now: Instant) -> Result<(), Fault> {
+        let limit = self.context.options.outputs_max.unwrap_or(u64::MAX);
+        let trimmed = trim_outputs(&*self.context.ports.store, after, limit).await?;
+        trimmed.unreadable.iter().for_each(|record| self.context.report_unreadable(record));
+        let wait = if trimmed.next.is_some() { TRIM_STEP } else { TRIM_EVERY };
+        self.agenda.put(PlanItem::TrimOutputs(trimmed.next), now.plus(wait));
         Ok(())
     }
 

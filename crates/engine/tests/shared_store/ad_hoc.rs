@@ -20,7 +20,7 @@ fn ended_at_once(node: &mut TestNode, number: u64) -> RunId {
     // The ids are in the order of the numbers.
     let id = RunId::from_key(START.plus(Span::from_secs(number)), "ad hoc");
     let args = BTreeMap::from([("x".to_owned(), "no date".to_owned())]);
-    node.request(Command::RunAdHoc { job: Arc::new(job), args, id, at: None });
+    node.request(Command::RunAdHoc { job: Arc::new(job), args, id, at: None, stop: None });
     id
 }
 
@@ -38,7 +38,7 @@ fn ad_hoc_runs_are_deleted_a_week_after_they_ended() {
     assert!(matches!(node.record(RecordKey::Run(ended)), Some(Record::Run(run)) if run.state == State::Error));
     let active = RunId::from_key(START, "active");
     let job = Arc::new(Job::new(Program::Noop { duration: Span::ZERO }));
-    node.request(Command::RunAdHoc { job, args: BTreeMap::new(), id: active, at: None });
+    node.request(Command::RunAdHoc { job, args: BTreeMap::new(), id: active, at: None, stop: None });
     node.days(6);
     node.pass(Span::from_secs(90));
     assert_eq!(there(&node, ended), [true; 3]);

@@ -1,6 +1,8 @@
 //! A node on a shared store, with a clock that the test moves.
 
 mod ad_hoc;
+mod outputs;
+mod rename;
 mod repairs;
 
 use std::collections::BTreeMap;
@@ -18,7 +20,7 @@ use cronhold_core::record::{
     ActivePause, ActiveRun, Actor, ClaimedRanges, Cursor, JobRecord, JobSource, JobState, LockName, NodeRecord,
     PauseState, Record, RecordKey, RecordVersion, Run, ScheduleId, StoredRecord,
 };
-use cronhold_core::{DecisionContext, JobId, JobUid, NodeId, RunId, RunNumber, State};
+use cronhold_core::{DecisionContext, JobId, JobUid, NodeId, RunId, RunNumber, State, Template};
 use cronhold_engine::{
     CommandExecutor, Engine, EngineEvent, EngineObserver, EntropySource, MachineClock, NoPrograms, NodeHandle,
     NodePorts, Options, RequestError,
@@ -31,6 +33,8 @@ use cronhold_store::{
 
 const START: Instant = Instant::from_secs(1_800_000_000);
 const NODE: NodeId = NodeId::from_bits(7);
+/// The total size of the outputs that the node keeps, in bytes.
+const OUTPUTS_MAX: u64 = 300;
 /// The test moves the time in these steps.
 const STEP: Span = Span::from_millis(50);
 /// A test that waits for more steps than this is stuck.
@@ -241,7 +245,8 @@ impl TestNode {
             programs: Arc::new(NoPrograms),
             feed: Arc::clone(&ports_under_test) as _,
         };
-        let (engine, handle) = Engine::new(ports, Options::new(NODE, "seven"), world());
+        let (engine, handle) =
+            Engine::new(ports, Options { outputs_max: Some(OUTPUTS_MAX), ..Options::new(NODE, "seven") }, world());
         let engine = Box::pin(async move { engine.run().await.expect("the store works") });
         Self { time, ports_under_test, store, is_full, unreadable, contended, handle, engine }
     }
@@ -300,6 +305,19 @@ impl TestNode {
     }
 }
 
+/// Puts a job whose runs end in error at once, because their program cannot be resolved.
+fn put_failing_job(node: &mut TestNode, name: &str) {
+    let mut job = Job::new(Program::Shell(Template::parse("{{ date(x) }}").expect("a template")));
+    job.params = NameMap::from([("x".to_owned(), Param::default())]);
+    node.request(Command::PutJob {
+        id: job_id(name),
+        job: Arc::new(job),
+        source: JobSource::Api,
+        uid: JobUid::from_bits(11),
+        provided: Precondition::Any,
+    });
+}
+
 /// A node renews the locks that it holds. The lock of an event expires, so that events do not add up.
 #[test]
 fn locks_of_events_are_not_renewed() {
@@ -349,7 +367,7 @@ fn run_created_without_a_node_is_started_within_seconds() {
         let (source, uid, provided) = (JobSource::Api, JobUid::from_bits(1), Precondition::Any);
         let put = Command::PutJob { id: job.clone(), job: definition, source, uid, provided };
         handle.request(anna(), put).await.expect("accepted");
-        let run = Command::Run { job: job.clone(), args: BTreeMap::new(), id, at: None };
+        let run = Command::Run { job: job.clone(), args: BTreeMap::new(), id, at: None, stop: None };
         handle.request(anna(), run).await.expect("accepted");
     };
     let (mut working, mut requests) = (pin!(executor.run()), pin!(requests));
@@ -393,7 +411,13 @@ fn unreadable_record_is_reported_with_its_key_and_fails_only_what_needs_it() {
     node.pass(Span::from_secs(1));
     let key = RecordKey::Job(JobId::parse("j").expect("an id"));
     *node.unreadable.lock().expect("no panic") = Some(key.clone());
-    let run = Command::Run { job: JobId::parse("j").expect("an id"), args: BTreeMap::new(), id: RunId::MIN, at: None };
+    let run = Command::Run {
+        job: JobId::parse("j").expect("an id"),
+        args: BTreeMap::new(),
+        id: RunId::MIN,
+        at: None,
+        stop: None,
+    };
     assert!(matches!(node.try_request(run), Err(RequestError::Failed(Fault::Unreadable(_)))));
     assert_eq!(node.request(Command::Pause { job: None, why: String::new(), until: None }), CommandReply::Done);
     assert_eq!((node.events(), node.handle.counters().unreadable), (vec![format!("unreadable {key}")], 1));
@@ -411,7 +435,7 @@ fn put_unscheduled(name: &str) -> Command {
 
 fn run(name: &str, number: u32) -> Command {
     let id = RunId::from_key(START, &format!("{name} {number}"));
-    Command::Run { job: job(name), args: BTreeMap::new(), id, at: None }
+    Command::Run { job: job(name), args: BTreeMap::new(), id, at: None, stop: None }
 }
 
 /// Another command that needs the record would fail too, but the store works, and other jobs must not wait.

@@ -23,7 +23,7 @@ use cronhold_schedule::calendar::CalendarSet;
 use cronhold_schedule::{Instant, Zone, ZoneRegistry};
 
 pub use cache::JobFileCache;
-pub use check::{CheckContext, check_one};
+pub use check::{CheckContext, check_one, named_jobs};
 pub use live::{JobFileState, LiveDirectories, ValidJobFile};
 pub use load::{load, load_calendars};
 pub use root::JobsRoot;

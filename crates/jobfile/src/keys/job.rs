@@ -323,5 +323,5 @@ record! {
     value failure = codec::COUNT => key("failure", "Failed runs.").default("1000");
     value error = codec::COUNT => key("error", "Runs that ended in error.").default("1000");
     value skipped = codec::COUNT => key("skipped", "Skipped runs.").default("200");
-    value output = codec::SPAN => key("output", "How long output is kept after its last line.").default("24h");
+    value output = codec::SPAN => key("output", "How long the output of a run is kept after the run ended. That of a failed run is kept as long as the run. Outputs are deleted earlier, the oldest first, if all of them together exceed the total size of the node.").default("14d");
 }

@@ -15,7 +15,7 @@ use cronhold_jobfile::{Mistake, escape_unprintable};
 use serde_json::Value;
 
 use super::job_put::{invalid, read};
-use super::runs::{create_run, key, once_for_key, requested_id};
+use super::runs::{create_run, key, once_for_key, requested_id, stop_time};
 use crate::AppState;
 use crate::caller::RequestIdentity;
 use crate::extract::JsonBody;
@@ -43,7 +43,7 @@ pub(crate) async fn create(
     State(app): State<Arc<AppState>>,
     RequestIdentity(actor): RequestIdentity,
     headers: HeaderMap,
-    JsonBody(AdHocRunBody { job, args, at }): JsonBody<AdHocRunBody>,
+    JsonBody(AdHocRunBody { job, args, at, stop_at, stop_after }): JsonBody<AdHocRunBody>,
 ) -> Result<Response, ApiError> {
     let folder = JobId::parse(AD_HOC_FOLDER).expect("one word");
     let keyed = key(&headers)?.map(|key| KeyedRequest { job: &folder, what: "run", key, at });
@@ -53,7 +53,7 @@ pub(crate) async fn create(
     let text = Value::Object(job).to_string();
     let job = read(&app, &job_id, &escape_unprintable(&text)).await?;
     let job = job.map_err(|mistakes| invalid(&mistakes, without_place))?;
-    let command = Command::RunAdHoc { job, args, id, at };
+    let command = Command::RunAdHoc { job, args, id, at, stop: stop_time(stop_at, stop_after)? };
     let command = once_for_key(keyed.as_ref(), command);
     create_run(&app, actor, job_id, id, command).await
 }

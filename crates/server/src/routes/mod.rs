@@ -2,6 +2,7 @@
 
 pub(crate) mod ad_hoc_runs;
 pub(crate) mod backfill;
+pub(crate) mod chain;
 pub(crate) mod coming;
 pub(crate) mod control;
 pub(crate) mod document;
@@ -11,6 +12,7 @@ pub(crate) mod health;
 pub(crate) mod holes;
 pub(crate) mod job_put;
 pub(crate) mod job_remove;
+pub(crate) mod job_rename;
 pub(crate) mod jobs;
 pub(crate) mod metrics;
 pub(crate) mod next;
@@ -42,7 +44,9 @@ mod tests;
 pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new()
         .merge(jobs::router())
+        .merge(chain::router())
         .merge(coming::router())
+        .merge(job_rename::router())
         .merge(pauses::router())
         .merge(next::router())
         .merge(why::router())

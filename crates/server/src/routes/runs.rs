@@ -11,11 +11,11 @@ use cronhold_api::{
     ActionSummary, CreatedRun, Problem, ProblemCode, ProgressSummary, RunBody, RunDetail, RunList, RunStep,
     RunTriggerSummary, ServiceResponse, StderrRanges,
 };
-use cronhold_core::command::Command;
+use cronhold_core::command::{Command, StopTime};
 use cronhold_core::decision::{CommandReply, Rejection};
 use cronhold_core::record::{ActionId, Actor, CommandLine, Record, RecordKey, ResolvedProgram};
 use cronhold_core::{JobId, RunId, State as RunState};
-use cronhold_schedule::{Instant, TextError};
+use cronhold_schedule::{Instant, Span, TextError};
 use cronhold_store::{Query, RunQuery, load_readable};
 use serde::Deserialize;
 
@@ -194,13 +194,22 @@ pub(crate) async fn create(
     RequestIdentity(actor): RequestIdentity,
     JobIdPath(job): JobIdPath,
     headers: HeaderMap,
-    JsonBody(RunBody { args, at }): JsonBody<RunBody>,
+    JsonBody(RunBody { args, at, stop_at, stop_after }): JsonBody<RunBody>,
 ) -> Result<Response, ApiError> {
     let keyed = key(&headers)?.map(|key| KeyedRequest { job: &job, what: "run", key, at });
     let id = requested_id(&app, keyed.as_ref(), at);
-    let command = Command::Run { job: job.clone(), args, id, at };
+    let command = Command::Run { job: job.clone(), args, id, at, stop: stop_time(stop_at, stop_after)? };
     let command = once_for_key(keyed.as_ref(), command);
     create_run(&app, actor, job, id, command).await
+}
+
+/// When a requested run is stopped.
+pub(super) fn stop_time(at: Option<Instant>, after: Option<Span>) -> Result<Option<StopTime>, ApiError> {
+    match (at, after) {
+        (Some(_), Some(_)) => Err(ApiError::new(ProblemCode::Invalid, "`stop_at` and `stop_after` exclude each other")
+            .hint("remove one of them")),
+        (at, after) => Ok(at.map(StopTime::At).or(after.map(StopTime::After))),
+    }
 }
 
 /// The id of a requested run. With a time, the same key gives the same id.

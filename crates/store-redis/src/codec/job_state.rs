@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use cronhold_core::record::{
-    ActiveRun, JobState, KeptCounts, LatestOutcomes, LatestRun, PauseState, QueuedRun, Record,
+    ActiveRun, JobState, KeptCounts, LatestOutcomes, LatestRun, PauseState, QueuedRun, Record, RenameProgress,
 };
 use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
@@ -36,6 +36,8 @@ struct JobStateJson<'a> {
     outcomes: Option<OutcomesJson>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     triggers: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    renaming: Option<Cow<'a, RenameProgress>>,
 }
 
 pub(super) fn write(body: &mut RecordBody, state: &JobState) {
@@ -51,6 +53,7 @@ pub(super) fn write(body: &mut RecordBody, state: &JobState) {
         latest: state.latest.map(|latest| (latest.run, latest.at.micros())),
         outcomes: state.outcomes.map(OutcomesJson::from),
         triggers: state.has_triggers,
+        renaming: state.renaming.as_ref().map(Cow::Borrowed),
     });
 }
 
@@ -69,6 +72,7 @@ pub(super) fn read(job: JobId, reading: &TextReader<'_>) -> Result<Record, Unrea
         latest: form.latest.map(|(run, at)| LatestRun { run, at: Instant::from_micros(at) }),
         outcomes: form.outcomes.map(LatestOutcomes::from),
         has_triggers: form.triggers,
+        renaming: form.renaming.map(Cow::into_owned),
     })))
 }
 

@@ -13,9 +13,14 @@ local new = string.sub(bytes, length - from + 1)
 if new == '' then
   return { length, 1, 0 }
 end
-if length == 0 then
-  redis.call('ZADD', ns .. ':cronhold:outputs', 0, run)
+-- The size of all outputs. With the first output it is known to be 0; a server that an earlier version has used gets it
+-- when it is first requested.
+local counted = ns .. ':cronhold:output_bytes'
+if length == 0 and redis.call('ZADD', ns .. ':cronhold:outputs', 0, run) == 1
+  and redis.call('ZCARD', ns .. ':cronhold:outputs') == 1 then
+  redis.call('SET', counted, 0)
 end
+if redis.call('EXISTS', counted) == 1 then redis.call('INCRBY', counted, #new) end
 local time = redis.call('TIME')
 local now = time[1] * 1e6 + time[2]
 local total = redis.call('APPEND', output, new)

@@ -240,7 +240,7 @@ end
 
 local function write_projection()
   local show = projection(ns, settings, time)
-  local found, now, jobs = found[RUN], now[RUN], batch.jobs
+  local found, now, jobs, old_jobs = found[RUN], now[RUN], batch.jobs, batch.old_jobs
   for id, layout in pairs(shown_layouts) do
     local old, job = found[id], jobs[id]
     local class = old and class_of(old)
@@ -248,7 +248,7 @@ local function write_projection()
       local place = shown_places[id]
       local texts = shown_starts[id] + layout[place + 1]
       local is_owned = class == OPEN and owner_of(old) ~= NO_OWNER
-      show.run(id, job, class, is_owned, layout[place], layout[place + 2], args[texts], args[texts + 1])
+      show.run(id, job, class, is_owned, layout[place], layout[place + 2], args[texts], args[texts + 1], old_jobs[id])
     elseif old then
       show.gone(id, class, job)
     end

@@ -6,6 +6,7 @@
 --   batch.get(kind, field)               the current value; false if it does not exist
 --   batch.check()                        fails if a key that will be written has the wrong type
 --   batch.jobs[run]                      the job of each run that is written or deleted, after `check`
+--   batch.old_jobs[run]                  its job before, if that has another name
 --   batch.finish()                       writes everything, a few commands for many records
 --
 -- Indexes:
@@ -46,7 +47,7 @@ local function records()
   local sets, hashes = { due, by_id, by_job, by_end }, {}
   -- By node: runs that it gains, and runs that it loses.
   local joined, left = {}, {}
-  local batch = { found = found, now = now, jobs = {} }
+  local batch = { found = found, now = now, jobs = {}, old_jobs = {} }
 
   local function join(lists, node, id)
     local list = lists[node]
@@ -71,20 +72,21 @@ local function records()
 
   local function move_run(id, old, new)
     local old_class, new_class = old and class_of(old), new and class_of(new)
-    -- A run never changes its job.
-    local job = job_of(new or old)
+    -- A run changes its job only if the job is renamed.
+    local job, old_job = job_of(new or old), job_of(old or new)
+    local is_renamed = job ~= old_job
     batch.jobs[id] = job
-    if old_class ~= new_class then
-      local prefix = job .. '\0'
+    if is_renamed then batch.old_jobs[id] = old_job end
+    if old_class ~= new_class or is_renamed then
       if old then
         local place = old_class .. id
         remove(by_id, place)
-        remove(by_job, prefix .. place)
+        remove(by_job, old_job .. '\0' .. place)
       end
       if new then
         local place = new_class .. id
         add(by_id, place)
-        add(by_job, prefix .. place)
+        add(by_job, job .. '\0' .. place)
       end
     end
     local old_end, new_end = end_member(id, old_class, old), end_member(id, new_class, new)

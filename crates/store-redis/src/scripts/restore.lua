@@ -127,7 +127,7 @@ for id, text in pairs(shown_runs) do
   local class = old and class_of(old)
   if batch.now[RUN][id] then
     local kind, output, first, second = string.match(text, '^(.)(.)([^%z]*)%z(.*)$')
-    show.run(id, job, class, class == OPEN and owner_of(old) ~= NO_OWNER, kind, output, first, second)
+    show.run(id, job, class, class == OPEN and owner_of(old) ~= NO_OWNER, kind, output, first, second, batch.old_jobs[id])
   elseif old then
     show.gone(id, class, job)
   end

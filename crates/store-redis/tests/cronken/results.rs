@@ -236,3 +236,28 @@ fn pruned_run_leaves_no_keys() {
     }
     assert!(fixture.rundata(kept.id).is_some(), "other runs are kept");
 }
+
+/// A run of a job that is renamed has its results under the new name, with their times.
+#[test]
+fn results_of_a_renamed_job_move_to_its_new_name() {
+    let fixture = Fixture::new();
+    let mut runs: Vec<Run> = [State::Success, State::Failure]
+        .map(|state| {
+            let mut run = fixture.running("old");
+            fixture.enter(&mut run, state);
+            run
+        })
+        .into();
+    let before = ["success", "fail"].map(|word| fixture.scores(&format!("results:old:{word}")));
+    let general = ["success", "fail"].map(|word| fixture.scores(&format!("results:{word}")));
+    for run in &mut runs {
+        run.job = crate::fixture::job_id("new");
+        fixture.put(&[Record::Run(Arc::new(run.clone()))]);
+        assert_eq!(fixture.rundata(run.id).expect("it is shown")["job_name"], "new");
+    }
+    assert_eq!(["success", "fail"].map(|word| fixture.scores(&format!("results:new:{word}"))), before);
+    assert_eq!(["success", "fail"].map(|word| fixture.scores(&format!("results:{word}"))), general);
+    for key in ["results:old:success", "results:old:fail", "rundata:active"] {
+        assert_eq!(fixture.kind(key), "none", "{key}");
+    }
+}

@@ -32,6 +32,7 @@ pub(super) const LAYOUT: TableLayout = TableLayout {
         "latest_at",
         "outcomes",
         "has_triggers",
+        "renaming",
     ],
     fixed: &[],
 };
@@ -51,6 +52,7 @@ pub(super) fn write(cells: &mut RowCells, state: &JobState) {
     cells.option(state.latest, |cells, latest| cells.instant(latest.at));
     cells.option(state.outcomes.as_ref(), RowCells::json);
     cells.integer(state.has_triggers);
+    cells.option(state.renaming.as_ref(), RowCells::json);
 }
 
 pub(super) fn read(job: JobId, reading: &CellReader<'_>) -> Result<Record, UnreadableRow> {
@@ -71,6 +73,7 @@ pub(super) fn read(job: JobId, reading: &CellReader<'_>) -> Result<Record, Unrea
         latest: read_latest(reading)?,
         outcomes: reading.option_json()?,
         has_triggers: reading.flag()?,
+        renaming: reading.option_json()?,
     };
     Ok(Record::JobState(Arc::new(state)))
 }

@@ -21,6 +21,7 @@ pub mod locking;
 pub mod locks;
 pub mod outputs;
 pub mod pages;
+pub mod rename;
 mod rich_jobs;
 mod rich_records;
 mod rich_triggers;
@@ -149,6 +150,9 @@ macro_rules! conformance_cases {
             outputs::outputs_are_listed_in_pages
             outputs::outputs_can_be_deleted
             outputs::outputs_expire_after_retention
+            outputs::output_sizes_are_counted
+            outputs::oldest_outputs_are_deleted_beyond_a_total_size
+            rename::renamed_job_takes_its_history_along
             hints::other_handles_receive_hints
             hints::waiting_handle_is_woken
             writers::writer_numbers_are_unique
@@ -185,7 +189,7 @@ mod tests {
     use super::*;
 
     /// Files with cases.
-    const FILES: [&str; 15] = [
+    const FILES: [&str; 16] = [
         include_str!("versions.rs"),
         include_str!("ahead.rs"),
         include_str!("units.rs"),
@@ -195,6 +199,7 @@ mod tests {
         include_str!("pages.rs"),
         include_str!("run_pages.rs"),
         include_str!("outputs.rs"),
+        include_str!("rename.rs"),
         include_str!("hints.rs"),
         include_str!("writers.rs"),
         include_str!("claims.rs"),

@@ -10,7 +10,7 @@ use cronhold_schedule::{Instant, Span};
 use super::samples::{at, job, run, run_id, run_in};
 use super::test_writer::TestWriter;
 use super::{Subject, block_on};
-use crate::{Chunk, Fault, OUTPUTS_A_STEP, Store, expire_outputs};
+use crate::{Chunk, Fault, OUTPUTS_A_STEP, OutputSizes, Store, expire_outputs, trim_outputs};
 
 /// Large enough for several chunks in any store.
 const LARGE: usize = 3_000_000;
@@ -165,11 +165,11 @@ pub fn outputs_can_be_deleted(subject: &dyn Subject) {
     assert_eq!(read(&*writer.store, runs[0], 0, 9).bytes, b"new");
 }
 
-/// Outputs of finished runs are deleted after the retention time of their job, a limited number per step; active runs
-/// keep their output.
+/// Outputs of successful runs are deleted after the retention time of their job, a limited number per step; active and
+/// failed runs keep their output.
 pub fn outputs_expire_after_retention(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
-    let day = Retain::default().output;
+    let default = Retain::default().output;
     let Record::Job(short) = job("short", "keeps outputs for a minute") else { panic!("a job") };
     let mut short = (*short).clone();
     let mut said = (*short.job).clone();
@@ -181,7 +181,11 @@ pub fn outputs_expire_after_retention(subject: &dyn Subject) {
     let all: Vec<(RunId, &str, State)> = (0..many)
         .map(|number| {
             let job = if number % 2 == 0 { "short" } else { "gone" };
-            let state = if number % 7 == 0 { State::Running } else { State::Failure };
+            let state = match number % 7 {
+                0 => State::Running,
+                1 => State::Failure,
+                _ => State::Success,
+            };
             (run_id(i64::from(number / 200), number), job, state)
         })
         .collect();
@@ -208,8 +212,76 @@ pub fn outputs_expire_after_retention(subject: &dyn Subject) {
         all.iter().filter(|(_, job, state)| is_kept(job, *state)).map(|(id, ..)| *id).collect()
     };
     assert_eq!(expire(at(0)), left(&|_, _| true), "only outputs without a run expire at once");
-    assert_eq!(expire(at(70)), left(&|job, state| job == "gone" || state == State::Running));
-    assert_eq!(expire(at(10).plus(day)), left(&|_, state| state == State::Running));
+    assert_eq!(expire(at(70)), left(&|job, state| job == "gone" || state != State::Success));
+    assert_eq!(expire(at(10).plus(default)), left(&|_, state| state != State::Success), "failed runs keep theirs");
+}
+
+/// The store counts the size of all outputs while they are appended to, deleted, and deleted with their runs.
+pub fn output_sizes_are_counted(subject: &dyn Subject) {
+    let mut writer = TestWriter::of(subject);
+    let runs = [run_id(1, 1), run_id(1, 2), run_id(1, 3)];
+    let sizes = |store: &dyn Store| block_on(store.output_sizes(&runs)).expect("sizes");
+    let of = |of_runs: [u64; 3]| OutputSizes { total: of_runs.iter().sum(), of_runs: of_runs.to_vec() };
+    assert_eq!(sizes(&*writer.store), of([0, 0, 0]));
+    for (run, bytes) in runs.iter().zip([&b"abc"[..], b"", &[b'x'; 100_000]]) {
+        writer.put(&run_in(*run, "a", State::Success, Some(1)));
+        append(&*writer.store, *run, 0, bytes).expect("appended");
+        // What is stored already is not counted again.
+        append(&*writer.store, *run, 0, bytes).expect("appended again");
+    }
+    append(&*writer.store, runs[0], 2, b"cde").expect("appended");
+    assert!(append(&*writer.store, runs[1], 7, b"x").is_err(), "a gap is rejected, and counts nothing");
+    assert_eq!(sizes(&*writer.store), of([5, 0, 100_000]));
+    assert_eq!(sizes(&*subject.store()), of([5, 0, 100_000]), "another handle");
+    writer.delete(&run_in(runs[2], "a", State::Success, None).key());
+    assert_eq!(sizes(&*writer.store), of([5, 0, 0]), "deleted with its run");
+    for _ in 0..2 {
+        assert_eq!(block_on(writer.store.drop_outputs(&runs)), Ok(()));
+        assert_eq!(sizes(&*writer.store), of([0, 0, 0]));
+    }
+    append(&*writer.store, runs[0], 0, b"again").expect("appended");
+    assert_eq!(sizes(&*writer.store), of([5, 0, 0]));
+}
+
+/// If all outputs together are too large, the oldest are deleted, whether their runs failed or not. Outputs of unfinished
+/// runs stay.
+pub fn oldest_outputs_are_deleted_beyond_a_total_size(subject: &dyn Subject) {
+    let mut writer = TestWriter::of(subject);
+    let many = u16::try_from(OUTPUTS_A_STEP).expect("few") + 10;
+    let all: Vec<(RunId, State)> = (0..many)
+        .map(|number| {
+            let state = [State::Failure, State::Success, State::Running][usize::from(number % 3)];
+            (run_id(i64::from(number / 200), number), state)
+        })
+        .collect();
+    for (id, state) in &all {
+        let owner = (*state == State::Running).then_some(1);
+        writer.put(&run_in(*id, "a", *state, owner));
+        assert_eq!(append(&*writer.store, *id, 0, b"0123456789"), Ok(10));
+    }
+    let trim = |limit: u64| {
+        let mut after = None;
+        loop {
+            after = block_on(trim_outputs(&*writer.store, after, limit)).expect("a store that works").next;
+            if after.is_none() {
+                return outputs(&*writer.store, None, usize::MAX);
+            }
+        }
+    };
+    let all_but = |oldest: usize| -> Vec<RunId> {
+        let mut finished = 0;
+        let mut is_kept = |state: &State| {
+            finished += usize::from(state.is_finished());
+            !state.is_finished() || finished > oldest
+        };
+        all.iter().filter(|(_, state)| is_kept(state)).map(|(id, _)| *id).collect()
+    };
+    let total = u64::from(many) * 10;
+    assert_eq!(trim(total), all_but(0));
+    assert_eq!(trim(total - 1), all_but(1), "an output is deleted as a whole");
+    assert_eq!(trim(total - 10), all_but(1), "no more than necessary");
+    assert_eq!(trim(total - 45), all_but(5));
+    assert_eq!(trim(0), all_but(usize::MAX), "running programs keep theirs");
 }
 
 fn outputs(store: &dyn Store, after: Option<RunId>, limit: usize) -> Vec<RunId> {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use cronhold_core::record::{Record, RecordKey, StoredRecord};
 
 use super::Subject;
-use super::samples::{action, at, backlog, cursor, each_kind, identity, job, job_state, node, pool, run_id, triggers};
+use super::samples::{
+    action, at, backlog, cursor, each_kind, identity, job, job_id, job_state, node, pool, run_id, triggers,
+};
 use super::test_writer::TestWriter;
 use crate::{DefinitionPage, Query, StoredDefinition};
 
@@ -155,6 +157,15 @@ pub fn identities_are_listed_once(subject: &dyn Subject) {
         let mut found: Vec<RecordKey> = found.iter().map(|stored| stored.record.key()).collect();
         found.sort();
         assert_eq!(found, expected, "{limit} at a time");
+    }
+    for name in ["a", "a/b", "b", "c"] {
+        let of_job = Query::IdentitiesOf { job: job_id(name) };
+        let mut found: Vec<RecordKey> =
+            writer.page(&of_job, 100).records.iter().map(|stored| stored.record.key()).collect();
+        found.sort();
+        let is_own = |key: &&RecordKey| key.job() == Some(&job_id(name));
+        assert_eq!(found, expected.iter().filter(is_own).cloned().collect::<Vec<_>>(), "{name}");
+        assert_eq!(writer.page(&of_job, 2).records.len(), found.len().min(2), "{name}");
     }
     for key in &expected {
         writer.delete(key);

@@ -162,7 +162,7 @@ pub fn unreadable_active_run_can_be_ended_by_command(subject: &dyn Subject) {
     let mut session = block_on(WriterSession::new(subject.store(), 0)).expect("a session");
     assert_eq!(request(&mut session, put), Some(CommandReply::Done));
     let start = |session: &mut WriterSession, id| {
-        let command = Command::Run { job: a.clone(), args: BTreeMap::new(), id, at: None };
+        let command = Command::Run { job: a.clone(), args: BTreeMap::new(), id, at: None, stop: None };
         assert!(request(session, command).is_some());
     };
     start(&mut session, lost);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use cronhold_core::record::{Record, RecordKey, RecordKind, StoredRecord};
-use cronhold_core::{JobId, RunId, RunNumber, State};
+use cronhold_core::{Args, JobId, RunId, RunNumber, State};
 use cronhold_schedule::Instant;
 
 use super::state::MemoryState;
@@ -36,6 +36,12 @@ impl MemoryState {
             Query::Identities { after } => {
                 let after = after.clone().map(|(job, args)| RecordKey::Identity(job, args));
                 self.after(RecordKind::Identity, after.as_ref(), limit)
+            }
+            Query::IdentitiesOf { job } => {
+                let of_job = |stored: &&StoredRecord| stored.record.key().job() == Some(job);
+                let first = RecordKey::Identity(job.clone(), Args::new());
+                let rest = self.table(RecordKind::Identity).range(first..).map(|(_, stored)| stored);
+                rest.take_while(of_job).take(limit).cloned().collect()
             }
             Query::Nodes { after } => self.after(RecordKind::Node, after.map(RecordKey::Node).as_ref(), limit),
             Query::Pools { after } => self.after(RecordKind::Pool, after.clone().map(RecordKey::Pool).as_ref(), limit),

@@ -21,8 +21,8 @@ use cronhold_schedule::Instant;
 pub use self::rollback::MemorySnapshot;
 use self::state::MemoryState;
 use crate::{
-    Chunk, ClockFn, Fault, HandleId, Hint, HintBoard, Obligation, Page, Pending, Query, Store, StoreHealthReport, Unit,
-    UnitReceipt, UnitRefusal, WriterId,
+    Chunk, ClockFn, Fault, HandleId, Hint, HintBoard, Obligation, OutputSizes, Page, Pending, Query, Store,
+    StoreHealthReport, Unit, UnitReceipt, UnitRefusal, WriterId,
 };
 
 /// A handle on a store in memory. A clone is another handle on the same store, as another process would have, with its
@@ -112,6 +112,10 @@ impl Store for MemoryStore {
 
     fn outputs(&self, after: Option<RunId>, limit: usize) -> Pending<'_, Result<Vec<RunId>, Fault>> {
         Box::pin(async move { Ok(self.state().outputs.list(after, limit)) })
+    }
+
+    fn output_sizes<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<OutputSizes, Fault>> {
+        Box::pin(async move { Ok(self.state().outputs.sizes(runs)) })
     }
 
     fn drop_outputs<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<(), Fault>> {

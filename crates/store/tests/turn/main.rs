@@ -61,7 +61,7 @@ fn run_id(number: u8) -> RunId {
 }
 
 fn run(name: &str, number: u8) -> StampedCommand {
-    stamped(Command::Run { job: id(name), args: BTreeMap::new(), id: run_id(number), at: None })
+    stamped(Command::Run { job: id(name), args: BTreeMap::new(), id: run_id(number), at: None, stop: None })
 }
 
 fn state_of(store: &dyn Store, number: u8) -> Option<State> {

@@ -4,6 +4,7 @@ use cronhold_schedule::Span;
 
 use crate::decide::testing::{DecisionBench, play};
 use crate::ids::JobId;
+use crate::run::State;
 
 #[test]
 fn after_waits_for_the_other_run() {
@@ -476,4 +477,32 @@ fn after_compares_all_args() {
         00:04 wake j#1
             j#1 00:01 starting",
     );
+}
+
+#[test]
+fn of_128_duplicates_that_are_released_together_one_runs() {
+    let mut bench = play(
+        "00:00 put up overlap allow
+            job r1
+        00:00 put j param x; overlap allow; needs after up; needs skip_duplicate
+            job r1",
+    );
+    for _ in 0..128 {
+        bench.now = bench.now.plus(Span::from_secs(1));
+        bench.happens("run j x=1");
+    }
+    bench.happens("run up");
+    bench.happens("ended up#1 yes");
+    let waiting: Vec<String> =
+        bench.runs().filter(|run| run.job.as_str() == "j").map(|run| format!("j#{}", run.number.0)).collect();
+    assert_eq!(waiting.len(), 128);
+    // Whatever is woken, and however often.
+    for _ in 0..2 {
+        for run in &waiting {
+            bench.happens(&format!("wake {run}"));
+        }
+    }
+    let states: Vec<State> = bench.runs().filter(|run| run.job.as_str() == "j").map(|run| run.state).collect();
+    let count = |state| states.iter().filter(|other| **other == state).count();
+    assert_eq!((count(State::Starting), count(State::Skipped)), (1, 127), "{states:?}");
 }

@@ -21,7 +21,7 @@ use cronhold_schedule::calendar::CalendarSet;
 use cronhold_schedule::{CalendarExpr, Instant, ScheduleSpec, Span};
 
 use super::{DecisionBench, START, transcript};
-use crate::command::{Command, ExitOutcome, Precondition, ProbeResult, ProgramReport, PrunableRecord};
+use crate::command::{Command, ExitOutcome, Precondition, ProbeResult, ProgramReport, PrunableRecord, StopTime};
 use crate::ids::{JobId, JobUid, RunId};
 use crate::job::{
     CatchUpPolicy, CatchUpRule, Job, JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Program,
@@ -164,6 +164,27 @@ impl DecisionBench {
         Command::PutJob { id: job_id(name), job: Arc::new(job(items)), source, uid, provided }
     }
 
+    /// `rename OLD NEW`, with the scheduled runs that a store lists.
+    fn rename(&self, from: &str, to: &str) -> Command {
+        let (from, to) = (job_id(from), job_id(to));
+        let scheduled = self.runs().filter(|run| run.job == from && run.state == State::Scheduled);
+        let next_number = self.job_states().find(|state| state.job == from).map_or(1, |state| state.next_number);
+        Command::RenameJob { scheduled: scheduled.map(|run| run.id).collect(), from, to, next_number }
+    }
+
+    /// `move NEW RUN…`, and with the word `identity` all outcomes of other jobs.
+    fn move_history(&self, to: &str, what: &str) -> Command {
+        let to = job_id(to);
+        let keys = words(what).flat_map(|word| match &word[..] {
+            "identity" => {
+                let others = self.records.keys().filter(|key| matches!(key, RecordKey::Identity(job, _) if *job != to));
+                others.cloned().collect()
+            }
+            run => vec![RecordKey::Run(self.run_id(run))],
+        });
+        Command::MoveHistory { keys: keys.collect(), to }
+    }
+
     fn remove(&self, name: &str, source: JobSource, provided: Precondition) -> Command {
         Command::RemoveJob { id: job_id(name), source, provided }
     }
@@ -198,6 +219,8 @@ impl DecisionBench {
             "load" => (Actor::JobFiles, self.put(first, more, JobSource::Directory(String::new()), Precondition::Any)),
             "foreign" => (anna, self.put(first, more, JobSource::Foreign, Precondition::Any)),
             "remove" => (anna, self.remove(first, JobSource::Api, Precondition::Any)),
+            "rename" => (anna, self.rename(first, more)),
+            "move" => (Actor::Retention, self.move_history(first, more)),
             "discard" => (anna, self.remove(more, JobSource::Api, self.seen(first, more))),
             "withdraw" => (anna, self.remove(first, JobSource::Foreign, Precondition::Any)),
             "answer" => (Actor::Queue, answer(run(), more)),
@@ -213,8 +236,7 @@ impl DecisionBench {
             }
             "run" => {
                 let id = RunId::from_key(START, &format!("{} {more}", self.now));
-                let at = words(more).find_map(|word| word.strip_prefix("at=").map(instant));
-                (anna, Command::Run { job: job_id(first), args: pairs(more, "at"), id, at })
+                (anna, run_command(first, more, id))
             }
             "ad-hoc" => (anna, self.ad_hoc_command(rest)),
             "trigger" | "emit" | "batch" | "untrigger" => super::trigger::command(verb, rest),
@@ -260,7 +282,7 @@ impl DecisionBench {
         let (items, more) = rest.split_once(" with ").unwrap_or((rest, ""));
         let id = RunId::from_key(START, &format!("ad hoc {}", self.now));
         let at = words(more).find_map(|word| word.strip_prefix("at=").map(instant));
-        Command::RunAdHoc { job: Arc::new(job(items)), args: pairs(more, "at"), id, at }
+        Command::RunAdHoc { job: Arc::new(job(items)), args: pairs(more, "at"), id, at, stop: None }
     }
 
     /// Fires cursors until none is due. A cursor that a decision postpones is not fired again at the same time.
@@ -327,6 +349,15 @@ impl DecisionBench {
         }
         self.run((!job.is_empty()).then(|| job_id(job)).as_ref(), number).id
     }
+}
+
+/// `run JOB [at=TIME] [stop_at=TIME] [stop_after=SPAN] [NAME=VALUE…]`
+fn run_command(job: &str, more: &str, id: RunId) -> Command {
+    let mut args = pairs(more, "at");
+    let at = words(more).find_map(|word| word.strip_prefix("at=").map(instant));
+    let after = args.remove("stop_after").map(|span| StopTime::After(Span::parse(&span).expect("a span")));
+    let stop = args.remove("stop_at").map(|at| StopTime::At(instant(&at))).or(after);
+    Command::Run { job: job_id(job), args, id, at, stop }
 }
 
 /// A report about the program of a run, with who sends it.

@@ -22,6 +22,7 @@ use cronhold_schedule::{Instant, Zone, ZoneRegistry};
 
 pub(super) use cycles::find_cycles;
 pub(super) use links::{check_draft, check_links};
+pub use own::named_jobs;
 pub(super) use own::{OwnFindings, check_own};
 pub(super) use pools::check_pools;
 

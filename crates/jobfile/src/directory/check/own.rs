@@ -169,6 +169,12 @@ fn link_args(args: &BTreeMap<String, Template>) -> Arc<[LinkArg]> {
     args.iter().map(arg).collect()
 }
 
+/// The jobs that a job names in its conditions and actions, with the key of each. Names that are templates are left out.
+pub fn named_jobs(job: &Job) -> Vec<(String, JobId)> {
+    let literal = references(job).into_iter().filter(|reference| reference.job.is_literal());
+    literal.filter_map(|reference| Some((reference.path, JobId::parse(reference.job.text()).ok()?))).collect()
+}
+
 pub(super) fn references(job: &Job) -> Vec<JobReference<'_>> {
     let mut found = Vec::new();
     for (index, condition) in job.conditions.iter().enumerate() {

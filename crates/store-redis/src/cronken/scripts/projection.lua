@@ -2,10 +2,10 @@
 -- before it.
 --
 --   local show = projection(ns, settings, time)  once per script: the result of `script_settings`, and TIME
---   show.run(id, job, class, is_owned, kind, output, text, rest)
+--   show.run(id, job, class, is_owned, kind, output, text, rest, old_job)
 --                                                a run is written: `kind`, `output` and the two texts are a
 --                                                `Projection`; `class` and `is_owned` are from the old record, false
---                                                if it is new
+--                                                if it is new; `old_job` is the job in it, if that has another name
 --   show.gone(id, class, job)                    a run of this class is deleted, with its output
 --   show.pause(job, is_paused)                   a job_state is written, or deleted (false)
 --   show.job(job, is_there)                      a job is written, or deleted (false)
@@ -166,16 +166,16 @@ local function projection(ns, settings_text, time)
   end
 
   -- Writes the result of a run.
-  local function end_run(id, job, class, kind, output, text, rest_text)
+  local function end_run(id, job, class, kind, output, text, rest_text, old_job)
     local word, score = kind == 's' and 'success' or 'fail', now_text
     rest(id)
     if has_results(class) then
-      -- Its state or a note was changed later. A run that retention has removed from the results is not added again;
+      -- Its state, a note or the name of its job was changed later. A run that retention has removed from the results is not added again;
       -- another one keeps its time.
       if call('HEXISTS', RUNDATA, id) ~= 1 then return end
       local old = class == '1' and 'success' or 'fail'
-      score = call('ZSCORE', RESULTS .. job .. ':' .. old, id) or score
-      if old ~= word then leave_results(id, class, job) end
+      score = call('ZSCORE', RESULTS .. (old_job or job) .. ':' .. old, id) or score
+      if old ~= word or old_job then leave_results(id, class, old_job or job) end
     end
     if output ~= '-' then with_output[#with_output + 1] = id end
     if output == 't' then text = text .. tail(id) .. rest_text end
@@ -186,8 +186,8 @@ local function projection(ns, settings_text, time)
     grown[own] = general
   end
 
-  function show.run(id, job, class, is_owned, kind, output, text, rest_text)
-    if kind == 's' or kind == 'f' then return end_run(id, job, class, kind, output, text, rest_text) end
+  function show.run(id, job, class, is_owned, kind, output, text, rest_text, old_job)
+    if kind == 's' or kind == 'f' then return end_run(id, job, class, kind, output, text, rest_text, old_job) end
     local is_shown = is_owned or has_results(class)
     if kind == 'r' and not is_shown then
       write(id, text)
@@ -195,7 +195,7 @@ local function projection(ns, settings_text, time)
       active_count = active_count + 2
     elseif kind == '-' and is_shown then
       -- Its program never started, or counts as not started.
-      hide(id, class, job)
+      hide(id, class, old_job or job)
     end
   end
 
@@ -267,14 +267,22 @@ local function projection(ns, settings_text, time)
   end
 
   local function drop_outputs()
-    local keys = {}
+    if #dropped == 0 then return end
+    local keys, with_bytes, counted = {}, false, ns .. ':cronhold:output_bytes'
     for _, id in ipairs(dropped) do
       keys[#keys + 1] = OUTPUT .. id
       keys[#keys + 1] = ns .. ':rundata:output:' .. id
     end
+    local function leave_index(...) with_bytes = (call(...) or 0) > 0 or with_bytes end
+    call_in_parts(leave_index, dropped, 'ZREM', ns .. ':cronhold:outputs')
+    -- Most deleted runs have no output any more.
+    if with_bytes and call('EXISTS', counted) == 1 then
+      local bytes = 0
+      for _, id in ipairs(dropped) do bytes = bytes + (call('STRLEN', OUTPUT .. id) or 0) end
+      if bytes > 0 then call('DECRBY', counted, bytes) end
+    end
     -- Another thread of the server frees them: an output may have many lines.
     call_in_parts(call, keys, 'UNLINK')
-    call_in_parts(call, dropped, 'ZREM', ns .. ':cronhold:outputs')
     call_in_parts(call, dropped, 'HDEL', ns .. ':cronhold:lines')
   end
 
