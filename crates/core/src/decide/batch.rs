@@ -3,8 +3,8 @@
 //! definition changes, when triggers become too old, and after [`WAIT_POLL`] in case a notification was lost.
 //!
 //! A batch starts beside other runs only as far as the job's overlap policy lets runs start together: with any policy but
-//! `allow`, and with a lock, pending triggers wait until all runs of the job have ended. A run that was created for triggers waits for its
-//! lock and is never skipped or replaced by them, because its triggers would be lost.
+//! `allow`, and with a lock, pending triggers wait until all runs of the job have ended. A run that was created for
+//! triggers waits for its lock and is never skipped or replaced by them, because its triggers would be lost.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,6 @@
 //! Renames a job. One unit gives the new name everything that decisions depend on: the definition, the numbers, the
-//! pauses, the cursors, the backlogs, the outcomes of runs without args, and all runs that have not started. The finished
+//! pauses, the cursors, the backlogs, the pending triggers, the outcomes of runs without args, and all runs that have not
+//! started. The finished
 //! runs and the other outcomes follow in units of limited size (`move_history.rs`); until then, decisions read outcomes
 //! that are not there yet under the old name.
 
@@ -12,7 +13,7 @@ use crate::command::Precondition;
 use crate::decision::{CommandReply, DecidedUnit, Rejection};
 use crate::ids::{JobId, RunId};
 use crate::record::{
-    Backlog, Cursor, JobRecord, JobSource, JobState, LockName, Record, RecordKey, RenameProgress, Run,
+    Backlog, Cursor, JobRecord, JobSource, JobState, LockName, Record, RecordKey, RenameProgress, Run, TriggerSet,
 };
 use crate::view::{DecisionView, Halt};
 
@@ -33,6 +34,7 @@ pub(super) fn decide(
     let mut draft = UnitDraft::new(view);
     let (old, there) = (view.job(from), view.job(to));
     let (old_state, earlier) = (draft.job_state(from), draft.job_state(to));
+    view.prefetch([from, to].map(|job| RecordKey::Triggers(job.clone())));
     view.require_loaded()?;
     let old = old.ok_or_else(|| Rejection::NoJob(from.clone()))?;
     check_names(&old, there.as_deref(), &old_state, &earlier)?;
@@ -48,13 +50,14 @@ pub(super) fn decide(
     for run in pending {
         draft.put_run(renamed(&run, &old, to));
     }
-    let state = JobState {
+    let mut state = JobState {
         job: to.clone(),
         next_number: old_state.next_number.max(earlier.next_number),
         floor: old_state.floor.max(earlier.floor),
         renaming: Some(RenameProgress::From(from.clone())),
         ..old_state.clone()
     };
+    move_triggers(&mut draft, &mut state, from);
     resume::wake_all(&mut draft, &state);
     draft.put_state(state);
     draft.put_state(JobState {
@@ -121,6 +124,16 @@ fn renamed(run: &Run, old: &JobRecord, to: &JobId) -> Run {
         run.lock.clone()
     };
     Run { job: to.clone(), lock, ..run.clone() }
+}
+
+/// Moves the pending triggers, and what was decided about triggers, to the job of the state.
+fn move_triggers(draft: &mut UnitDraft<'_>, state: &mut JobState, from: &JobId) {
+    let key = RecordKey::Triggers(from.clone());
+    if draft.view.stored(&key).is_some() {
+        let set = (*draft.view.triggers(from)).clone();
+        draft.put_triggers(TriggerSet { job: state.job.clone(), ..set }, state);
+        draft.delete(key);
+    }
 }
 
 /// Moves the cursors and the backlogs. Times that depend on the name, by `H` or jitter, are computed again.
@@ -265,6 +278,27 @@ mod tests {
         };
         assert!(outcomes("x=1").success.is_some() && outcomes("x=1").failure.is_none());
         assert!(outcomes("x=2").success.is_some() && outcomes("x=2").failure.is_some(), "both are kept");
+    }
+
+    #[test]
+    fn pending_triggers_follow_the_name_of_their_job() {
+        let bench = play(
+            "
+            00:00 put a batching greedy
+                job r1
+            00:01 pause a
+                job paused
+            00:01 emit a x
+                pending x until 00:02 (wait: paused), → pending
+            00:02 rename a b
+                pending x until 00:02 (wait: paused), gone, job gone, job r2
+            00:03 resume b
+                job resumed
+            00:03 batch b
+                #1 00:03 starting, pending nothing (created run #1 for 1 trigger)
+            ",
+        );
+        assert_eq!(bench.run(Some(&job_id("b")), 1).triggers.len(), 1);
     }
 
     #[test]
