@@ -110,7 +110,7 @@ fn full(program: Program) -> Job {
     job.success_codes = vec![0, 3, 255];
     job.on = actions();
     job.triggers = triggers();
-    job.batching = Some(Batching::Logarithmic { concurrent: 3, most: 7, base: 1.5 });
+    job.batching = Some(Batching::Logarithmic { concurrent: 1, most: 7, base: 1.5 });
     job.retain = Retain { success: 0, failure: u32::MAX, error: 3, skipped: 4, output: Span::from_secs(172_800) };
     job.on_lost = OnLost::Retry;
     job.paused = true;
