@@ -158,7 +158,7 @@ pub(crate) fn detail(
     Ok(())
 }
 
-/// How far a program is, and when it said so.
+/// How far a program is, and when that was stored.
 fn progress(progress: &ProgressSummary, clock: &LocalTimeFormat) -> String {
     let reported = PluginProgress { percent: progress.percent, text: progress.text.clone() };
     format!("{reported} ({})", clock.relative(progress.at))
