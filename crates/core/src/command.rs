@@ -374,7 +374,7 @@ pub enum ProgramReport {
     Launched,
     /// The remote service has started its task, which this JSON text identifies.
     TaskStarted(String),
-    /// It has said how far it is.
+    /// It has reported how far it is.
     Progress(PluginProgress),
     /// It has ended.
     Ended(ExitOutcome),

@@ -170,7 +170,7 @@ fn triggers(triggers: &[RunTriggerSummary]) -> Option<String> {
     (!ids.is_empty()).then(|| format!("{} ({}{more})", triggers.len(), ids.join(", ")))
 }
 
-/// How far a program is, and when it said so.
+/// How far a program is, and when that was stored.
 fn progress(progress: &ProgressSummary, clock: &LocalTimeFormat) -> String {
     let reported = PluginProgress { percent: progress.percent, text: progress.text.clone() };
     format!("{reported} ({})", clock.relative(progress.at))

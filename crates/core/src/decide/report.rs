@@ -129,7 +129,7 @@ fn task_started(view: &DecisionView<'_>, run: &Arc<Run>, task: &str) -> Result<D
     draft.finish(CommandReply::Done)
 }
 
-/// The program has said how far it is.
+/// The program has reported how far it is.
 fn progressed(view: &DecisionView<'_>, run: &Run, progress: &PluginProgress) -> Result<DecidedUnit, Halt> {
     let mut draft = UnitDraft::new(view);
     let known = run.service.as_ref().and_then(|service| service.progress.as_ref());

@@ -119,6 +119,6 @@ pub enum Probe {
     Http(Box<HttpProgram>),
     /// A shell command exits with 0.
     Command(Template),
-    /// A plug-in says so.
+    /// A plug-in reports that it holds.
     Plugin(Box<PluginCall>),
 }

@@ -76,7 +76,7 @@ impl PluginOutcome {
 }
 
 impl PluginMessage {
-    /// Parses a line without its end. The error says what is wrong with it.
+    /// Parses a line without its end. The error describes what is wrong with it.
     pub fn parse(kind: PluginKind, line: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(line).map_err(|_| "it is not valid UTF-8".to_owned())?;
         let value = serde_json::from_str(text).map_err(|error| format!("it is not JSON: {}", without_line(&error)))?;

@@ -1,4 +1,4 @@
-//! The plug-in protocol: what Cronhold and an executable say to each other in lines of JSON. Cronhold writes one message
+//! The plug-in protocol: the messages that Cronhold and an executable exchange in lines of JSON. Cronhold writes one message
 //! to the standard input of a plug-in, [`start_message`], and closes it. The plug-in writes messages to its standard
 //! output, one in each line; [`MessageReader`] reads them, and [`judge`] decides what they mean together with the exit
 //! code. A plug-in is stopped by signals, so no process has to keep its standard input open.

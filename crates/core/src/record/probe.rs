@@ -19,7 +19,7 @@ pub enum ResolvedProbe {
     File(String),
     /// A request gets an expected response.
     Http(Box<ResolvedRequest>),
-    /// A command exits with 0, or a plug-in says that it holds.
+    /// A command exits with 0, or a plug-in reports that it holds.
     Command(Box<ResolvedProcess>),
 }
 

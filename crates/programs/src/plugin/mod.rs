@@ -100,7 +100,7 @@ impl PluginSpools {
         self.with(run, |entry| entry.spool.finish(messages, total))
     }
 
-    /// What the messages of a run say; `None` if it has none.
+    /// What was read of the messages of a run; `None` if it has none.
     pub(crate) fn messages(&self, run: RunId) -> Option<MessageReader> {
         self.with(run, |entry| entry.spool.messages().clone())
     }

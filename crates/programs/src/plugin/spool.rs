@@ -110,7 +110,7 @@ impl PluginSpool {
         self.state.stderr.as_deref()
     }
 
-    /// What the messages say so far.
+    /// What was read of the messages so far.
     pub(super) fn messages(&self) -> &MessageReader {
         &self.state.reader
     }

@@ -9,7 +9,7 @@ use cronhold_keeper::{ProcessExit, ProgramEnd};
 
 use crate::output::SecretMask;
 
-/// What a plug-in has said until its end.
+/// What was read of the messages of a plug-in until its end.
 #[derive(Debug)]
 pub struct PluginEnd {
     pub(crate) messages: MessageReader,

@@ -289,7 +289,7 @@ impl Processes {
         self.answer_deadlines.first().map(|(at, _)| *at)
     }
 
-    /// The output of a program that has ended or was lost is stored. `plugin` is what a plug-in has said.
+    /// The output of a program that has ended or was lost is stored. `plugin` has the messages of a plug-in.
     pub fn output_stored(&mut self, run: RunId, written: OutputSummary, plugin: Option<&PluginEnd>) {
         let Some(entry) = self.entries.get(&run) else { return };
         match entry.state {

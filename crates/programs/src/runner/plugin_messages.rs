@@ -54,7 +54,7 @@ impl LocalRunner {
         self.plugins.retain(|run| self.processes().has(run));
     }
 
-    /// What a plug-in has said until its end; `None` for other programs.
+    /// What was read of the messages of a plug-in until its end; `None` for other programs.
     pub(super) fn plugin_end(&self, run: RunId) -> Option<PluginEnd> {
         let messages = self.plugins.messages(run)?;
         Some(PluginEnd { messages, secrets: self.secrets_of(run).unwrap_or_default() })
