@@ -99,12 +99,7 @@ fn main() -> ExitCode {
             burden::burden(&mut report, &clock);
         }
     }
-    if wanted("wake") {
-        waiting::wake(&mut report);
-    }
-    if wanted("waiting") {
-        waiting::cost(&mut report);
-    }
+    measure_waits(&mut report, &wanted);
     if wanted("programs-loaded") {
         programs::loaded_lateness(&mut report, &sqlite);
     }
@@ -120,6 +115,16 @@ fn main() -> ExitCode {
     measure_named(&mut report, &clock, &words);
     report.print();
     ExitCode::from(u8::from(["soak", "flood", "rounds"].into_iter().any(|word| report.has_missed(word))))
+}
+
+/// Runs that wait for others.
+fn measure_waits(report: &mut Report, wanted: &dyn Fn(&str) -> bool) {
+    if wanted("wake") {
+        waiting::wake(report);
+    }
+    if wanted("waiting") {
+        waiting::cost(report);
+    }
 }
 
 /// Benchmarks that take minutes, so they run only if they are named.
