@@ -3,6 +3,7 @@
 //! and its keeper dies.
 
 mod actions;
+mod alarms;
 mod backup;
 mod conditions;
 mod crash;
