@@ -15,6 +15,9 @@ const JOBS = {
         "description: Counts until someone stops it.\nlabels: [demo]\n" +
         'program: n=0; while :; do n=$((n+1)); printf "line %s \\033[31m<b>red</b>\\033[0m\\n" $n; sleep 0.1; done\n',
     "nightly.yaml": 'schedule: {cron: "30 2 * * *", timezone: Europe/Berlin}\nprogram: "true"\n',
+    "alarming.yaml":
+        'program: exit 3\non:\n  failure:\n    - run: {job: nightly, args: {}}\n' +
+        '    - command: "echo <b>no pager</b>; exit 7"\n',
     "broken.yaml": 'program: "true"\nlokc: database\n',
     [`${HOSTILE}.yaml`]: `description: "<script>document.title='taken'</script>"\nprogram: "echo '<img src=y>'"\n`,
 };
@@ -138,6 +141,22 @@ visit("a run is started, followed and stopped", {}, async (page) => {
     const steps = await page.locator(".steps .state").allInnerTexts();
     assert.deepEqual(steps.slice(-3, -1), ["running", "stopping"]);
     assert.equal(await action(page.locator("#view"), "stop").count(), 0, "a finished run has no stop button");
+});
+
+visit("the actions of a run are shown with their attempts", {}, async (page) => {
+    const made = await daemon.request("POST", "/jobs/alarming/runs", {});
+    await page.goto(`${daemon.url}/#/run/${made.id}`);
+    const rows = page.locator(".deliveries tbody tr");
+    await until("both actions are listed", async () => (await rows.count()) === 2);
+    // The table follows deliveries by itself.
+    await rows.nth(0).locator(".delivery.done").waitFor();
+    assert.match(await rows.nth(0).innerText(), /failure\s+run nightly\s+done/);
+    await rows.nth(1).getByText("exit code 7: <b>no pager</b>").waitFor();
+    assert.match(await rows.nth(1).innerText(), /failure\s+command\s+pending, next/);
+    assert.equal(await page.locator(".deliveries b").count(), 0, "markup is text");
+    await rows.nth(0).getByRole("link", { name: "nightly" }).click();
+    await page.locator("#view .heading .state.success").waitFor();
+    assert.equal(await page.locator(".deliveries").isVisible(), false, "a run without actions has no table");
 });
 
 visit("changes by others appear without a reload", {}, async (page) => {

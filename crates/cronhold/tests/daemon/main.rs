@@ -3,6 +3,7 @@
 //! and its keeper dies.
 
 mod actions;
+mod alarms;
 mod apsis;
 mod backup;
 mod conditions;
