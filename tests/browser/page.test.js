@@ -17,7 +17,7 @@ const JOBS = {
     "nightly.yaml": 'schedule: {cron: "30 2 * * *", timezone: Europe/Berlin}\nprogram: "true"\n',
     "alarming.yaml":
         'program: exit 3\non:\n  failure:\n    - run: {job: nightly, args: {}}\n' +
-        '    - command: "echo <b>no pager</b>; exit 7"\n',
+        `    - command: "echo '<b>no pager</b>'; exit 7"\n`,
     "broken.yaml": 'program: "true"\nlokc: database\n',
     [`${HOSTILE}.yaml`]: `description: "<script>document.title='taken'</script>"\nprogram: "echo '<img src=y>'"\n`,
 };

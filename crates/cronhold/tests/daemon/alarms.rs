@@ -205,7 +205,7 @@ fn pipeline_of_the_examples_works_fails_and_recovers() {
     let folder = sandbox.path("pipeline");
     for name in ["fetch", "load", "report", "keep-last"] {
         let text = fs::read_to_string(examples.join(format!("pipeline/{name}.yaml"))).expect("an example");
-        let text = text.replace("/tmp/cronhold-pipeline", folder.to_str().expect("UTF-8"));
+        let text = text.replace("/var/tmp/cronhold-pipeline", folder.to_str().expect("UTF-8"));
         // Runs of the schedules would come in between.
         let text = text.replace("every: 1m", "every: 1m, enabled: false");
         sandbox.put_job(&format!("pipeline/{name}"), &text);
