@@ -80,7 +80,7 @@ fn stop_an_hour_ago(sandbox: &Sandbox) {
     let key = Record::Cursor(Arc::clone(&cursor)).key();
     let store = SqliteStore::open(sandbox.path("home/cronhold.db"), options).expect("a store");
     executor.block_on(async {
-        let found = store.load(&[key.clone()]).await.expect("the store works").remove(0).expect("a cursor");
+        let found = store.load(std::slice::from_ref(&key)).await.expect("the store works").remove(0).expect("a cursor");
         let next = cursor.next.expect("it has a next one").minus(Span::from_secs(3_600));
         let (since, last) = (next.minus(Span::from_secs(60)), None);
         let earlier = Cursor { since, last, next: Some(next), wake: Some(next), ..(*cursor).clone() };
@@ -213,9 +213,7 @@ fn pipeline_of_the_examples_works_fails_and_recovers() {
     fs::create_dir_all(sandbox.path("jobs/calendars")).expect("a folder");
     let calendar = "calendars/bank-holidays.ics";
     fs::copy(examples.join(calendar), sandbox.path("jobs").join(calendar)).expect("copied");
-    let mut command = sandbox.command(&["--jobs", "jobs"]);
-    let mut daemon = Daemon::start(command.env("PATH", std::env::var_os("PATH").unwrap_or_default()));
-    daemon.wait_for("ready");
+    let mut daemon = sandbox.up();
     let fetch = |daemon: &mut Daemon, number: u32, region: &str, state: &str| {
         let args = ["run", "pipeline/fetch", &format!("region={region}")];
         assert!(transcript(&mut sandbox.verb(&args)).ends_with("exit 0\n"));
