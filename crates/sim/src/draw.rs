@@ -328,7 +328,7 @@ mod tests {
     fn every_kind_of_event_is_drawn() {
         let kinds: BTreeSet<&str> =
             (0..200).flat_map(|seed| scenario(seed).events).map(|event| event.what.kind()).collect();
-        assert_eq!(kinds.len(), 15, "{kinds:?}");
+        assert_eq!(kinds.len(), 16, "{kinds:?}");
         let nodes: BTreeSet<usize> = (0..50).map(|seed| scenario(seed).machines.len()).collect();
         assert_eq!(nodes, (1..=5).collect());
     }

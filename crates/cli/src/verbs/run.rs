@@ -101,8 +101,8 @@ impl RunArgs {
         }
         let times = self.times(at, &clock)?;
         let made = match &self.job {
-            Some(job) if !self.now => self.create(job, times, remote)?,
-            _ => self.create_ad_hoc(times, remote)?,
+            Some(job) if !self.now => self.create(job, &RunBody { args: args(&self.args)?, ..times }, remote)?,
+            _ => self.create_ad_hoc(&times, remote)?,
         };
         let run = follow::named(remote, &made.id)?;
         if self.wait {
@@ -126,20 +126,19 @@ impl RunArgs {
         Ok(RunBody { args: BTreeMap::new(), at, stop_at, stop_after })
     }
 
-    fn create(&self, job: &str, times: RunBody, remote: &RemoteDaemon<'_>) -> Result<CreatedRun, CliError> {
-        let body = RunBody { args: args(&self.args)?, ..times };
-        let made = remote.client.make_run(job, &body, self.key.as_deref());
+    fn create(&self, job: &str, body: &RunBody, remote: &RemoteDaemon<'_>) -> Result<CreatedRun, CliError> {
+        let made = remote.client.make_run(job, body, self.key.as_deref());
         made.map_err(|error| remote.failure_about(job, error))
     }
 
-    fn create_ad_hoc(&self, times: RunBody, remote: &RemoteDaemon<'_>) -> Result<CreatedRun, CliError> {
+    fn create_ad_hoc(&self, times: &RunBody, remote: &RemoteDaemon<'_>) -> Result<CreatedRun, CliError> {
         let typed: Vec<String> = self.job.iter().chain(&self.args).cloned().collect();
         if let Some(job) = self.job.as_ref().filter(|job| !job.contains('=')) {
             let hint = format!("write `cronhold run {job}` for the job, or put the command after `--`");
             return Err(CliError::usage("--now runs a command that is not stored as a job", hint));
         }
         let (job, args) = (self.definition(remote.session)?, args(&typed)?);
-        let RunBody { at, stop_at, stop_after, .. } = times;
+        let RunBody { at, stop_at, stop_after, .. } = *times;
         let body = AdHocRunBody { job, args, at, stop_at, stop_after };
         let made = remote.client.make_ad_hoc_run(&body, self.key.as_deref());
         made.map_err(|error| remote.failure(error))

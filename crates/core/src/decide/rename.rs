@@ -291,7 +291,7 @@ mod tests {
             00:01 emit a x
                 pending x until 00:02 (wait: paused), → pending
             00:02 rename a b
-                pending x until 00:02 (wait: paused), gone, job gone, job r2
+                no triggers, pending x until 00:02 (wait: paused), job resumed, job paused, job gone, job r2
             00:03 resume b
                 job resumed
             00:03 batch b

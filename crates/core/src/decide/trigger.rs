@@ -44,7 +44,7 @@ pub(super) fn receive(view: &DecisionView<'_>, new: &NewTrigger<'_>) -> Result<D
     let args = Args::bind(&job.job.params, new.args, new.inherited)?;
     let trigger = PendingTrigger { id: new.id.clone(), at: view.stamp.at, by: view.stamp.actor.clone(), args };
     let mut done = match job.job.batching {
-        Some(_) => add(draft, state, &job, trigger)?,
+        Some(_) => add(draft, &state, &job, trigger)?,
         None => run_at_once(draft, state, &job, trigger, new.run)?,
     };
     if !matches!(done.answer, CommandReply::Trigger { status: TriggerStatus::Duplicate, .. }) {
@@ -117,7 +117,7 @@ fn run_at_once(
 /// Adds a trigger to the pending ones of a job, and creates the runs that the policy allows now.
 fn add(
     mut draft: UnitDraft<'_>,
-    before: JobState,
+    before: &JobState,
     job: &JobRecord,
     trigger: PendingTrigger,
 ) -> Result<DecidedUnit, Halt> {
@@ -140,7 +140,7 @@ fn add(
         set.record_decision(outcome, draft.at());
     }
     batch::put(&mut draft, job, set, &mut state);
-    if state != before {
+    if state != *before {
         draft.put_state(state);
     }
     draft.finish(CommandReply::Trigger { status, run })

@@ -84,8 +84,7 @@ mod tests {
 
     /// Divides triggers that arrived at seconds 0, 1, 2, …, each with the key of its position; the time is second 100.
     fn divided_by_key(batching: Batching, active: u32, keys: &str) -> String {
-        let arrivals: Vec<Arrival<char>> =
-            (0i64..).map(Instant::from_secs).zip(keys.chars()).map(|(at, key)| (at, key)).collect();
+        let arrivals: Vec<Arrival<char>> = (0i64..).map(Instant::from_secs).zip(keys.chars()).collect();
         let Batches { runs, expired } = divide(batching, active, &arrivals, Instant::from_secs(100));
         let mut words: Vec<String> =
             runs.iter().map(|run| run.iter().map(ToString::to_string).collect::<Vec<_>>().join("+")).collect();

@@ -150,8 +150,9 @@ fn check_run(context: CheckerContext<'_>, unit: &Unit, run: &Run) -> CheckResult
         }
     }
     match outcome {
-        Some(outcome) => check_streak(unit, run, streak, outcome),
-        None => Ok(()),
+        // Only actions read how outcomes follow each other.
+        Some(outcome) if !job.job.on.is_empty() => check_streak(unit, run, streak, outcome),
+        _ => Ok(()),
     }
 }
 

@@ -51,8 +51,9 @@ fn expected_at_creation(context: CheckerContext<'_>, run: &Run) -> Option<Instan
     if run.state.is_finished() {
         return None;
     }
-    if let Some(failed) = run.retry_of {
-        return context.model.runs.get(&failed).and_then(|failed| failed.late_at);
+    // An attempt that failed in the unit that created it is not there yet: its retry has the time that it had.
+    if let Some(failed) = run.retry_of.and_then(|failed| context.model.runs.get(&failed)) {
+        return failed.late_at;
     }
     let job = context.model.jobs.get(&run.job).filter(|job| job.uid == run.uid)?;
     let created = run.log.first().map_or(run.nominal, |entry| entry.at);

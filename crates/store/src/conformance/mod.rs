@@ -22,6 +22,7 @@ pub mod locks;
 pub mod outputs;
 pub mod pages;
 pub mod rename;
+mod rich_actions;
 mod rich_jobs;
 mod rich_records;
 mod rich_triggers;
@@ -130,8 +131,8 @@ macro_rules! conformance_cases {
             pages::nodes_are_ordered_by_id
             pages::lists_hold_one_kind
             pages::identities_are_listed_once
-            pages::sets_with_pending_triggers_are_listed
             pages::pending_actions_are_listed
+            pages::sets_with_pending_triggers_are_listed
             pages::pages_are_stable_under_writes
             run_pages::runs_are_listed_latest_first
             run_pages::runs_are_found_by_when_they_ran

@@ -4,24 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cronhold_core::args::Args;
-use cronhold_core::job::{ActionKind, IoPriority, ResourceLimits, RunEvent, SecretSource};
+use cronhold_core::job::{IoPriority, ResourceLimits, SecretSource};
 use cronhold_core::plugin::{PluginKind, PluginProgress};
 use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
-    ActionId, ActionRecord, ActionStatus, ActivePause, ActiveRun, Actor, Backlog, Blocker, ClaimedRanges, CommandLine,
-    Cursor, EnvText, ExecutionPolicy, Identity, JobState, KeptCounts, LatestOutcome, LatestOutcomes, LatestRun,
-    NodeRecord, OutcomeStreak, OutputSummary, PauseState, Pool, PoolName, ProbeAnswer, ProbeLease, ProbeState,
-    ProgramExit, QueuedRun, Record, RequestBody, ResolvedAction, ResolvedHeader, ResolvedHttp, ResolvedProbe,
-    ResolvedProcess, ResolvedProgram, ResolvedRemote, ResolvedRequest, ResolvedWebhook, ResponseSummary, Run, RunOwner,
-    RunProgress, ServiceState, SkipSpan, SkipStreak, StderrParts, StdinText, Transition, TransitionKind, TriggerId,
+    ActivePause, ActiveRun, Actor, Backlog, Blocker, ClaimedRanges, CommandLine, Cursor, EnvText, ExecutionPolicy,
+    Identity, JobState, KeptCounts, LatestOutcome, LatestOutcomes, LatestRun, NodeRecord, OutcomeStreak, OutputSummary,
+    PauseState, Pool, PoolName, ProbeAnswer, ProbeLease, ProbeState, ProgramExit, QueuedRun, Record, RequestBody,
+    ResolvedHeader, ResolvedHttp, ResolvedProbe, ResolvedProcess, ResolvedProgram, ResolvedRemote, ResolvedRequest,
+    ResponseSummary, Run, RunOwner, RunProgress, ServiceState, SkipSpan, SkipStreak, StderrParts, StdinText,
+    Transition, TransitionKind,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
 use cronhold_core::{JobUid, NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span};
 
-use super::rich_triggers;
 use super::samples::{args, job_id, lock_name, run, run_id, schedule_id};
+use super::{rich_actions, rich_triggers};
 
 /// Texts that stores or formats easily corrupt.
 pub(super) const TEXTS: [&str; 8] = [
@@ -60,7 +60,7 @@ pub(super) fn records() -> Vec<Record> {
     records.extend(identities().into_iter().map(|identity| Record::Identity(Arc::new(identity))));
     records.extend(runs().into_iter().map(|run| Record::Run(Arc::new(run))));
     records.extend(skip_spans().into_iter().map(|span| Record::SkipSpan(Arc::new(span))));
-    records.extend(actions().into_iter().map(|action| Record::Action(Arc::new(action))));
+    records.extend(rich_actions::actions().into_iter().map(|action| Record::Action(Arc::new(action))));
     records.extend(pools().into_iter().map(|pool| Record::Pool(Arc::new(pool))));
     records.extend(rich_triggers::trigger_sets().into_iter().map(|set| Record::Triggers(Arc::new(set))));
     records
@@ -75,63 +75,6 @@ fn pools() -> Vec<Pool> {
         Pool::new(name("a/b")),
         Pool { name: name("größe/日本 🦀"), active: vec![active, ActiveRun { target: None, ..active }] },
     ]
-}
-
-/// Actions of every kind and in every status, with all fields set.
-fn actions() -> Vec<ActionRecord> {
-    let texts = |count: usize| TEXTS[..count].iter().map(|text| ((*text).to_owned(), (*text).to_owned())).collect();
-    let webhook = |secret| {
-        ResolvedAction::Webhook(Box::new(ResolvedWebhook {
-            url: TEXTS[1].to_owned(),
-            method: "POST".to_owned(),
-            headers: texts(3),
-            body: TEXTS.concat(),
-            secret,
-        }))
-    };
-    let shell = CommandLine::Shell { text: TEXTS[1].to_owned(), shell: None };
-    let works = [
-        ResolvedAction::Run {
-            job: job_id("größe/日本 🦀"),
-            args: texts(2),
-            inherited: args(&[("x", TEXTS[2])]),
-            trigger: TriggerId::parse(TEXTS[2]).ok(),
-        },
-        webhook(None),
-        webhook(Some(SecretSource::File("/run/key".to_owned()))),
-        webhook(Some(SecretSource::Env("KEY".to_owned()))),
-        ResolvedAction::Email {
-            to: vec!["a@b".to_owned(), "c@d".to_owned()],
-            subject: TEXTS[1].to_owned(),
-            body: TEXTS.concat(),
-        },
-        ResolvedAction::Command(Box::new(ResolvedProcess::plain(shell))),
-        ResolvedAction::Invalid(ActionKind::Publish),
-    ];
-    let owner = RunOwner { node: NodeId::from_bits(u128::MAX), incarnation: u32::MAX };
-    let statuses = [
-        ActionStatus::Pending { due: times()[2], owner: Some(owner) },
-        ActionStatus::Pending { due: last(), owner: None },
-        ActionStatus::Done { at: times()[0] },
-        ActionStatus::Failed { at: times()[4] },
-    ];
-    let action = |(index, work): (usize, ResolvedAction)| ActionRecord {
-        id: ActionId::new(run_id(8, 8), u32::try_from(index).unwrap_or(0)),
-        job: job_id("größe/日本 🦀"),
-        event: match index {
-            0 => RunEvent::Finished,
-            1 => RunEvent::Late,
-            2 => RunEvent::Missed,
-            _ => RunEvent::State(State::ALL[index]),
-        },
-        created: times()[index % 5],
-        work,
-        attempts: u32::MAX,
-        failures: u32::MAX - 1,
-        error: Some(TEXTS[index % TEXTS.len()].to_owned()).filter(|_| index > 0),
-        status: statuses[index % statuses.len()],
-    };
-    works.into_iter().enumerate().map(action).collect()
 }
 
 /// Nodes with all fields set.
