@@ -58,7 +58,9 @@ pub(super) fn remove(view: &DecisionView<'_>, id: &JobId, trigger: Option<&Trigg
     let mut draft = UnitDraft::new(view);
     let (job, mut state, set) = (view.job(id), draft.job_state(id), view.triggers(id));
     view.require_loaded()?;
-    let job = job.ok_or_else(|| Rejection::NoJob(id.clone()))?;
+    if job.is_none() {
+        return Err(Rejection::NoJob(id.clone()).into());
+    }
     let mut set = (*set).clone();
     let before = set.pending.len();
     set.pending.retain(|pending| trigger.is_some_and(|wanted| pending.id != *wanted));
@@ -74,7 +76,8 @@ pub(super) fn remove(view: &DecisionView<'_>, id: &JobId, trigger: Option<&Trigg
     set.record_decision(TriggerOutcome::Removed { triggers, by: view.stamp.actor.clone() }, view.stamp.at);
     set.due = set.due.filter(|_| !set.pending.is_empty());
     let before = state.clone();
-    batch::put(&mut draft, &job, set, &mut state);
+    // Also for a job without a policy: the set says who removed them.
+    draft.put_triggers(set, &mut state);
     if state != before {
         draft.put_state(state);
     }
