@@ -171,3 +171,29 @@ fn span_of_skips_may_begin_where_a_deleted_one_began() {
 fn schedule_that_counts_from_its_runs_may_repeat_a_second_after_a_clock_step() {
     holds(&[3_224, 4_813]);
 }
+
+/// A run failed in the unit that created it, so its retry was expected to be never late.
+#[test]
+fn retry_of_a_run_that_failed_at_once_is_late_like_that_run() {
+    holds(&[632]);
+}
+
+/// An operator removed the pending triggers of a job that had no batching policy any more, and what was decided about
+/// them was deleted.
+#[test]
+fn removed_triggers_of_a_job_without_a_policy_are_counted() {
+    holds(&[868]);
+}
+
+/// The mark of a trigger has the same holder as the lock of its run, and another fence after the clock was set back.
+#[test]
+fn run_of_a_trigger_receives_the_fence_of_its_lock() {
+    holds(&[4_954]);
+}
+
+/// A waiting run was noted as late in the batch that ended the run before it, and the note replaced the check that was
+/// planned for that moment.
+#[test]
+fn run_that_is_noted_as_late_is_checked_for_its_start_as_well() {
+    holds(&[8_150]);
+}

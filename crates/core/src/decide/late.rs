@@ -4,10 +4,11 @@
 use cronhold_schedule::Instant;
 
 use super::draft::UnitDraft;
-use crate::decision::{CommandReply, DecidedUnit};
+use crate::decision::{CommandReply, DecidedUnit, Effect};
 use crate::job::Job;
 use crate::record::{Actor, Run, Transition, TransitionKind};
 use crate::view::{DecisionView, Halt};
+use crate::when::When;
 
 /// When a run that is created now is late; `None` if its job does not say. The time counts from the nominal time, or from
 /// the creation of the run if that is later: a run that catches up, or that an operator requests, gets all of it.
@@ -29,6 +30,10 @@ pub(super) fn note(view: &DecisionView<'_>, run: &Run) -> Result<DecidedUnit, Ha
     // The commit compares the job, whose actions the entry causes.
     view.job(&run.job);
     let mut draft = UnitDraft::new(view);
+    if !run.state.has_program() {
+        // What made this check necessary may also have made its start possible.
+        draft.emit(Effect::Wake { run: run.id, at: When::Now });
+    }
     draft.put_run(late);
     draft.finish(CommandReply::Done)
 }
@@ -52,7 +57,7 @@ mod tests {
             02:00 due
                 #2 02:00 waiting, next 03:00
             02:10 wake
-                #2 02:00 waiting, action 0 late run alarm at node 1.1
+                #2 02:00 waiting, action 0 late run alarm at node 1.1, (wake #2 now)
             02:11 ended #1 yes
                 #1 01:00 success
             02:12 wake
@@ -73,7 +78,7 @@ mod tests {
             01:00:55 ended #1 no
                 #1 01:00 failure: exit code 1, #2 01:00 attempt 2 scheduled
             01:01 wake
-                #2 01:00 attempt 2 scheduled, action 0 late run alarm at node 1.1
+                #2 01:00 attempt 2 scheduled, action 0 late run alarm at node 1.1, (wake #2 now)
             01:01:10 wake
                 #2 01:00 attempt 2 starting
             01:01:20 ended #2 no
@@ -136,7 +141,7 @@ mod tests {
                 #2 02:00 waiting, next 03:00
             02:10 node 2.1
             02:10 wake #2
-                #2 02:00 waiting, action 0 late run alarm at node 2.1
+                #2 02:00 waiting, action 0 late run alarm at node 2.1, (wake #2 now)
             02:10 node 1.2
             02:10 wake #2
                 #2 02:00 waiting

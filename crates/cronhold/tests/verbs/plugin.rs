@@ -35,7 +35,7 @@ case $message in *'"wait":"yes"'*) exec 2>/dev/null; while :; do sleep 0.05; don
     let folder = scripts("plugin-fine", &[("fine.sh", &body)]);
     let text = check(&folder, &["--once", "--", "./fine.sh"]);
     insta::assert_snapshot!("plugin_fine", text);
-    let text = check(&folder, &["--with", "wait=yes", "--timeout", "1s", "--", "./fine.sh"]);
+    let text = check(&folder, &["--with", "wait=yes", "--timeout", "3s", "--", "./fine.sh"]);
     insta::assert_snapshot!("plugin_stopped", text);
 }
 
@@ -44,18 +44,15 @@ fn mistakes_of_plugins_are_shown_with_their_lines() {
     let folder = scripts(
         "plugin-mistakes",
         &[
-            (
-                "noise.sh",
-                &format!("echo starting; echo '{{\"type\":\"progress\"}}'; {DONE}; {DONE}; echo oops >&2; exit 3"),
-            ),
+            ("noise.sh", &format!("echo starting; echo '{{\"type\":\"progress\"}}'; {DONE}; {DONE}; exit 3")),
             ("deaf.sh", "trap '' TERM; echo '{\"type\":\"output\",\"text\":\"deaf\"}'; while :; do sleep 0.05; done"),
-            ("silent.sh", "exit 3"),
+            ("silent.sh", "echo oops >&2; exit 3"),
             ("quick.sh", DONE),
         ],
     );
     let cases: [&[&str]; 7] = [
         &["--once", "--", "./noise.sh"],
-        &["--timeout", "500ms", "--grace", "300ms", "--", "./deaf.sh"],
+        &["--timeout", "3s", "--grace", "300ms", "--", "./deaf.sh"],
         &["--once", "--", "./silent.sh"],
         &["--condition", "--", "./silent.sh"],
         &["--condition", "--", "./quick.sh"],

@@ -75,7 +75,8 @@ fn known_run_is_not_launched_again_while_it_runs_after_it_ended_and_after_it_was
     daemon.launch(&wanted);
     assert!(daemon.refused(run).contains("known already"));
     let pid = daemon.started(run);
-    until("it runs", || file.exists().then_some(()));
+    // The shell creates the file before it writes to it.
+    until("it runs", || std::fs::read(&file).is_ok_and(|text| !text.is_empty()).then_some(()));
     daemon.launch(&wanted);
     assert_eq!(daemon.refused(run), format!("the run is known already: it runs as process {pid}"));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "x\n");

@@ -17,8 +17,8 @@ pub(super) struct FenceChecker {
     given: BTreeMap<LockName, (u64, RunId)>,
     /// The highest fence that a program received.
     received: BTreeMap<LockName, u64>,
-    /// The fence of each run that has not been launched yet.
-    of_run: BTreeMap<RunId, u64>,
+    /// The fence of each lock of a run that has not been launched yet. A run can have the mark of its trigger as well.
+    of_run: BTreeMap<(RunId, LockName), u64>,
 }
 
 impl InvariantChecker for FenceChecker {
@@ -36,7 +36,7 @@ impl InvariantChecker for FenceChecker {
                 let last = before.map_or(0, |(last, _)| last);
                 return Err(format!("the fence of the lock `{}` went from {last} to {fence}", take.lock));
             }
-            self.of_run.insert(take.holder, fence);
+            self.of_run.insert((take.holder, take.lock.clone()), fence);
         }
         Ok(())
     }
@@ -47,7 +47,7 @@ impl InvariantChecker for FenceChecker {
         ObservedLaunch { run, fence, .. }: &ObservedLaunch<'_>,
     ) -> CheckResult {
         let Some(lock) = &run.lock else { return Ok(()) };
-        let given = self.of_run.remove(&run.id);
+        let given = self.of_run.remove(&(run.id, lock.clone()));
         let Some(fence) = *fence else { return Err(format!("{} does not receive the fence of `{lock}`", name(run))) };
         if given.is_some_and(|given| given != fence) {
             return Err(format!("{} receives a wrong fence of `{lock}`", name(run)));
