@@ -64,7 +64,10 @@ impl Place {
         fs::create_dir_all(&self.dir).expect("a directory");
         let form = |number| json!({"cron_args": cron_args(number), "job_args": {"cmd": cmd, "lock": lock, "ttl": 10}});
         let jobs: Map<String, Value> = (0..many).map(|number| (format!("job-{number}"), form(number))).collect();
-        self.client.call("set_jobs", json!({"jobs": jobs}));
+        // Redis refuses to write none.
+        if !jobs.is_empty() {
+            self.client.call("set_jobs", json!({"jobs": jobs}));
+        }
     }
 
     /// The file in which programs record their starts.
