@@ -1,8 +1,7 @@
 //! Renames a job. One unit gives the new name everything that decisions depend on: the definition, the numbers, the
 //! pauses, the cursors, the backlogs, the pending triggers, the outcomes of runs without args, and all runs that have not
-//! started. The finished
-//! runs and the other outcomes follow in units of limited size (`move_history.rs`); until then, decisions read outcomes
-//! that are not there yet under the old name.
+//! started. The finished runs and the other outcomes follow in units of limited size (`move_history.rs`); until then,
+//! decisions read outcomes that are not there yet under the old name.
 
 use std::sync::Arc;
 
