@@ -39,8 +39,9 @@ fn send_until_killed(api: &Api, sent: &SentTriggers, count: &AtomicUsize, sender
         // A killed daemon closes the connection, or refuses it.
         let Some(head) = api.try_post("/api/v1/jobs/build/triggers", &json!({"id": id}).to_string()) else { return };
         if head.starts_with("HTTP/1.1 20") {
-            sent.lock().expect("no panic").insert(id, true);
-            count.fetch_add(1, Ordering::Relaxed);
+            // A trigger that is sent again does not count twice.
+            let was_known = sent.lock().expect("no panic").insert(id, true);
+            count.fetch_add(usize::from(was_known != Some(true)), Ordering::Relaxed);
         }
     }
 }
