@@ -19,7 +19,7 @@ pub use event::{FeedReset, JobChange, NodeChange, PauseChange, StoreChange};
 pub use job::{
     ComingList, ComingRun, FileMistake, JobDetail, JobList, JobSummary, PauseSummary, ScheduleSummary, UpcomingRun,
 };
-pub use node::{DrainReply, HealthProblem, HealthProblemCode, HealthReport, NodeSummary};
+pub use node::{DrainReply, HealthProblem, HealthProblemCode, HealthReport, NodeSummary, StoreLimitsReport};
 pub use operation::{
     AdHocRunBody, ControlEvent, CreatedRun, JobUse, MarkBody, PauseBody, RenameBody, RenamedJob, RerunBody, RunBody,
     SignalBody, SkipBody,

@@ -64,6 +64,8 @@ pub struct HealthProblem {
 pub enum HealthProblemCode {
     /// The store fails as a whole.
     StoreFails,
+    /// The store is sealed: it rejects all changes until an operator unseals it.
+    StoreSealed,
     /// The keeper fails, so the daemon starts no program.
     KeeperFails,
     /// A part of the store is damaged.
@@ -97,4 +99,23 @@ pub struct HealthReport {
     /// are left to the nodes with the newer data.
     #[serde(default)]
     pub other_zone_data: Vec<String>,
+    /// Limits of the store; `null` if it sets none.
+    #[serde(default)]
+    pub store_limits: Option<StoreLimitsReport>,
+}
+
+/// How much the store keeps. A limit that is not set is `null`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = StoreLimits)]
+pub struct StoreLimitsReport {
+    /// Bytes of a record. Larger job definitions are rejected.
+    pub record_bytes: Option<u64>,
+    /// Bytes of all records that are written together.
+    pub unit_bytes: Option<u64>,
+    /// Bytes of the output of a run. Of longer outputs, the beginning and the end are stored.
+    pub output_bytes: Option<u64>,
+    /// Number of outputs. Beyond it, the oldest are deleted.
+    pub outputs: Option<u64>,
+    /// Finished runs of a job in each state.
+    pub kept_runs: Option<u32>,
 }

@@ -116,6 +116,11 @@ impl Args {
         serde_json::to_string(self).expect("a map of strings is always JSON")
     }
 
+    /// Reads the canonical form; `None` if the text is not JSON of this form.
+    pub fn from_canonical(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+
     /// A digest of the args. Equal args have equal digests.
     pub fn digest(&self) -> u64 {
         let hash = Sha256::digest(self.canonical());
@@ -351,7 +356,7 @@ mod tests {
             pairs in proptest::collection::btree_map("\\PC{0,5}", "\\PC{0,5}|[\\x00-\\x20\"\\\\]{0,5}", 0..5),
         ) {
             let args: Args = pairs.into_iter().collect();
-            prop_assert_eq!(serde_json::from_str::<Args>(&args.canonical()).expect("JSON"), args);
+            prop_assert_eq!(Args::from_canonical(&args.canonical()), Some(args));
         }
     }
 }

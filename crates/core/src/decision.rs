@@ -309,6 +309,15 @@ pub enum Rejection {
         /// The name of the lock.
         lock: LockName,
     },
+    /// The store cannot keep a definition of this size.
+    #[error("the definition of `{job}` has {size} bytes; this store keeps at most {limit}")]
+    JobTooLarge {
+        job: JobId,
+        /// The size of the definition in bytes, as the store encodes it.
+        size: u64,
+        /// The size that the store keeps at most.
+        limit: u64,
+    },
     /// Two schedules of the job have the same id.
     #[error("two schedules of `{job}` have the same id `{schedule}`")]
     SameSchedule {
@@ -415,6 +424,9 @@ impl Rejection {
             Self::StopBeforeStart(_) => Some("give a later time"),
             Self::AdHocKey(_) => Some("remove it; a job that runs more than once is created with `cronhold add`"),
             Self::AdHocJob(_) => Some("choose another name"),
+            Self::JobTooLarge { .. } => {
+                Some("move long scripts and texts into files that the program reads, or use a store without this limit")
+            }
             Self::SameSchedule { .. } => Some("give one of them a different `name`"),
             Self::Args(_) | Self::Schedule { .. } | Self::Paused(_) | Self::NotPaused(_) => None,
         }

@@ -22,6 +22,7 @@ pub mod record;
 pub mod remote;
 pub mod run;
 pub mod signal;
+pub mod task;
 pub mod template;
 pub mod view;
 pub mod when;

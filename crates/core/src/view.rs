@@ -13,11 +13,13 @@ use crate::args::Args;
 use crate::command::CommandStamp;
 use crate::decision::Rejection;
 use crate::ids::{JobId, NodeId, RunId};
+use crate::job::Retain;
 use crate::record::{
     ActionId, ActionRecord, Backlog, Cursor, ForeignRun, Identity, JobRecord, JobState, LockName, LockState,
     NodeRecord, PauseState, Pool, PoolName, Record, RecordKey, RecordKind, RecordVersion, Run, ScheduleId, SkipSpan,
     StoredRecord, TriggerSet,
 };
+use crate::run::State;
 use crate::world::DecisionContext;
 
 /// Records that were loaded. `None` means that the record is not loaded yet; `Some(None)` means that it does not exist.
@@ -29,6 +31,25 @@ pub trait RecordSource {
     fn is_unreadable(&self, _key: &RecordKey) -> bool {
         false
     }
+
+    /// The number of finished runs of a job in each state that the store keeps at most; `None` if it sets no limit.
+    fn kept_max(&self) -> Option<u32> {
+        None
+    }
+
+    /// The size of a record that is too large for the store; `None` if the store can keep it.
+    fn oversize(&self, _record: &Record) -> Option<RecordOversize> {
+        None
+    }
+}
+
+/// The size of a record that is too large for a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordOversize {
+    /// The size in bytes.
+    pub size: u64,
+    /// The size that the store keeps at most.
+    pub limit: u64,
 }
 
 /// Why a decision stops before its end.
@@ -116,6 +137,16 @@ impl<'a> DecisionView<'a> {
     /// Whether the record exists and cannot be read, and the decision may replace or delete it.
     pub fn is_unreadable(&self, key: &RecordKey) -> bool {
         self.replaced.get().contains(&key.kind()) && self.records.is_unreadable(key)
+    }
+
+    /// The number of runs in a finished state that are kept: what the job retains, or less if the store keeps less.
+    pub fn kept_limit(&self, retain: &Retain, state: State) -> u32 {
+        retain.capped(self.records.kept_max()).limit(state)
+    }
+
+    /// The size of a record that is too large for the store; `None` if the store can keep it.
+    pub fn oversize(&self, record: &Record) -> Option<RecordOversize> {
+        self.records.oversize(record)
     }
 
     /// A record as the store has it; `None` when it is absent or not loaded yet.

@@ -112,14 +112,8 @@ impl Agenda {
         self.waiting.record_foreign_change(record, now)
     }
 
-    /// Plans the checks of woken runs. This comes after the effects of their records, which would replace the time.
-    pub(crate) fn plan_woken(&mut self) {
-        for run in self.take_woken() {
-            self.plan.put(PlanItem::Wake(run), When::Now);
-        }
-    }
-
-    /// Takes out the woken runs, for a caller that plans their checks itself.
+    /// Takes out the woken runs, for a caller that plans their checks. This comes after the effects of their records,
+    /// which would replace the time.
     pub(crate) fn take_woken(&mut self) -> Vec<RunId> {
         std::mem::take(&mut self.woken)
     }

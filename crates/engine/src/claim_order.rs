@@ -3,7 +3,7 @@
 
 use cronhold_core::job::NodeSelector;
 use cronhold_core::policy::rendezvous::{place, wait};
-use cronhold_core::record::{Record, RecordKey};
+use cronhold_core::record::{Record, RecordKey, Run};
 use cronhold_core::{DecisionContext, JobId, NodeId, RunId, When};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::WriterSession;
@@ -60,8 +60,17 @@ impl ClaimOrder<'_> {
         !self.hints.is_empty() && self.hints.contains(&RecordKey::Cursor(job.clone(), schedule.clone()))
     }
 
-    /// When this node acts on a run that another node has changed. That node acts first.
+    /// When this node checks a waiting run that a change of its own may have made possible.
+    pub(crate) fn wake_after_own_change(&self, run: RunId, now: Instant) -> When {
+        if self.world.is_shared && !self.every_node_may_start(run) { When::At(now) } else { When::Now }
+    }
+
+    /// When this node checks a waiting run that another node has changed, or may have made possible. That node acts
+    /// first, unless it may be one that cannot start the run: then the usual order counts for both.
     pub(crate) fn wake_after_change(&self, run: RunId, now: Instant) -> Instant {
+        if !self.every_node_may_start(run) {
+            return now;
+        }
         now.plus(wait(self.position_for_run(run).saturating_add(1)))
     }
 
@@ -104,12 +113,14 @@ impl ClaimOrder<'_> {
         }
     }
 
+    fn every_node_may_start(&self, run: RunId) -> bool {
+        let nodes = self.nodes_of(self.cached_run(run).map(|run| &run.job));
+        self.world.nodes.iter().all(|node| node.may_start() && nodes.allow(&node.labels))
+    }
+
     /// This node is the first for a run that has its program here or that only this node may start.
     fn position_for_run(&self, id: RunId) -> usize {
-        let run = match self.session.cached(&RecordKey::Run(id)) {
-            Some(Record::Run(run)) => Some(run),
-            _ => None,
-        };
+        let run = self.cached_run(id);
         if self.programs.contains(id) || run.is_some_and(|run| run.target == Some(self.me)) {
             return 0;
         }
@@ -117,17 +128,28 @@ impl ClaimOrder<'_> {
     }
 
     fn position_for(&self, job: Option<&JobId>, names: &[&str], what: &[u8]) -> usize {
-        let job = job.and_then(|job| self.session.cached(&RecordKey::Job(job.clone())));
-        let nodes = match job {
-            Some(Record::Job(job)) => job.job.nodes.clone(),
-            _ => NodeSelector::Any,
-        };
+        let nodes = self.nodes_of(job);
         let eligible = self.world.nodes.iter().filter(|node| node.may_start() && nodes.allow(&node.labels));
         let parts: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).chain([what]).collect();
         match self.world.is_eligible(&nodes) {
             true => place(self.me, eligible, &parts),
             // Others come after them, one by one: only one of them has to record that no node may run it.
             false => BEHIND_ELIGIBLE + eligible.count() + place(self.me, self.world.nodes.iter(), &parts),
+        }
+    }
+
+    fn cached_run(&self, id: RunId) -> Option<&Run> {
+        match self.session.cached(&RecordKey::Run(id)) {
+            Some(Record::Run(run)) => Some(run),
+            _ => None,
+        }
+    }
+
+    /// The nodes that a job selects.
+    fn nodes_of(&self, job: Option<&JobId>) -> NodeSelector {
+        match job.and_then(|job| self.session.cached(&RecordKey::Job(job.clone()))) {
+            Some(Record::Job(job)) => job.job.nodes.clone(),
+            _ => NodeSelector::Any,
         }
     }
 }

@@ -252,7 +252,7 @@ async fn removed_jobs(
         };
         if let Some(Record::Job(job)) = job.as_ref().map(|stored| &stored.record) {
             // A request to prune may have been lost, and the job may retain less than it did.
-            if has_surplus(state, &job.job.retain) {
+            if has_surplus(state, &job.job.retain.capped(store.limits().kept)) {
                 let surplus = surplus_runs(store, &state.job, &job.job.retain, state.kept).await?;
                 commands.extend(surplus.commands);
                 unreadable.extend(surplus.unreadable);

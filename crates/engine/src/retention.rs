@@ -27,13 +27,14 @@ pub(crate) struct SurplusRuns {
 /// The final states of runs, which are retained separately.
 pub(crate) const FINAL_STATES: [State; 4] = [State::Success, State::Failure, State::Error, State::Skipped];
 
-/// Finds the runs of a job that exceed what it retains.
+/// Finds the runs of a job that exceed what it retains, or what the store keeps if that is less.
 pub(crate) async fn surplus_runs(
     store: &dyn Store,
     job: &JobId,
     retain: &Retain,
     mut kept: KeptCounts,
 ) -> Result<SurplusRuns, Fault> {
+    let retain = retain.capped(store.limits().kept);
     let mut surplus_runs = SurplusRuns::default();
     for state in FINAL_STATES {
         let surplus = kept.of(state).map_or(0, |count| count.saturating_sub(retain.limit(state)));

@@ -63,6 +63,7 @@ impl From<Rejection> for ApiError {
             | Rejection::Lock { .. }
             | Rejection::ReservedLock { .. }
             | Rejection::SameSchedule { .. }
+            | Rejection::JobTooLarge { .. }
             | Rejection::PauseUntil(_)
             | Rejection::StopBeforeStart(_)
             | Rejection::AdHocKey(_) => ProblemCode::Invalid,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cronhold_engine::MachineClock;
-use cronhold_store::MemoryStore;
+use cronhold_store::{MemoryStore, StoreLimits};
 
 use crate::context::SimContext;
 use crate::deliberate_bugs::DeliberateBug;
@@ -34,7 +34,8 @@ pub(crate) fn build_cluster(
     let clocks: Vec<Arc<WallClock>> = scenario.machines.iter().map(|build| clock(build.ahead)).collect();
     let store_clock = if scenario.is_shared { clock(0) } else { Arc::clone(&clocks[0]) };
     let time = Arc::clone(&store_clock);
-    let store = MemoryStore::new(Arc::new(move || time.now()));
+    let limits = StoreLimits { kept: scenario.kept_max, ..StoreLimits::default() };
+    let store = MemoryStore::with_limits(Arc::new(move || time.now()), limits);
     let rollback_server = scenario.has_rollbacks.then(|| {
         let holds_after_restart = bug != DeliberateBug::NoHoldAfterRestart;
         Arc::new(RollbackServer::new(store.clone(), context.time.clone(), holds_after_restart))

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cronhold_core::RunId;
-use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
+use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey, RecordKind, StoredRecord};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{
-    Chunk, Fault, Hint, Obligation, OutputSizes, Page, Pending, Query, Store, StoreHealthReport, Unit, UnitReceipt,
-    UnitRefusal, WriterId,
+    Chunk, Fault, Hint, Obligation, OutputSizes, Page, Pending, Query, Store, StoreHealthReport, StoreLimits, Unit,
+    UnitReceipt, UnitRefusal, WalkPage, WalkPlace, WriterId,
 };
 
 use crate::check::DaemonChange;
@@ -235,6 +235,37 @@ impl Store for StoreConnection {
 
     fn time(&self) -> Pending<'_, Result<Instant, Fault>> {
         Box::pin(self.call(CallKind::Read, |store| store.time()))
+    }
+
+    fn limits(&self) -> StoreLimits {
+        self.store.limits()
+    }
+
+    fn record_size(&self, record: &Record) -> u64 {
+        self.store.record_size(record)
+    }
+
+    fn walk<'a>(
+        &'a self,
+        kind: RecordKind,
+        from: Option<&'a WalkPlace>,
+        limit: usize,
+    ) -> Pending<'a, Result<WalkPage, Fault>> {
+        let from = from.cloned();
+        Box::pin(
+            self.call(CallKind::Read, move |store| {
+                Box::pin(async move { store.walk(kind, from.as_ref(), limit).await })
+            }),
+        )
+    }
+
+    fn seal<'a>(&'a self, reason: &'a str) -> Pending<'a, Result<(), Fault>> {
+        let reason = reason.to_owned();
+        Box::pin(self.call(CallKind::Write("seal"), move |store| Box::pin(async move { store.seal(&reason).await })))
+    }
+
+    fn unseal(&self) -> Pending<'_, Result<(), Fault>> {
+        Box::pin(self.call(CallKind::Write("unseal"), |store| store.unseal()))
     }
 
     fn health(&self) -> Pending<'_, StoreHealthReport> {

@@ -10,7 +10,7 @@ use cronhold_store::{Unit, UnitReceipt};
 
 use crate::check::{CheckerContext, CheckerSet, DaemonChange, ObservedLaunch, Violation};
 use crate::executor::SimExecutor;
-use crate::scenario::FaultPeriod;
+use crate::scenario::{FaultPeriod, Scenario};
 use crate::store_model::{StoreModel, name};
 use crate::time::SimTime;
 use crate::trace::{self, EventTrace};
@@ -24,6 +24,8 @@ pub(crate) struct SimContext {
     pub(crate) world: DecisionContext,
     /// The longest ordinary delay of a call to the store, one way.
     pub(crate) usual: Span,
+    /// The finished runs of a job in each state that the store keeps at most; `None` if it sets no limit.
+    kept_max: Option<u32>,
     record: Arc<Mutex<SimRecord>>,
 }
 
@@ -55,15 +57,16 @@ pub struct SimTally {
 
 impl SimContext {
     /// The context of a simulation that has not started.
-    pub(crate) fn new(world: DecisionContext, start: Instant, usual: Span, trace: EventTrace) -> Self {
+    pub(crate) fn new(world: DecisionContext, scenario: &Scenario, trace: EventTrace) -> Self {
         let (model, checkers) = (StoreModel::default(), CheckerSet::default());
         let record =
             SimRecord { trace, model, checkers, launches: 0, units: 0, refused: 0, ahead: 0, is_shared: false };
         Self {
-            time: SimTime::new(start),
+            time: SimTime::new(scenario.start),
             executor: SimExecutor::default(),
             world,
-            usual,
+            usual: Span::from_micros(scenario.usual),
+            kept_max: scenario.kept_max,
             record: Arc::new(Mutex::new(record)),
         }
     }
@@ -228,7 +231,8 @@ impl SimContext {
         let now = self.store_time(record);
         let SimRecord { model, checkers, is_shared, .. } = record;
         let (world, at, usual, is_shared) = (&self.world, self.time.now(), self.usual, *is_shared);
-        notify(checkers, CheckerContext { model, world, at, now, usual, is_shared });
+        let kept_max = self.kept_max;
+        notify(checkers, CheckerContext { model, world, at, now, usual, is_shared, kept_max });
     }
 
     fn store_time(&self, record: &SimRecord) -> Instant {

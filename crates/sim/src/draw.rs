@@ -37,6 +37,11 @@ const STARTS: [Instant; 4] = [
 const ACTIONS_EVERY: u64 = 3;
 const ACTIONS_AT: u64 = 2;
 
+/// Seeds in which the store keeps few runs: one in so many, at this remainder, and how many it keeps.
+const LIMITS_EVERY: u64 = 4;
+const LIMITS_AT: u64 = 3;
+const KEPT_MAX: u32 = 2;
+
 /// Seeds in which jobs have batching policies and get triggers: one in so many, at this remainder.
 const TRIGGERS_EVERY: u64 = 3;
 const TRIGGERS_AT: u64 = 1;
@@ -78,6 +83,7 @@ impl Scenario {
             has_actions: seed % ACTIONS_EVERY == ACTIONS_AT || settings.bug.needs_actions(),
             // What a rolled back store has lost of triggers was acknowledged, and cannot be told from a mistake.
             has_triggers: (seed % TRIGGERS_EVERY == TRIGGERS_AT || settings.bug.needs_triggers()) && !has_rollbacks,
+            kept_max: (seed % LIMITS_EVERY == LIMITS_AT).then_some(KEPT_MAX),
             machines: (0..nodes).map(|number| build(seed, number)).collect(),
             events: Vec::new(),
         };

@@ -32,12 +32,12 @@ pub(crate) struct SimExecutor(Arc<ExecutorState>);
 struct ExecutorState {
     tasks: Mutex<TaskSlots>,
     /// Ready tasks, each at most once, in arbitrary order.
-    ready: Arc<Mutex<Vec<TaskId>>>,
+    ready: Arc<Mutex<Vec<ExecutorTaskId>>>,
 }
 
 /// The slot of a task, and the number of the task, because slots are reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct TaskId {
+struct ExecutorTaskId {
     slot: usize,
     count: u64,
 }
@@ -49,7 +49,7 @@ struct TaskSlots {
     free: Vec<usize>,
     count: u64,
     /// Machines whose daemons are paused, each with its ready tasks.
-    held: BTreeMap<usize, Vec<TaskId>>,
+    held: BTreeMap<usize, Vec<ExecutorTaskId>>,
 }
 
 struct TaskSlot {
@@ -60,9 +60,9 @@ struct TaskSlot {
 
 /// Marks a task as ready.
 struct TaskWaker {
-    id: TaskId,
+    id: ExecutorTaskId,
     is_ready: AtomicBool,
-    ready: Arc<Mutex<Vec<TaskId>>>,
+    ready: Arc<Mutex<Vec<ExecutorTaskId>>>,
 }
 
 impl SimExecutor {
@@ -120,7 +120,7 @@ impl SimExecutor {
     }
 
     /// Takes a ready task out of its slot; `None` if it has ended or its daemon is paused.
-    fn take(&self, id: TaskId) -> Option<TaskSlot> {
+    fn take(&self, id: ExecutorTaskId) -> Option<TaskSlot> {
         let mut tasks = lock_mutex(&self.0.tasks);
         let TaskSlots { slots, held, .. } = &mut *tasks;
         let slot = &mut slots[id.slot];
@@ -152,13 +152,13 @@ impl SimExecutor {
 
 impl TaskSlots {
     /// Reserves a slot for a new task.
-    fn reserve(&mut self) -> TaskId {
+    fn reserve(&mut self) -> ExecutorTaskId {
         self.count += 1;
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() - 1
         });
-        TaskId { slot, count: self.count }
+        ExecutorTaskId { slot, count: self.count }
     }
 }
 

@@ -37,6 +37,8 @@ pub(crate) struct Scenario {
     pub(crate) has_actions: bool,
     /// Whether jobs have batching policies, and operators send triggers.
     pub(crate) has_triggers: bool,
+    /// The finished runs of a job in each state that the store keeps at most; `None` if it sets no limit.
+    pub(crate) kept_max: Option<u32>,
     pub(crate) machines: Vec<MachineSpec>,
     /// Events; an event's number is its index.
     pub(crate) events: Vec<ScenarioEvent>,

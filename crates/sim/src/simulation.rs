@@ -123,15 +123,14 @@ pub(crate) struct Simulation {
 
 impl Simulation {
     fn new(scenario: Scenario, settings: SimSettings, cut: &ScenarioCut, world: &DecisionContext) -> Self {
-        let usual = Span::from_micros(scenario.usual);
-        let context = SimContext::new(world.clone(), scenario.start, usual, EventTrace::new(settings.trace));
+        let context = SimContext::new(world.clone(), &scenario, EventTrace::new(settings.trace));
         let fault_plan = FaultPlan::new(scenario.usual, settings.bug == DeliberateBug::NoHints);
         let SimCluster { machines, store_clock, rollback_server } =
             build_cluster(&scenario, &context, &fault_plan, settings.bug);
         context.log("seed", || {
             let Scenario { seed, jobs, until, start, is_shared, .. } = &scenario;
             let store = if *is_shared { "a shared store" } else { "a local store" };
-            let nodes = machines.len();
+            let (nodes, usual) = (machines.len(), context.usual);
             format!("{seed}: {nodes} nodes, {jobs} jobs, {until} from {start}, {store}, calls take up to {usual}")
         });
         let mut simulation = Self {

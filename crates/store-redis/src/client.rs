@@ -7,6 +7,7 @@ use redis::{Cmd, Value};
 
 use crate::connections::{CallReplies, RedisConnections, Script};
 use crate::keys;
+use crate::seal::SealFlag;
 
 /// The connection to the namespace of a store, and a source of unique tokens.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub(crate) struct NamespaceClient {
     /// The key that selects the hash slot of all others.
     slot_key: [String; 1],
     next_token: AtomicU64,
+    /// What this process knows about the seal of the store.
+    seal: SealFlag,
 }
 
 impl NamespaceClient {
@@ -26,11 +29,16 @@ impl NamespaceClient {
             namespace: namespace.to_owned(),
             slot_key: [keys::meta(namespace)],
             next_token: AtomicU64::new(first_token),
+            seal: SealFlag::default(),
         }
     }
 
     pub(crate) fn connections(&self) -> &RedisConnections {
         &self.connections
+    }
+
+    pub(crate) fn seal(&self) -> &SealFlag {
+        &self.seal
     }
 
     pub(crate) fn namespace(&self) -> &str {

@@ -5,18 +5,17 @@ use std::sync::{Arc, LazyLock};
 
 use cronhold_core::record::RecordKind;
 use cronhold_store::{Fault, HandleId, Unit, UnitReceipt, UnitRefusal};
+use cronhold_store_remote::WriteCounters;
 use redis::Value;
 
 use crate::client::NamespaceClient;
-use crate::codec::pack::Pack;
-use crate::codec::reply;
 use crate::connections::Script;
-use crate::counters::WriteCounters;
 use crate::cronken::{self, PeerFlag, Projector};
+use crate::pack::Pack;
 use crate::packed_unit::PackedUnit;
 use crate::replication::Replication;
-use crate::rollback_recovery::RollbackRecovery;
-use crate::{keys, notifications};
+use crate::rollback_recovery::{RedisRecovery, check_reply, position_args};
+use crate::{keys, notifications, reply};
 
 /// Units of one script call. While a script runs, the server serves no other request.
 const UNITS_PER_CALL: usize = 256;
@@ -38,7 +37,7 @@ static COMMIT: LazyLock<Script> = LazyLock::new(|| {
 #[derive(Debug)]
 pub(crate) struct Committer {
     client: Arc<NamespaceClient>,
-    recovery: Arc<RollbackRecovery>,
+    recovery: Arc<RedisRecovery>,
     replication: Arc<Replication>,
     counters: Arc<WriteCounters>,
     peers: Arc<PeerFlag>,
@@ -89,7 +88,7 @@ impl SeqPrediction {
 impl Committer {
     pub(crate) fn new(
         client: Arc<NamespaceClient>,
-        recovery: Arc<RollbackRecovery>,
+        recovery: Arc<RedisRecovery>,
         replication: Arc<Replication>,
         counters: Arc<WriteCounters>,
         peers: Arc<PeerFlag>,
@@ -150,7 +149,7 @@ impl Committer {
 
     /// The predicted seq of one call, and its arguments.
     fn call_args(&self, sender: CommittingHandle, part: &mut [PackedUnit]) -> (u64, Vec<Vec<u8>>) {
-        let (position, seq) = self.recovery.position();
+        let (position, seq) = position_args(&self.recovery);
         let predicted = self.prediction.next(seq);
         let stamp = self.prediction.is_reliable().then_some(predicted);
         part.iter_mut().for_each(|unit| unit.stamp(stamp));
@@ -186,12 +185,16 @@ impl Committer {
         predicted: u64,
         reply: Vec<Value>,
     ) -> Result<Vec<Result<UnitReceipt, UnitRefusal>>, Fault> {
-        let mut reply = self.recovery.check_reply(reply).await?.into_iter();
+        if let Some(fault) = self.client.seal().refusal(&reply) {
+            return Err(fault);
+        }
+        let mut reply = check_reply(&self.recovery, reply).await?.into_iter();
         let (seq, skipped) = (reply.next().unwrap_or(Value::Nil), reply.next().unwrap_or(Value::Nil));
         let seq = reply::number(&seq)?.cast_unsigned();
         self.recovery.observe_seq(seq);
         self.prediction.compare(predicted, seq);
-        self.counters.count_commit(part.len(), reply::number(&skipped)?.cast_unsigned());
+        self.counters.count_commit(part.len());
+        self.projector.count_skipped(reply::number(&skipped)?.cast_unsigned());
         if reply.len() != part.len() {
             return Err(Fault::OutcomeUnknown(format!("Redis replied to {} of {} units", reply.len(), part.len())));
         }

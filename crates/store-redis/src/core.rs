@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use cronhold_schedule::{Instant, ZoneRegistry};
 use cronhold_store::{Fault, StoreHealthReport};
+use cronhold_store_remote::{SeqFile, WriteCounters};
 use redis::Value;
 
 use crate::client::NamespaceClient;
-use crate::codec::reply;
 use crate::commit::Committer;
 use crate::connections::RedisConnections;
-use crate::counters::WriteCounters;
 use crate::cronken::{PeerFlag, Projector};
 use crate::enrollment::Enrollment;
 use crate::heartbeat::HeartbeatWriter;
@@ -20,7 +19,9 @@ use crate::load::RecordReader;
 use crate::notifications::Notifications;
 use crate::outputs::{OutputStore, command};
 use crate::replication::Replication;
-use crate::rollback_recovery::{RollbackRecovery, SeqFile};
+use crate::reply;
+use crate::rollback_recovery::{RedisRecovery, recovery};
+use crate::seal;
 use crate::url::{RedisUrl, Topology};
 
 /// The parts of a store. Handles share them through an `Arc`.
@@ -29,10 +30,11 @@ pub(crate) struct StoreCore {
     pub(crate) url: RedisUrl,
     pub(crate) client: Arc<NamespaceClient>,
     pub(crate) peers: Arc<PeerFlag>,
+    pub(crate) projector: Arc<Projector>,
     pub(crate) notifications: Notifications,
     /// A channel without messages, which shows that this process is subscribed.
     pub(crate) own_channel: String,
-    pub(crate) recovery: Arc<RollbackRecovery>,
+    pub(crate) recovery: Arc<RedisRecovery>,
     pub(crate) counters: Arc<WriteCounters>,
     pub(crate) enrollment: Enrollment,
     pub(crate) commits: Committer,
@@ -64,8 +66,7 @@ impl StoreCore {
         let client = Arc::new(NamespaceClient::new(connections, &settings.namespace, first_token));
         let process = format!("{first_handle:016x}");
         let own_channel = keys::own_hints(&settings.namespace, &process);
-        let recovery =
-            RollbackRecovery::new(Arc::clone(&client), Arc::clone(&peers), Arc::clone(&projector), &process, seq_file);
+        let recovery = recovery(Arc::clone(&client), Arc::clone(&peers), Arc::clone(&projector), &process, seq_file);
         let recovery = Arc::new(recovery);
         let records = Arc::new(RecordReader::new(Arc::clone(&client), zones, Arc::clone(&recovery)));
         Ok(Self {
@@ -92,9 +93,8 @@ impl StoreCore {
                 Arc::clone(&client),
                 Arc::clone(&recovery),
                 Arc::clone(&replication),
-                Arc::clone(&counters),
                 Arc::clone(&peers),
-                projector,
+                Arc::clone(&projector),
                 &url,
             ),
             pages: PageReader::new(Arc::clone(&client), Arc::clone(&records)),
@@ -104,22 +104,28 @@ impl StoreCore {
             recovery,
             counters,
             peers,
+            projector,
             client,
             url,
         })
     }
 
-    /// The clock of the server. Every process requests it first, so that one that only reads learns about peers as
-    /// well.
+    /// The clock of the server. Every process requests it first and often, so that one that only reads learns about peers
+    /// and about the seal as well.
     pub(crate) async fn time(&self) -> Result<Instant, Fault> {
         let connections = self.client.connections();
-        let peers = command("HGET", &[self.client.meta_key(), "peers"]);
-        let mut replies = connections.request(vec![command("TIME", &[]), peers]).await?.into_iter();
+        let meta = command("HMGET", &[self.client.meta_key(), "peers", seal::FIELD]);
+        let mut replies = connections.request(vec![command("TIME", &[]), meta]).await?.into_iter();
         let mut next = || replies.next().unwrap_or(Value::Nil);
         let reply = reply::list(connections.check_reply(next())?)?;
         // An error in the second reply is reported by the request that needs the key.
-        if let Value::BulkString(word) = next() {
-            self.peers.observe_before_enrollment(&String::from_utf8_lossy(&word));
+        if let Value::Array(fields) = next()
+            && let [peers, sealed] = fields.as_slice()
+        {
+            self.client.seal().observe(sealed);
+            if let Value::BulkString(word) = peers {
+                self.peers.observe_before_enrollment(&String::from_utf8_lossy(word));
+            }
         }
         let parts = reply.into_iter().map(|part| {
             let part = reply::text(part)?;
@@ -133,20 +139,16 @@ impl StoreCore {
 
     /// The state of the store, for display and metrics.
     pub(crate) fn health(&self) -> StoreHealthReport {
-        StoreHealthReport {
-            trouble: self.client.connections().failure().or_else(|| self.counters.last_fault()),
-            description: format!("Redis at {}", self.url),
-            commits: self.counters.commits(),
-            units: self.counters.units(),
-            warnings: self
-                .enrollment
-                .warnings()
-                .into_iter()
-                .chain(self.replication.warning())
-                .chain(self.counters.warning())
-                .chain(self.recovery.warning())
-                .chain(self.peers.warning())
-                .collect(),
-        }
+        let warnings = self
+            .enrollment
+            .warnings()
+            .into_iter()
+            .chain(self.replication.warning())
+            .chain(self.projector.warning())
+            .chain(self.recovery.warning())
+            .chain(self.peers.warning());
+        let unreachable = self.client.connections().failure();
+        let health = self.counters.health(unreachable, format!("Redis at {}", self.url), warnings.collect());
+        StoreHealthReport { sealed: self.client.seal().reason(), ..health }
     }
 }

@@ -7,11 +7,11 @@ use cronhold_store::{Fault, WriterId};
 use redis::Value;
 
 use crate::client::NamespaceClient;
-use crate::codec::reply;
 use crate::connections::Script;
 use crate::cronken::PeerFlag;
 use crate::replication::Replication;
-use crate::rollback_recovery::RollbackRecovery;
+use crate::reply;
+use crate::rollback_recovery::{RedisRecovery, check_reply, position_args};
 use crate::server_check;
 
 static ENROLL: LazyLock<Script> = LazyLock::new(|| {
@@ -25,7 +25,7 @@ pub(crate) const SCHEMA: &str = "1";
 #[derive(Debug)]
 pub(crate) struct Enrollment {
     client: Arc<NamespaceClient>,
-    recovery: Arc<RollbackRecovery>,
+    recovery: Arc<RedisRecovery>,
     replication: Arc<Replication>,
     peers: Arc<PeerFlag>,
     /// Whether a server that evicts keys may be used.
@@ -36,7 +36,7 @@ pub(crate) struct Enrollment {
 impl Enrollment {
     pub(crate) fn new(
         client: Arc<NamespaceClient>,
-        recovery: Arc<RollbackRecovery>,
+        recovery: Arc<RedisRecovery>,
         replication: Arc<Replication>,
         peers: Arc<PeerFlag>,
         accept_loss: bool,
@@ -53,7 +53,7 @@ impl Enrollment {
         }
         self.replication.set_count(check.replicas);
         *lock_mutex(&self.warnings) = check.warnings;
-        let (position, seq) = self.recovery.position();
+        let (position, seq) = position_args(&self.recovery);
         let args = [
             self.client.namespace().to_owned(),
             position,
@@ -64,7 +64,7 @@ impl Enrollment {
         ];
         let args = args.into_iter().map(String::into_bytes).collect();
         let reply = reply::list(self.client.call(&ENROLL, args).await?)?;
-        let mut reply = self.recovery.check_reply(reply).await?.into_iter();
+        let mut reply = check_reply(&self.recovery, reply).await?.into_iter();
         let mut next = || reply.next().unwrap_or(Value::Nil);
         let writer = reply::number(&next())?;
         let (epoch, seq) = (reply::text(next())?, reply::number(&next())?);

@@ -4,10 +4,11 @@ use std::sync::LazyLock;
 
 use cronhold_schedule::Instant;
 use cronhold_store::Fault;
+use redis::Value;
 
 use crate::client::NamespaceClient;
-use crate::codec::reply;
 use crate::connections::Script;
+use crate::{reply, seal};
 
 static EXPIRE: LazyLock<Script> = LazyLock::new(|| Script::on_namespace(&[include_str!("scripts/expire_locks.lua")]));
 
@@ -16,7 +17,10 @@ pub(crate) async fn expire_locks(client: &NamespaceClient, before: Instant) -> R
     let mut cursor = "0".to_owned();
     loop {
         let args = vec![client.namespace_arg(), cursor.into_bytes(), before.millis().to_string().into_bytes()];
-        cursor = reply::text(client.call(&EXPIRE, args).await?)?;
+        cursor = match client.call(&EXPIRE, args).await? {
+            Value::Array(sealed) => return Err(seal::fault(sealed.first().unwrap_or(&Value::Nil))),
+            cursor => reply::text(cursor)?,
+        };
         if cursor == "0" {
             return Ok(());
         }

@@ -55,36 +55,10 @@ pub(crate) fn of_reply(server: &str, error: &ServerError) -> Fault {
     }
 }
 
-/// The server is unreachable, and nothing was sent.
-pub(crate) fn unreachable(server: &str, why: &str) -> Fault {
-    Fault::Unavailable(format!("{server}: {why}"))
-}
-
-/// The request was sent, and no reply arrived.
-pub(crate) fn unconfirmed(server: &str, why: &str) -> Fault {
-    Fault::OutcomeUnknown(format!("{server}: {why}"))
-}
-
-/// The fault of a request that changes nothing: without a reply it had no effect.
-pub(crate) fn as_unsent(fault: Fault) -> Fault {
-    match fault {
-        Fault::OutcomeUnknown(why) => Fault::Unavailable(why),
-        other => other,
-    }
-}
-
 /// Whether the error means that the user may not log in or may not run this command.
 pub(crate) fn is_about_permissions(error: &ServerError) -> bool {
     matches!(code(error), "NOAUTH" | "WRONGPASS" | "NOPERM")
         || error.details().is_some_and(|details| details.contains(NOT_PERMITTED_IN_SCRIPT))
-}
-
-/// The fault of a server that has accepted our login before: an operator can correct it while this process waits.
-pub(crate) fn as_transient(fault: Fault) -> Fault {
-    match fault {
-        Fault::Permanent(why) => Fault::Unavailable(why),
-        other => other,
-    }
 }
 
 /// Whether the error means that the request must go to another server.
@@ -175,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn permission_errors_are_recognized_and_become_transient() {
+    fn permission_errors_are_recognized() {
         for (text, expected) in [
             ("NOAUTH Authentication required.", true),
             ("NOPERM this user has no permissions to run the 'evalsha' command", true),
@@ -184,7 +158,6 @@ mod tests {
         ] {
             assert_eq!(is_about_permissions(&error(text)), expected, "{text}");
         }
-        assert!(as_transient(Fault::Permanent("no permission".to_owned())).is_transient());
     }
 
     #[test]

@@ -9,17 +9,17 @@ use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey};
 use cronhold_core::{NodeId, RunId};
 use cronhold_store::lock_mutex;
 use cronhold_store::{Fault, HandleId, Hint};
+use cronhold_store_records::encode_body;
 use redis::Value;
 use tokio::time::Instant;
 
 use crate::client::NamespaceClient;
-use crate::codec::{self, reply};
 use crate::connections::Script;
-use crate::counters::WriteCounters;
 use crate::cronken::{NodePresence, PeerFlag, Projector};
 use crate::notifications;
 use crate::replication::Replication;
-use crate::rollback_recovery::RollbackRecovery;
+use crate::reply;
+use crate::rollback_recovery::{RedisRecovery, check_reply, lock_millis, position_args};
 use crate::url::RedisUrl;
 
 static HEARTBEAT: LazyLock<Script> = LazyLock::new(|| Script::on_namespace(&[include_str!("scripts/heartbeat.lua")]));
@@ -28,9 +28,8 @@ static HEARTBEAT: LazyLock<Script> = LazyLock::new(|| Script::on_namespace(&[inc
 #[derive(Debug)]
 pub(crate) struct HeartbeatWriter {
     client: Arc<NamespaceClient>,
-    recovery: Arc<RollbackRecovery>,
+    recovery: Arc<RedisRecovery>,
     replication: Arc<Replication>,
-    counters: Arc<WriteCounters>,
     peers: Arc<PeerFlag>,
     projector: Arc<Projector>,
     presence: NodePresence,
@@ -43,9 +42,8 @@ pub(crate) struct HeartbeatWriter {
 impl HeartbeatWriter {
     pub(crate) fn new(
         client: Arc<NamespaceClient>,
-        recovery: Arc<RollbackRecovery>,
+        recovery: Arc<RedisRecovery>,
         replication: Arc<Replication>,
-        counters: Arc<WriteCounters>,
         peers: Arc<PeerFlag>,
         projector: Arc<Projector>,
         url: &RedisUrl,
@@ -55,7 +53,6 @@ impl HeartbeatWriter {
             client,
             recovery,
             replication,
-            counters,
             peers,
             projector,
             maintenance_interval: url.settings.heartbeat,
@@ -77,7 +74,7 @@ impl HeartbeatWriter {
         let mut called = self.client.call_batch(&HEARTBEAT, vec![self.call_args(by, &node, &locks)], trailing).await;
         self.replication.record_wait(&called.trailing);
         let reply = reply::list(called.replies.pop().expect("each call has a reply")?)?;
-        let mut reply = self.recovery.check_reply(reply).await?.into_iter();
+        let mut reply = check_reply(&self.recovery, reply).await?.into_iter();
         self.recovery.observe_seq(reply::number(&reply.next().unwrap_or(Value::Nil))?.cast_unsigned());
         let has_peers = reply::number(&reply.next().unwrap_or(Value::Nil))? != 0;
         self.peers.observe_flag(has_peers, was_enrolled);
@@ -94,7 +91,7 @@ impl HeartbeatWriter {
     }
 
     fn call_args(&self, by: HandleId, node: &NodeRecord, locks: &[(LockName, RunId)]) -> Vec<Vec<u8>> {
-        let (position, seq) = self.recovery.position();
+        let (position, seq) = position_args(&self.recovery);
         let mut hints = Vec::new();
         notifications::write_hint(&Hint::new(RecordKey::Node(node.id)), &mut hints);
         let mut args = vec![
@@ -103,13 +100,13 @@ impl HeartbeatWriter {
             seq.to_string().into_bytes(),
             notifications::handle_text(by).into_bytes(),
             node.id.to_string().into_bytes(),
-            codec::body(&Record::Node(node.clone().into())),
+            encode_body(&Record::Node(node.clone().into())),
             hints,
         ];
         for (name, holder) in locks {
             args.push(name.as_str().as_bytes().to_vec());
             args.push(holder.to_string().into_bytes());
-            args.push(self.recovery.lock_millis(name, *holder).to_string().into_bytes());
+            args.push(lock_millis(&self.recovery, name, *holder).to_string().into_bytes());
         }
         args
     }
@@ -126,7 +123,7 @@ impl HeartbeatWriter {
 
     async fn maintain(&self, node: &NodeRecord) {
         match self.presence.refresh(node).await {
-            Ok(refreshed) => self.counters.count_skipped(refreshed.skipped_writes),
+            Ok(refreshed) => self.projector.count_skipped(refreshed.skipped_writes),
             // The next heartbeat tries again.
             Err(_) => drop(self.last_maintenance().remove(&node.id)),
         }

@@ -7,11 +7,9 @@
 //! trait. `namespace_keys` finds and deletes whole namespaces.
 
 mod client;
-mod codec;
 mod commit;
 mod connections;
 mod core;
-mod counters;
 mod cronken;
 mod enrollment;
 mod expiry;
@@ -24,15 +22,19 @@ mod load;
 mod namespace_keys;
 mod notifications;
 mod outputs;
+mod pack;
 mod packed_unit;
 mod replication;
+mod reply;
 mod rollback_recovery;
 mod run_listing;
+mod seal;
 mod server_check;
 mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod url;
+mod walk;
 
 pub use namespace_keys::NamespaceKeys;
 pub use store::{Options, RedisOpenError, RedisStore};

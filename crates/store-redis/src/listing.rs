@@ -7,13 +7,13 @@ use cronhold_core::record::{RecordKey, RecordKind, StoredRecord};
 use cronhold_core::{JobId, RunId, State};
 use cronhold_schedule::Instant;
 use cronhold_store::{Fault, Obligation, Page, Query, UnreadableRecord};
+use cronhold_store_records::{UnreadableText, moment_text, read_moment};
 use redis::Value;
 
 use crate::client::NamespaceClient;
-use crate::codec::{self, reply};
 use crate::connections::Script;
-use crate::keys;
 use crate::load::RecordReader;
+use crate::{keys, reply};
 
 static PAGE: LazyLock<Script> = LazyLock::new(|| Script::on_namespace(&[include_str!("scripts/page.lua")]));
 
@@ -36,6 +36,14 @@ impl PageReader {
         Self { client, records }
     }
 
+    pub(crate) fn client(&self) -> &NamespaceClient {
+        &self.client
+    }
+
+    pub(crate) fn records(&self) -> &RecordReader {
+        &self.records
+    }
+
     /// Obligations that are due at or before `until`, ordered by a rounded time and then by key. Without runs that a
     /// node owns.
     pub(crate) async fn due(
@@ -50,7 +58,7 @@ impl PageReader {
         );
         let mut found = Vec::new();
         while found.len() < limit {
-            let args = vec![min.into_bytes(), codec::moment_text(until).into_bytes(), count(limit - found.len())];
+            let args = vec![min.into_bytes(), moment_text(until).into_bytes(), count(limit - found.len())];
             let mut reply = self.request_page("due", args).await?.into_iter();
             let next = reply::text(reply.next().unwrap_or(Value::Nil))?;
             for (member, at) in field_values(reply.collect())? {
@@ -187,7 +195,7 @@ impl PageReader {
         field: &str,
         value: Option<Vec<u8>>,
     ) -> Result<StoredRecord, UnreadableRecord> {
-        let missing = || codec::UnreadableText("the index has it, and the record does not exist".to_owned());
+        let missing = || UnreadableText::new("the index has it, and the record does not exist");
         let value = value.ok_or_else(|| self.records.unreadable(kind, field, None, &missing()))?;
         self.records.decode_stored(kind, field, &value)
     }
@@ -195,7 +203,7 @@ impl PageReader {
 
 /// The time of a record in the index `due`, see `slot_of` in `prelude.lua`.
 fn due_slot(at: Instant) -> String {
-    let mut text = codec::moment_text(at);
+    let mut text = moment_text(at);
     text.replace_range(SLOT_DIGITS.., SLOT_END);
     text
 }
@@ -203,7 +211,7 @@ fn due_slot(at: Instant) -> String {
 /// The obligation of a record: the letter of its kind and its field, and its due time; `None` if they are invalid.
 fn obligation(member: &str, at: &str) -> Option<Obligation> {
     let kind = member.bytes().next().and_then(keys::kind)?;
-    Some(Obligation { at: codec::read_moment(at).ok()?, key: keys::key(kind, &member[1..])? })
+    Some(Obligation { at: read_moment(at).ok()?, key: keys::key(kind, &member[1..])? })
 }
 
 /// The digit of a state's class, see `prelude.lua`.

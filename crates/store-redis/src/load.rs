@@ -5,32 +5,37 @@ use std::sync::{Arc, LazyLock};
 use cronhold_core::record::{LockName, LockState, Record, RecordKey, RecordKind, RecordVersion, StoredRecord};
 use cronhold_schedule::{Instant, ZoneRegistry};
 use cronhold_store::{Fault, UnreadableRecord};
+use cronhold_store_records::{UnreadableText, decode_record, stored_version};
 use redis::Value;
 
 use crate::client::NamespaceClient;
-use crate::codec::{self, UnreadableText, reply};
 use crate::connections::Script;
 use crate::packed_unit::holder;
-use crate::rollback_recovery::RollbackRecovery;
-use crate::{cronken, keys};
+use crate::rollback_recovery::{RedisRecovery, observe_stored};
+use crate::{cronken, keys, reply};
 
 /// Keys of one script call. While a script runs, the server serves no other request. A larger load is not one snapshot;
 /// no caller that needs a snapshot loads that many.
 const KEYS_PER_CALL: usize = 20_000;
 
-static LOAD: LazyLock<Script> =
-    LazyLock::new(|| Script::on_namespace(&[cronken::FOREIGN_SCRIPT, include_str!("scripts/load.lua")]));
+static LOAD: LazyLock<Script> = LazyLock::new(|| {
+    Script::on_namespace(&[
+        cronken::FOREIGN_SCRIPT,
+        include_str!("scripts/held_locks.lua"),
+        include_str!("scripts/load.lua"),
+    ])
+});
 
 /// Loads and decodes records.
 #[derive(Debug)]
 pub(crate) struct RecordReader {
     client: Arc<NamespaceClient>,
     zones: Arc<ZoneRegistry>,
-    recovery: Arc<RollbackRecovery>,
+    recovery: Arc<RedisRecovery>,
 }
 
 impl RecordReader {
-    pub(crate) fn new(client: Arc<NamespaceClient>, zones: Arc<ZoneRegistry>, recovery: Arc<RollbackRecovery>) -> Self {
+    pub(crate) fn new(client: Arc<NamespaceClient>, zones: Arc<ZoneRegistry>, recovery: Arc<RedisRecovery>) -> Self {
         Self { client, zones, recovery }
     }
 
@@ -74,11 +79,12 @@ impl RecordReader {
         field: &str,
         value: &[u8],
     ) -> Result<StoredRecord, UnreadableRecord> {
-        let stored = codec::stored(kind, field, value, &self.zones);
-        let stored =
-            stored.map_err(|error| self.unreadable(kind, field, Some(codec::stored_version(value)), &error))?;
+        let key = keys::key(kind, field);
+        let key = key.ok_or_else(|| UnreadableText::new(&format!("`{}` is not a valid field", field.escape_debug())));
+        let stored = key.and_then(|key| decode_record(key, value, &self.zones));
+        let stored = stored.map_err(|error| self.unreadable(kind, field, Some(stored_version(value)), &error))?;
         self.recovery.observe_record(&stored.record);
-        self.recovery.observe_stored(value);
+        observe_stored(&self.recovery, value);
         Ok(stored)
     }
 
@@ -96,7 +102,7 @@ impl RecordReader {
     }
 
     /// Decodes a held lock.
-    fn decode_lock(&self, name: &LockName, value: Value) -> Result<StoredRecord, Fault> {
+    pub(crate) fn decode_lock(&self, name: &LockName, value: Value) -> Result<StoredRecord, Fault> {
         let mut parts = reply::list(value)?.into_iter();
         let (token, until) = (parts.next().unwrap_or(Value::Nil), parts.next().unwrap_or(Value::Nil));
         let (token, until) = (reply::bytes(token)?.unwrap_or_default(), reply::number(&until)?);

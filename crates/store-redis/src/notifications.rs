@@ -1,8 +1,8 @@
 //! Notifications of changes between processes. One message on a channel reports a whole commit; the hint board delivers
 //! it to the handles of this process.
 
-use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 use cronhold_core::record::RecordKey;
 use cronhold_store::{HandleId, Hint, HintBoard};
@@ -23,17 +23,17 @@ const NO_HANDLE: HandleId = HandleId::from_bits(0);
 /// Delivers messages of the channel to the handles of this process.
 #[derive(Debug)]
 pub(crate) struct Notifications {
-    board: HintBoard,
+    board: Arc<HintBoard>,
     is_subscribed: AtomicBool,
 }
 
 impl Notifications {
     /// `first_handle` is random, so that handles of different processes differ.
     pub(crate) fn new(first_handle: u64) -> Self {
-        Self { board: HintBoard::starting_at(first_handle), is_subscribed: AtomicBool::new(false) }
+        Self { board: Arc::new(HintBoard::starting_at(first_handle)), is_subscribed: AtomicBool::new(false) }
     }
 
-    pub(crate) fn board(&self) -> &HintBoard {
+    pub(crate) fn board(&self) -> &Arc<HintBoard> {
         &self.board
     }
 

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use crate::connections::{RedisConnections, Script};
 use crate::cronken::{PROJECTION_SCRIPTS, PeerFlag};
 use crate::line_budget::{LINES_PER_CALL, LineBudget};
+use crate::seal;
 
 /// Outputs that one call deletes. While a script runs, the server serves no other request.
 const DROPPED_PER_CALL: usize = 500;
@@ -87,8 +88,13 @@ impl OutputStore {
             bytes.to_vec(),
             lines.to_string().into_bytes(),
         ];
-        let (length, is_done, skipped_writes): (u64, bool, u64) =
-            read_reply(self.connections.call_script(&APPEND, &[self.output_key(run)], args).await?)?;
+        let reply = self.connections.call_script(&APPEND, &[self.output_key(run)], args).await?;
+        if let Value::Array(sealed) = &reply
+            && let [reason] = sealed.as_slice()
+        {
+            return Err(seal::fault(reason));
+        }
+        let (length, is_done, skipped_writes): (u64, bool, u64) = read_reply(reply)?;
         if is_done {
             return Ok(AppendResult { length, skipped_writes });
         }
@@ -147,7 +153,10 @@ impl OutputStore {
         for part in runs.chunks(DROPPED_PER_CALL) {
             let ids = part.iter().map(|run| run.to_string().into_bytes());
             let args = std::iter::once(self.namespace.clone().into_bytes()).chain(ids).collect();
-            self.connections.call_script(&DROP, &keys, args).await?;
+            let reply = self.connections.call_script(&DROP, &keys, args).await?;
+            if matches!(reply, Value::BulkString(_)) {
+                return Err(seal::fault(&reply));
+            }
         }
         Ok(())
     }

@@ -7,13 +7,13 @@ use cronhold_core::record::{LockName, RecordKey, RecordKind, RecordVersion};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::rollback::UnitWrites;
 use cronhold_store::{Fault, Hint, Unit, UnitReceipt, UnitRefusal};
+use cronhold_store_records as records;
 use redis::Value;
 
-use crate::codec::pack::Pack;
-use crate::codec::{self, reply};
 use crate::cronken::{Projection, Projector};
-use crate::rollback_recovery::RollbackRecovery;
-use crate::{keys, notifications};
+use crate::pack::Pack;
+use crate::rollback_recovery::RedisRecovery;
+use crate::{keys, notifications, reply};
 
 /// Most units have at most this many arguments.
 const TYPICAL_ARGS: usize = 16;
@@ -50,11 +50,13 @@ pub(crate) struct PackedUnit {
 
 impl PackedUnit {
     /// Packs a unit.
-    pub(crate) fn new(unit: Unit, recovery: &RollbackRecovery, projector: &Projector) -> Self {
+    pub(crate) fn new(unit: Unit, recovery: &RedisRecovery, projector: &Projector) -> Self {
+        let positions = unit.change_positions();
         let Unit { version, compare, changes, take, free } = unit;
         let mut packer = UnitPacker::new(version, recovery, projector);
-        let refusal = packer.add_compares(&compare);
-        let refusal = refusal.or_else(|| packer.add_changes(&compare, &changes));
+        packer.add_compares(&compare);
+        let added = positions.map(|positions| packer.add_changes(&changes, &positions));
+        let refusal = added.err().map(UnitRefusal::Fault);
         let first_lock = packer.texts.len();
         packer.add_locks(&take, &free);
         for lock in free.iter().map(|free| &free.lock).chain(take.iter().map(|take| &take.lock)) {
@@ -74,8 +76,8 @@ impl PackedUnit {
         for index in &self.bodies {
             let text = &mut self.arguments[*index];
             match seq {
-                Some(seq) => text[codec::SEQ].copy_from_slice(format!("{seq:016x}").as_bytes()),
-                None => drop(text.drain(..codec::BODY)),
+                Some(seq) => text[records::SEQ].copy_from_slice(format!("{seq:016x}").as_bytes()),
+                None => drop(text.drain(..records::BODY)),
             }
         }
     }
@@ -134,7 +136,7 @@ enum LayoutValue {
 
 /// Collects the parts of a unit.
 struct UnitPacker<'a> {
-    recovery: &'a RollbackRecovery,
+    recovery: &'a RedisRecovery,
     projector: &'a Projector,
     /// The first is reserved for the layout, the second are the versions.
     texts: Vec<Vec<u8>>,
@@ -146,8 +148,8 @@ struct UnitPacker<'a> {
 }
 
 impl<'a> UnitPacker<'a> {
-    fn new(version: RecordVersion, recovery: &'a RollbackRecovery, projector: &'a Projector) -> Self {
-        let version = codec::version_text(version);
+    fn new(version: RecordVersion, recovery: &'a RedisRecovery, projector: &'a Projector) -> Self {
+        let version = records::version_text(version);
         let mut texts = Vec::with_capacity(TYPICAL_ARGS);
         texts.extend([Vec::new(), version.as_bytes().to_vec()]);
         Self {
@@ -170,7 +172,7 @@ impl<'a> UnitPacker<'a> {
 
     /// Adds a body, with the version and room for the seq before it, and returns its index.
     fn add_body(&mut self, body: &[u8]) -> usize {
-        let mut text = Vec::with_capacity(codec::BODY + body.len());
+        let mut text = Vec::with_capacity(records::BODY + body.len());
         text.extend_from_slice(self.version.as_bytes());
         text.extend_from_slice(NO_SEQ);
         text.extend_from_slice(body);
@@ -179,43 +181,25 @@ impl<'a> UnitPacker<'a> {
         index
     }
 
-    /// Adds the records that the unit compares. Locks are taken and never compared.
-    fn add_compares(&mut self, compare: &[(RecordKey, Option<RecordVersion>)]) -> Option<UnitRefusal> {
-        let mut refusal = None;
+    /// Adds the records that the unit compares.
+    fn add_compares(&mut self, compare: &[(RecordKey, Option<RecordVersion>)]) {
         for (key, expected) in compare {
-            if key.kind() == RecordKind::Lock {
-                refusal = Some(invalid_unit(&format!("it compares {key}")));
-            }
             let kind = keys::digit(key.kind());
             self.fields.push((kind, keys::field(key)));
             self.layout.push(LayoutValue::Number(usize::from(kind)));
-            let version = expected.map(codec::version_text);
+            let version = expected.map(records::version_text);
             self.texts[VERSIONS].extend_from_slice(version.as_deref().unwrap_or(ABSENT).as_bytes());
         }
-        refusal
     }
 
-    /// Adds the records that the unit changes.
-    fn add_changes(
-        &mut self,
-        compare: &[(RecordKey, Option<RecordVersion>)],
-        changes: &[RecordChange],
-    ) -> Option<UnitRefusal> {
-        let mut next = 0;
-        for change in changes {
-            let key = change.key();
-            // Changes are usually in the order of the compared records.
-            let (before, after) = compare.split_at(next);
-            let Some(found) = after.iter().chain(before).position(|(compared, _)| *compared == key) else {
-                return Some(invalid_unit(&format!("it changes {key} without comparing it")));
-            };
-            let index = (next + found) % compare.len();
-            next = index + 1;
-            let (digit, field) = self.fields[index].clone();
+    /// Adds the records that the unit changes, given their positions among the compared ones.
+    fn add_changes(&mut self, changes: &[RecordChange], positions: &[usize]) {
+        for (change, position) in changes.iter().zip(positions) {
+            let (digit, field) = self.fields[*position].clone();
             let (body, projection) = match change {
                 RecordChange::Put(record) => {
                     self.recovery.observe_record(record);
-                    (codec::body(record), self.projector.project(record))
+                    (records::encode_body(record), self.projector.project(record))
                 }
                 RecordChange::Delete(_) => (Vec::new(), Projection::default()),
             };
@@ -223,11 +207,11 @@ impl<'a> UnitPacker<'a> {
             let Projection { kind, output, text, rest } = projection;
             let texts = if text.is_empty() { 0 } else { self.add_text(text) };
             self.texts.extend(rest.map(String::into_bytes));
-            self.layout.extend([next, usize::from(digit), body_index].map(LayoutValue::Number));
+            self.layout.extend([position + 1, usize::from(digit), body_index].map(LayoutValue::Number));
             self.layout.extend([LayoutValue::Letter(kind), LayoutValue::Number(texts), LayoutValue::Letter(output)]);
-            notifications::write_field_hint(&key, &field, Hint::of(change).is_quiet, &mut self.hints);
+            let hint = Hint::of(change);
+            notifications::write_field_hint(&hint.key, &field, hint.is_quiet, &mut self.hints);
         }
-        None
     }
 
     /// Adds the locks that the unit takes and releases.
@@ -247,10 +231,6 @@ impl<'a> UnitPacker<'a> {
 /// A time to live in whole milliseconds, plus one: Redis counts from the start of the current millisecond.
 pub(crate) fn ttl_millis(ttl: Span) -> u64 {
     ttl.micros().div_ceil(1_000) + 1
-}
-
-fn invalid_unit(why: &str) -> UnitRefusal {
-    UnitRefusal::Fault(Fault::Permanent(format!("invalid unit: {why}")))
 }
 
 /// The run that holds a lock, from the lock's token. For a token of another program, an id that no run of ours has.

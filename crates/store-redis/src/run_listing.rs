@@ -7,10 +7,11 @@ use cronhold_core::record::RecordKind;
 use cronhold_core::{RunId, State};
 use cronhold_schedule::Instant;
 use cronhold_store::{Fault, Page, RunQuery};
+use cronhold_store_records::moment_text;
 use redis::Value;
 
-use crate::codec::{self, reply};
 use crate::listing::{FieldValue, PageReader, class, count, field_values, id, name};
+use crate::reply;
 
 /// Members of the index of ends that one call reads.
 const ENDED_PART: usize = 1_000;
@@ -88,7 +89,7 @@ impl PageReader {
         limit: usize,
     ) -> Result<Vec<FieldValue>, Fault> {
         let classes: Vec<u8> = states.iter().copied().flat_map(class).collect();
-        let mut min = format!("[{}", codec::moment_text(since));
+        let mut min = format!("[{}", moment_text(since));
         let mut found: BTreeSet<RunId> = BTreeSet::new();
         // Without ended states there is nothing to look for.
         let mut has_more = !classes.is_empty();
@@ -152,7 +153,7 @@ impl RunScan<'_> {
         let is_mixed = states.iter().any(|state| !state.is_finished());
         let digits = states.iter().filter(|_| is_mixed).map(|state| state_digit(*state)).collect();
         let number = number.map_or_else(String::new, |number| format!("{:016x}", number.0));
-        let since = since.map_or_else(String::new, codec::moment_text);
+        let since = since.map_or_else(String::new, moment_text);
         let texts = [number, since].map(String::into_bytes);
         let head = [name(job.as_ref()), classes, id(below), self.from.clone().into_bytes(), digits];
         head.into_iter().chain(texts).chain([count(limit)]).collect()

@@ -1,32 +1,32 @@
-//! The `Store` trait for Redis. All work runs on a runtime of the store, so that handles can be used on any executor,
-//! and requests continue when their future is dropped.
+//! The `Store` trait for Redis. All work runs on the runtime of the store.
 
 use std::fmt;
-use std::future::poll_fn;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use cronhold_core::RunId;
-use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
+use cronhold_core::record::{LockName, NodeRecord, RecordKey, RecordKind, StoredRecord};
 use cronhold_schedule::{Instant, ZoneRegistry};
 use cronhold_store::{
-    Chunk, Fault, HandleId, Hint, Obligation, OutputSizes, Page, Pending, Query, SharedStore, Store, StoreHealthReport,
-    Unit, UnitReceipt, UnitRefusal, WriterId,
+    Chunk, Fault, Hint, Obligation, OutputSizes, Page, Pending, Query, SharedStore, Store, StoreHealthReport, Unit,
+    UnitReceipt, UnitRefusal, WalkPage, WalkPlace, WriterId,
 };
-use tokio::runtime::{Builder, Runtime};
+#[cfg(feature = "testing")]
+use cronhold_store_remote::url::as_span;
+use cronhold_store_remote::{BoardHandle, SeqFile, StoreRuntime, closed};
 
 use crate::commit::CommittingHandle;
 use crate::connections::RedisConnections;
 use crate::core::StoreCore;
 use crate::cronken::SharedKeys;
 use crate::packed_unit::PackedUnit;
-use crate::rollback_recovery::SeqFile;
 use crate::url::RedisUrl;
-use crate::{expiry, faults, keys, notifications};
+use crate::{expiry, keys, notifications, seal};
 
 /// A handle on a store in Redis. A clone is another handle on the same store with its own queue of hints.
+#[derive(Clone)]
 pub struct RedisStore {
-    id: HandleId,
+    handle: BoardHandle,
     core: Arc<StoreCore>,
     worker: Arc<StoreWorker>,
 }
@@ -54,18 +54,16 @@ pub enum RedisOpenError {
 }
 
 /// The runtime of a store, and the part of the store that runs on it.
+#[derive(Debug)]
 struct StoreWorker {
-    /// `None` only while it is dropped.
-    runtime: Option<Runtime>,
+    runtime: StoreRuntime,
     shared: SharedKeys,
 }
 
 impl RedisStore {
     /// Opens a store. Does not connect before the first request.
     pub fn open(url: &RedisUrl, options: Options) -> Result<Self, RedisOpenError> {
-        let mut builder = Builder::new_multi_thread();
-        let runtime =
-            builder.worker_threads(1).thread_name("redis").enable_all().build().map_err(RedisOpenError::Thread)?;
+        let runtime = StoreRuntime::start("redis").map_err(RedisOpenError::Thread)?;
         let connections = RedisConnections::new(url, runtime.handle().clone());
         let Options { zones, memory, accept_loss } = options;
         let seq_file = memory.map(SeqFile::new);
@@ -73,69 +71,42 @@ impl RedisStore {
         let core = core.map_err(RedisOpenError::Random)?;
         let peers = Arc::clone(&core.peers);
         let shared = SharedKeys::new(connections, runtime.handle().clone(), &url.settings.namespace, peers);
-        let worker = Arc::new(StoreWorker { runtime: Some(runtime), shared });
-        Ok(Self { id: core.notifications.board().join(), core: Arc::new(core), worker })
+        let handle = BoardHandle::join(Arc::clone(core.notifications.board()));
+        Ok(Self { handle, core: Arc::new(core), worker: Arc::new(StoreWorker { runtime, shared }) })
     }
 
     /// Sets the minimum time for which commits are rejected after a rollback, so that tests do not wait as long as
     /// nodes.
     #[cfg(feature = "testing")]
     pub fn set_min_recovery_time(&self, min: std::time::Duration) {
-        self.core.recovery.set_min_hold(u64::try_from(min.as_millis()).unwrap_or(u64::MAX));
-    }
-
-    /// Runs a request on the runtime of the store.
-    async fn run<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = Result<T, Fault>> + Send + 'static,
-    ) -> Result<T, Fault> {
-        self.worker.spawn(work).await.unwrap_or_else(|| Err(closed()))
-    }
-
-    /// Like [`Self::run`], for a request that only reads: without a reply it had no effect.
-    async fn run_read<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = Result<T, Fault>> + Send + 'static,
-    ) -> Result<T, Fault> {
-        self.run(work).await.map_err(faults::as_unsent)
+        self.core.recovery.set_min_hold(as_span(min));
     }
 
     async fn commit_packed(&self, units: Vec<PackedUnit>) -> Vec<Result<UnitReceipt, UnitRefusal>> {
-        let (core, by, count) = (Arc::clone(&self.core), self.id, units.len());
-        let done = self.worker.spawn(async move {
+        let (core, by, count) = (Arc::clone(&self.core), self.handle.id(), units.len());
+        let done = self.worker.runtime.spawn(async move {
             let is_only_handle = !core.notifications.board().has_others(by);
             let results = core.commits.commit(CommittingHandle { by, is_only_handle }, units).await;
-            let fault = results.iter().find_map(|result| match result {
-                Err(UnitRefusal::Fault(fault)) => Some(fault),
-                _ => None,
-            });
-            core.counters.record_outcome(fault);
+            core.counters.record_results(&results);
             results
         });
         done.await.unwrap_or_else(|| vec![Err(closed().into()); count])
     }
-}
 
-impl StoreWorker {
-    /// Runs a task, which continues when the caller is gone. `None` if the runtime was shut down.
-    async fn spawn<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Option<T> {
-        self.runtime.as_ref()?.spawn(work).await.ok()
+    fn runtime(&self) -> &StoreRuntime {
+        &self.worker.runtime
     }
-}
-
-fn closed() -> Fault {
-    Fault::OutcomeUnknown("the store was closed".to_owned())
 }
 
 impl Store for RedisStore {
     fn enroll(&self) -> Pending<'_, Result<WriterId, Fault>> {
         let core = Arc::clone(&self.core);
-        Box::pin(self.run(async move { core.enrollment.enroll().await }))
+        Box::pin(self.runtime().run(async move { core.enrollment.enroll().await }))
     }
 
     fn load<'a>(&'a self, keys: &'a [RecordKey]) -> Pending<'a, Result<Vec<Option<StoredRecord>>, Fault>> {
         let (core, keys) = (Arc::clone(&self.core), keys.to_vec());
-        Box::pin(self.run_read(async move { core.records.load(keys).await }))
+        Box::pin(self.runtime().run_read(async move { core.records.load(keys).await }))
     }
 
     fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<UnitReceipt, UnitRefusal>>> {
@@ -155,46 +126,56 @@ impl Store for RedisStore {
         limit: usize,
     ) -> Pending<'a, Result<Vec<Obligation>, Fault>> {
         let (core, after) = (Arc::clone(&self.core), after.cloned());
-        Box::pin(self.run_read(async move { core.pages.due(after, until, limit).await }))
+        Box::pin(self.runtime().run_read(async move { core.pages.due(after, until, limit).await }))
     }
 
     fn page<'a>(&'a self, query: &'a Query, limit: usize) -> Pending<'a, Result<Page, Fault>> {
         let (core, query) = (Arc::clone(&self.core), query.clone());
-        Box::pin(self.run_read(async move { core.pages.page(query, limit).await }))
+        Box::pin(self.runtime().run_read(async move { core.pages.page(query, limit).await }))
+    }
+
+    fn walk<'a>(
+        &'a self,
+        kind: RecordKind,
+        from: Option<&'a WalkPlace>,
+        limit: usize,
+    ) -> Pending<'a, Result<WalkPage, Fault>> {
+        let (core, from) = (Arc::clone(&self.core), from.cloned());
+        Box::pin(self.runtime().run_read(async move { core.pages.walk(kind, from, limit).await }))
     }
 
     fn append<'a>(&'a self, run: RunId, from: u64, bytes: &'a [u8]) -> Pending<'a, Result<u64, Fault>> {
         let (core, bytes) = (Arc::clone(&self.core), bytes.to_vec());
-        Box::pin(self.run(async move {
+        Box::pin(self.runtime().run(async move {
             let appended = core.outputs.append(run, from, bytes).await?;
-            core.counters.count_skipped(appended.skipped_writes);
+            core.projector.count_skipped(appended.skipped_writes);
             Ok(appended.length)
         }))
     }
 
     fn read(&self, run: RunId, from: u64, most: usize) -> Pending<'_, Result<Chunk, Fault>> {
         let core = Arc::clone(&self.core);
-        Box::pin(self.run_read(async move { core.outputs.read(run, from, most).await }))
+        Box::pin(self.runtime().run_read(async move { core.outputs.read(run, from, most).await }))
     }
 
     fn outputs(&self, after: Option<RunId>, limit: usize) -> Pending<'_, Result<Vec<RunId>, Fault>> {
         let core = Arc::clone(&self.core);
-        Box::pin(self.run_read(async move { core.outputs.list(after, limit).await }))
+        Box::pin(self.runtime().run_read(async move { core.outputs.list(after, limit).await }))
     }
 
     fn output_sizes<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<OutputSizes, Fault>> {
         let (core, runs) = (Arc::clone(&self.core), runs.to_vec());
-        Box::pin(self.run(async move { core.outputs.sizes(&runs).await }))
+        Box::pin(self.runtime().run(async move { core.outputs.sizes(&runs).await }))
     }
 
     fn drop_outputs<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<(), Fault>> {
         let (core, runs) = (Arc::clone(&self.core), runs.to_vec());
-        Box::pin(self.run(async move { core.outputs.drop_all(&runs).await }))
+        Box::pin(self.runtime().run(async move { core.outputs.drop_all(&runs).await }))
     }
 
     fn expire_locks(&self, before: Instant) -> Pending<'_, Result<(), Fault>> {
         let core = Arc::clone(&self.core);
-        Box::pin(self.run(async move { expiry::expire_locks(&core.client, before).await }))
+        Box::pin(self.runtime().run(async move { expiry::expire_locks(&core.client, before).await }))
     }
 
     fn beat<'a>(
@@ -202,28 +183,37 @@ impl Store for RedisStore {
         node: &'a NodeRecord,
         locks: &'a [(LockName, RunId)],
     ) -> Pending<'a, Result<Vec<(LockName, RunId)>, Fault>> {
-        let (core, by, node, locks) = (Arc::clone(&self.core), self.id, node.clone(), locks.to_vec());
-        Box::pin(self.run(async move {
+        let (core, by, node, locks) = (Arc::clone(&self.core), self.handle.id(), node.clone(), locks.to_vec());
+        Box::pin(self.runtime().run(async move {
             let lost = core.heartbeats.write(by, node, locks).await;
             core.counters.record_outcome(lost.as_ref().err());
             lost
         }))
     }
 
+    fn seal<'a>(&'a self, reason: &'a str) -> Pending<'a, Result<(), Fault>> {
+        let (core, reason) = (Arc::clone(&self.core), reason.to_owned());
+        Box::pin(self.runtime().run(async move { seal::set(&core.client, Some(&reason)).await }))
+    }
+
+    fn unseal(&self) -> Pending<'_, Result<(), Fault>> {
+        let core = Arc::clone(&self.core);
+        Box::pin(self.runtime().run(async move { seal::set(&core.client, None).await }))
+    }
+
     fn hints(&self) -> Pending<'_, Vec<Hint>> {
-        if self.core.notifications.claim_subscription()
-            && let Some(runtime) = &self.worker.runtime
-        {
+        if self.core.notifications.claim_subscription() {
             let channels = vec![keys::hints(self.core.client.namespace()), self.core.own_channel.clone()];
             let connections = self.core.client.connections().clone();
-            runtime.spawn(notifications::run_subscription(connections, channels, Arc::downgrade(&self.core)));
+            let subscription = notifications::run_subscription(connections, channels, Arc::downgrade(&self.core));
+            self.runtime().handle().spawn(subscription);
         }
-        Box::pin(poll_fn(|context| self.core.notifications.board().poll(self.id, context.waker())))
+        self.handle.hints()
     }
 
     fn time(&self) -> Pending<'_, Result<Instant, Fault>> {
         let core = Arc::clone(&self.core);
-        Box::pin(self.run_read(async move { core.time().await }))
+        Box::pin(self.runtime().run_read(async move { core.time().await }))
     }
 
     fn health(&self) -> Pending<'_, StoreHealthReport> {
@@ -239,30 +229,8 @@ impl Store for RedisStore {
     }
 }
 
-impl Clone for RedisStore {
-    fn clone(&self) -> Self {
-        let id = self.core.notifications.board().join();
-        Self { id, core: Arc::clone(&self.core), worker: Arc::clone(&self.worker) }
-    }
-}
-
-impl Drop for RedisStore {
-    fn drop(&mut self) {
-        self.core.notifications.board().leave(self.id);
-    }
-}
-
-impl Drop for StoreWorker {
-    fn drop(&mut self) {
-        // The last handle may be dropped on any thread, also on one that must not block.
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RedisStore({}, {:?})", self.core.url, self.id)
+        write!(f, "RedisStore({}, {:?})", self.core.url, self.handle.id())
     }
 }

@@ -11,11 +11,9 @@ use std::path::PathBuf;
 
 use cronhold_core::percent;
 use cronhold_schedule::{Span, TextError};
+use cronhold_store_remote::url::{MASK, PrintedParams, ServerAddress, UrlCredentials, as_span};
 
 pub(crate) use settings::{OutputKeyType, UrlSettings};
-
-/// Printed instead of a password.
-const MASK: &str = "***";
 
 /// The default port of a server.
 pub(crate) const PORT: u16 = 6379;
@@ -33,9 +31,8 @@ pub struct RedisUrl {
     pub(crate) tls: bool,
     /// The authority that signs the servers' certificates; `None` for those that the system trusts.
     pub(crate) ca: Option<PathBuf>,
-    /// `None` for the user `default` of Redis.
-    pub(crate) user: Option<String>,
-    pub(crate) password: Option<String>,
+    /// No user is the user `default` of Redis.
+    pub(crate) credentials: UrlCredentials,
     pub(crate) db: u32,
     pub(crate) settings: UrlSettings,
 }
@@ -49,21 +46,11 @@ pub(crate) enum Topology {
     Sentinel {
         /// The name of the master in the Sentinels' configuration.
         service: String,
-        /// The user for the Sentinels.
-        user: Option<String>,
-        /// The password for the Sentinels.
-        password: Option<String>,
+        /// The user and the password for the Sentinels.
+        login: UrlCredentials,
     },
     /// The Cluster node that serves the hash slot of the namespace.
     Cluster,
-}
-
-/// The host and the port of a server.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct ServerAddress {
-    /// A name or an address, without brackets.
-    pub(crate) host: String,
-    pub(crate) port: u16,
 }
 
 impl RedisUrl {
@@ -95,7 +82,7 @@ impl RedisUrl {
 
     /// The lease of runs without a lock, for jobs that set none.
     pub fn lease(&self) -> Span {
-        settings::as_span(self.settings.lease)
+        as_span(self.settings.lease)
     }
 
     fn scheme(&self) -> &'static str {
@@ -108,40 +95,38 @@ impl RedisUrl {
     }
 
     /// Parameters that differ from their defaults, in the order of the documentation.
-    fn params(&self) -> Vec<String> {
-        let mut params = Vec::new();
-        if let Topology::Sentinel { user, password, .. } = &self.topology {
-            params.extend(user.as_deref().map(|user| format!("sentinel_user={}", escaped(user, ""))));
-            params.extend(password.as_ref().map(|_| format!("sentinel_password={MASK}")));
+    fn params(&self) -> PrintedParams {
+        let mut params = PrintedParams::default();
+        if let Topology::Sentinel { login, .. } = &self.topology {
+            if let Some(user) = &login.user {
+                params.add("sentinel_user", escaped(user, ""));
+            }
+            if login.password.is_some() {
+                params.add("sentinel_password", MASK);
+            }
         }
         if self.tls && self.topology != Topology::Single {
-            params.push("tls=true".to_owned());
+            params.add("tls", true);
         }
-        params.extend(self.ca.as_ref().map(|ca| format!("ca={}", escaped(&ca.display().to_string(), "/"))));
-        params.extend(self.settings.params());
+        if let Some(ca) = &self.ca {
+            params.add("ca", escaped(&ca.display().to_string(), "/"));
+        }
+        self.settings.print(&mut params);
         params
     }
 }
 
 impl fmt::Display for RedisUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://", self.scheme())?;
-        let user = self.user.as_deref().map(|user| escaped(user, "")).unwrap_or_default();
-        match (&self.password, user.as_str()) {
-            (Some(_), user) => write!(f, "{user}:{MASK}@")?,
-            (None, "") => {}
-            (None, user) => write!(f, "{user}@")?,
-        }
         let servers: Vec<String> = self.servers.iter().map(ToString::to_string).collect();
-        f.write_str(&servers.join(","))?;
+        write!(f, "{}://{}{}", self.scheme(), self.credentials, servers.join(","))?;
         if let Topology::Sentinel { service, .. } = &self.topology {
             write!(f, "/{}", escaped(service, ""))?;
         }
         if self.db != 0 {
             write!(f, "/{}", self.db)?;
         }
-        let params = self.params();
-        if params.is_empty() { Ok(()) } else { write!(f, "?{}", params.join("&")) }
+        write!(f, "{}", self.params())
     }
 }
 
@@ -151,17 +136,7 @@ impl fmt::Debug for RedisUrl {
     }
 }
 
-impl fmt::Display for ServerAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.host.contains(':') {
-            write!(f, "[{}]:{}", self.host, self.port)
-        } else {
-            write!(f, "{}:{}", self.host, self.port)
-        }
-    }
-}
-
 /// Percent-encodes a text. Braces stay, because most namespaces have them.
-pub(crate) fn escaped(text: &str, also: &str) -> String {
+fn escaped(text: &str, also: &str) -> String {
     percent::encode(text, &format!("{{}}:{also}"))
 }

@@ -145,7 +145,7 @@ const READER_CACHE: i64 = 4 * 1024;
 const LOG_BYTES_MAX: i64 = 32 << 20;
 
 /// Prepared statements that a connection caches.
-const CACHED_STATEMENTS_MAX: usize = 64;
+const CACHED_STATEMENTS_MAX: usize = 128;
 
 /// Opens a file for writing, and creates or migrates its tables.
 pub(crate) fn open_first(path: &Path, options: &Options) -> Result<(LockFile, Connection), SqliteOpenError> {

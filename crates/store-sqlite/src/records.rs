@@ -61,8 +61,16 @@ impl TableReader<'_> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let name = rows::key_cells(key).into_iter().next();
         let mut rows = statement.query((name, now.micros()))?;
-        let Some(row) = rows.next()? else { return Ok(None) };
-        read_lock(row).map(Some).map_err(|error| self.unreadable("locks", row, Some(key.clone()), None, &error))
+        let stored = rows.next()?.map(|row| self.stored_lock(row)).transpose()?;
+        Ok(stored)
+    }
+
+    /// Decodes a row of a held lock.
+    pub(crate) fn stored_lock(&self, row: &Row<'_>) -> Result<StoredRecord, ReadError> {
+        read_lock(row).map_err(|error| {
+            let name = row.get_ref(0).ok().and_then(|cell| LockName::parse(cell.as_str().ok()?).ok());
+            self.unreadable("locks", row, name.map(RecordKey::Lock), None, &error)
+        })
     }
 }
 

@@ -6,19 +6,22 @@ use std::future::poll_fn;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
+use cronhold_core::record::{LockName, NodeRecord, RecordKey, RecordKind, StoredRecord};
 use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
+use cronhold_store::tasks::TaskBoard;
 use cronhold_store::{
     AheadCommit, Chunk, DefinitionPage, Fault, HandleId, Hint, HintBoard, Obligation, OutputSizes, Page, Pending,
-    Query, Store, StoreHealthReport, Unit, UnitReceipt, UnitRefusal, WriterId,
+    Query, Store, StoreHealthReport, Unit, UnitReceipt, UnitRefusal, WalkPage, WalkPlace, WriterId,
 };
+use rusqlite::OptionalExtension;
 
 use crate::open::{Options, SqliteOpenError, check_reader, open_first};
 use crate::outputs;
 use crate::pool::{ReadError, ReaderPool};
 use crate::records::TableReader;
-use crate::writer::{self, CommitResults, EncodedUnit, PendingReply, WriterRequest, WriterThread};
+use crate::tasks::SqliteTaskStore;
+use crate::writer::{self, CommitResults, EncodedUnit, PendingReply, SEAL_REASON, WriterRequest, WriterThread};
 
 /// A handle on a store in a file. A clone is another handle on the same store with its own queue of hints. Dropping the
 /// last handle closes the file.
@@ -32,6 +35,7 @@ struct SqliteShared {
     path: PathBuf,
     options: Options,
     hints: Arc<HintBoard>,
+    task_board: Arc<TaskBoard>,
     pool: ReaderPool,
     /// `None` if the file is open for reading only.
     writer: Option<WriterThread>,
@@ -64,14 +68,19 @@ impl SqliteStore {
     fn new(path: PathBuf, options: Options, hints: Arc<HintBoard>, writer: Option<WriterThread>) -> Self {
         let id = hints.join();
         let pool = ReaderPool::new(path.clone());
-        Self { id, shared: Arc::new(SqliteShared { path, options, hints, pool, writer }) }
+        Self { id, shared: Arc::new(SqliteShared { path, options, hints, task_board: Arc::default(), pool, writer }) }
     }
 
-    fn now(&self) -> Instant {
+    /// The tasks of this store.
+    pub fn tasks(&self) -> SqliteTaskStore {
+        SqliteTaskStore::new(self.clone(), Arc::clone(&self.shared.task_board))
+    }
+
+    pub(crate) fn now(&self) -> Instant {
         (self.shared.options.clock)()
     }
 
-    fn read<T>(&self, work: impl FnOnce(TableReader<'_>) -> Result<T, ReadError>) -> Result<T, Fault> {
+    pub(crate) fn read<T>(&self, work: impl FnOnce(TableReader<'_>) -> Result<T, ReadError>) -> Result<T, Fault> {
         let SqliteShared { path, options, pool, .. } = &*self.shared;
         pool.read(|connection| work(TableReader { connection, path, zones: &options.zones }))
     }
@@ -103,7 +112,21 @@ impl SqliteStore {
         }
     }
 
-    async fn request<T>(&self, request: impl FnOnce(PendingReply<T>) -> WriterRequest) -> Result<T, Fault> {
+    async fn set_seal(&self, reason: Option<String>) -> Result<(), Fault> {
+        self.request(|reply| WriterRequest::Seal { reason, reply }).await?
+    }
+
+    /// Why the store is sealed, if it is and can be read.
+    fn sealed(&self) -> Option<String> {
+        let read = |reader: TableReader<'_>| {
+            let reason = reader.connection.prepare_cached(SEAL_REASON)?.query_row([], |row| row.get(0));
+            Ok(reason.optional()?)
+        };
+        self.read(read).ok().flatten()
+    }
+
+    /// Sends a request to the writer and waits for its reply.
+    pub(crate) async fn request<T>(&self, request: impl FnOnce(PendingReply<T>) -> WriterRequest) -> Result<T, Fault> {
         match &self.shared.writer {
             Some(writer) => writer.request(request).await,
             None => Err(Fault::Permanent(format!("{} is open for reading only", self.shared.path.display()))),
@@ -156,6 +179,18 @@ impl Store for SqliteStore {
         Box::pin(async move { self.read(|reader| reader.page(query, limit)) })
     }
 
+    fn walk<'a>(
+        &'a self,
+        kind: RecordKind,
+        from: Option<&'a WalkPlace>,
+        limit: usize,
+    ) -> Pending<'a, Result<WalkPage, Fault>> {
+        Box::pin(async move {
+            let now = self.now();
+            self.read(|reader| reader.walk(kind, from, limit, now))
+        })
+    }
+
     fn definitions<'a>(&'a self, after: Option<&'a JobId>, limit: usize) -> Pending<'a, Result<DefinitionPage, Fault>> {
         Box::pin(async move { self.read(|reader| reader.definitions(after, limit)) })
     }
@@ -205,6 +240,14 @@ impl Store for SqliteStore {
         })
     }
 
+    fn seal<'a>(&'a self, reason: &'a str) -> Pending<'a, Result<(), Fault>> {
+        Box::pin(self.set_seal(Some(reason.to_owned())))
+    }
+
+    fn unseal(&self) -> Pending<'_, Result<(), Fault>> {
+        Box::pin(self.set_seal(None))
+    }
+
     fn hints(&self) -> Pending<'_, Vec<Hint>> {
         Box::pin(poll_fn(|context| self.shared.hints.poll(self.id, context.waker())))
     }
@@ -216,6 +259,7 @@ impl Store for SqliteStore {
     fn health(&self) -> Pending<'_, StoreHealthReport> {
         Box::pin(async move {
             let path = self.shared.path.display();
+            let sealed = self.sealed();
             match &self.shared.writer {
                 Some(writer) => {
                     let counters = writer.counters();
@@ -224,12 +268,13 @@ impl Store for SqliteStore {
                         description: format!("SQLite at {path}"),
                         commits: counters.commits(),
                         units: counters.units(),
+                        sealed,
                         warnings: Vec::new(),
                     }
                 }
                 None => {
                     let description = format!("SQLite at {path}, read-only");
-                    StoreHealthReport { trouble: None, description, commits: 0, units: 0, warnings: Vec::new() }
+                    StoreHealthReport { trouble: None, description, commits: 0, units: 0, sealed, warnings: Vec::new() }
                 }
             }
         })

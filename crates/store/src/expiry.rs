@@ -56,10 +56,11 @@ pub async fn expire_outputs(store: &dyn Store, after: Option<RunId>, now: Instan
     Ok(OutputExpiry { next: page.last().copied().filter(|_| page.len() == OUTPUTS_A_STEP), unreadable })
 }
 
-/// Deletes the oldest outputs of finished runs while all outputs together exceed `limit` bytes. Checks a page of outputs
-/// after `after`. Outputs of unfinished runs, and of runs that cannot be read, are kept.
+/// Deletes the oldest outputs of finished runs while all outputs together exceed `limit` bytes, or are more than the store
+/// keeps. Checks a page of outputs after `after`. Outputs of unfinished runs, and of runs that cannot be read, are kept.
 pub async fn trim_outputs(store: &dyn Store, after: Option<RunId>, limit: u64) -> Result<OutputExpiry, Fault> {
-    if store.output_sizes(&[]).await?.total <= limit {
+    let mut surplus_count = surplus_outputs(store).await?;
+    if surplus_count == 0 && store.output_sizes(&[]).await?.total <= limit {
         return Ok(OutputExpiry::default());
     }
     let page = store.outputs(after, OUTPUTS_A_STEP).await?;
@@ -71,16 +72,31 @@ pub async fn trim_outputs(store: &dyn Store, after: Option<RunId>, limit: u64) -
     let sizes = store.output_sizes(&oldest).await?;
     let mut surplus = sizes.total.saturating_sub(limit);
     let dropped = sizes.of_runs.iter().take_while(|size| {
-        let is_dropped = surplus > 0;
+        let is_dropped = surplus > 0 || surplus_count > 0;
         surplus = surplus.saturating_sub(**size);
+        surplus_count = surplus_count.saturating_sub(1);
         is_dropped
     });
     oldest.truncate(dropped.count());
     if !oldest.is_empty() {
         store.drop_outputs(&oldest).await?;
     }
-    let next = page.last().copied().filter(|_| page.len() == OUTPUTS_A_STEP && surplus > 0);
+    let next = page.last().copied().filter(|_| page.len() == OUTPUTS_A_STEP && (surplus > 0 || surplus_count > 0));
     Ok(OutputExpiry { next, unreadable })
+}
+
+/// The number of outputs beyond those that the store keeps. Only a store with such a limit counts them.
+async fn surplus_outputs(store: &dyn Store) -> Result<u64, Fault> {
+    let Some(most) = store.limits().outputs else { return Ok(0) };
+    let (mut count, mut after): (u64, Option<RunId>) = (0, None);
+    loop {
+        let page = store.outputs(after, OUTPUTS_A_STEP).await?;
+        count += page.len() as u64;
+        after = page.last().copied();
+        if page.len() < OUTPUTS_A_STEP {
+            return Ok(count.saturating_sub(most));
+        }
+    }
 }
 
 fn as_run(stored: Option<&StoredRecord>) -> Option<&Run> {

@@ -35,6 +35,11 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// The fault of a change that a sealed store refuses.
+    pub fn sealed(reason: &str) -> Self {
+        Self::ReadOnly(format!("it is sealed ({reason})"))
+    }
+
     /// Whether a retry can succeed without anything else being changed.
     pub const fn is_transient(&self) -> bool {
         !matches!(self, Self::Permanent(_) | Self::Unreadable(_))

@@ -8,11 +8,13 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use cronhold_core::decision::RecordChange;
-use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey, StoredRecord};
+use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey, RecordKind, StoredRecord};
 use cronhold_core::{JobId, RunId, State};
 use cronhold_schedule::Instant;
 
-use crate::{DefinitionPage, Fault, Page, Query, SharedStore, Unit, UnitReceipt, UnitRefusal};
+use crate::{
+    DefinitionPage, Fault, Page, Query, SharedStore, StoreLimits, Unit, UnitReceipt, UnitRefusal, WalkPage, WalkPlace,
+};
 
 /// A boxed future.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -88,6 +90,17 @@ pub trait Store: Send + Sync + fmt::Debug {
         true
     }
 
+    /// How much the store keeps. It stays the same while the store is open.
+    fn limits(&self) -> StoreLimits {
+        StoreLimits::default()
+    }
+
+    /// The size of a record as the store encodes it, in bytes. A store without limits on records need not know it, and
+    /// returns 0.
+    fn record_size(&self, _record: &Record) -> u64 {
+        0
+    }
+
     /// Records in the order of the keys, as one snapshot; `None` for those that do not exist, and for expired locks.
     fn load<'a>(&'a self, keys: &'a [RecordKey]) -> Pending<'a, Result<Vec<Option<StoredRecord>>, Fault>>;
 
@@ -125,6 +138,17 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// A page of at most `limit` records.
     fn page<'a>(&'a self, query: &'a Query, limit: usize) -> Pending<'a, Result<Page, Fault>>;
+
+    /// Some records of a kind, in any order, from a place that the store returned, or from the beginning. About `limit`
+    /// records; a page may be empty although the walk continues. A record that exists during the whole walk is returned; one
+    /// that nobody changes is returned once, as long as few records are deleted meanwhile. Of locks, those that are held are
+    /// returned; marks may be left out. Foreign runs are not returned.
+    fn walk<'a>(
+        &'a self,
+        kind: RecordKind,
+        from: Option<&'a WalkPlace>,
+        limit: usize,
+    ) -> Pending<'a, Result<WalkPage, Fault>>;
 
     /// The definitions of at most `limit` jobs by id; `after` is the last id of the page before. Jobs that cannot be read
     /// are left out. A store that has definitions as JSON returns them as they are, which is much faster than a page of
@@ -165,6 +189,14 @@ pub trait Store: Send + Sync + fmt::Debug {
         node: &'a NodeRecord,
         locks: &'a [(LockName, RunId)],
     ) -> Pending<'a, Result<Vec<(LockName, RunId)>, Fault>>;
+
+    /// Seals the store, for example because its records are being copied: from now on it refuses commits, appends, deletions
+    /// of outputs and of fences as read-only, with this reason. Reads and heartbeats continue, so that leases are renewed. The
+    /// seal is durable. A seal that exists gets the new reason.
+    fn seal<'a>(&'a self, reason: &'a str) -> Pending<'a, Result<(), Fault>>;
+
+    /// Removes the seal, if there is one.
+    fn unseal(&self) -> Pending<'_, Result<(), Fault>>;
 
     /// Waits until other handles have changed records, and returns which. Hints may be lost, late or duplicated.
     fn hints(&self) -> Pending<'_, Vec<Hint>>;
@@ -251,6 +283,8 @@ pub struct StoreHealthReport {
     pub commits: u64,
     /// Committed units since the store was opened.
     pub units: u64,
+    /// Why the store is sealed; `None` if it is not. See [`Store::seal`].
+    pub sealed: Option<String>,
     /// Guarantees that the store cannot give with its configuration, for its operator.
     pub warnings: Vec<String>,
 }

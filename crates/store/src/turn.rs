@@ -163,9 +163,9 @@ impl WriterSession {
         let versions: Vec<RecordVersion> = commands.iter().map(|_| self.next_version()).collect();
         let mut versions = versions.into_iter();
         let is_shared = self.store.is_shared();
-        let mut turn_view = TurnView::new(&self.cache, submitted);
+        let mut turn_view = TurnView::new(&*self.store, &self.cache, submitted);
         if !self.unexpected.is_empty() {
-            turn_view.load(&*self.store, std::mem::take(&mut self.unexpected)).await?;
+            turn_view.load(std::mem::take(&mut self.unexpected)).await?;
         }
         let mut decided: Vec<DecidedCommand> = Vec::with_capacity(commands.len());
         let mut loads_for_one = 0;
@@ -211,7 +211,7 @@ impl WriterSession {
                 loads_for_one = 0;
                 continue;
             }
-            turn_view.load(&*self.store, needs).await?;
+            turn_view.load(needs).await?;
         }
         let TurnView { written, loaded, .. } = turn_view;
         for decided in &decided {
@@ -361,11 +361,13 @@ fn unit(version: RecordVersion, reads: &ReadVersions, view: &TurnView<'_>, done:
         None => view.unreadable_version(key).or(assumed),
     };
     let compared = reads.iter().filter(|(key, _)| key.kind() != RecordKind::Lock);
-    Unit {
+    let unit = Unit {
         version,
         compare: compared.map(|(key, assumed)| (key.clone(), seen(key, *assumed))).collect(),
         changes: done.changes.clone(),
         take: done.take.clone(),
         free: done.free.clone(),
-    }
+    };
+    debug_assert!(unit.change_positions().is_ok(), "every decision reads what it changes: {unit:?}");
+    unit
 }

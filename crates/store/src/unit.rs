@@ -3,7 +3,7 @@
 
 use cronhold_core::RunId;
 use cronhold_core::decision::{LockRelease, LockTake, RecordChange};
-use cronhold_core::record::{LockName, RecordKey, RecordVersion};
+use cronhold_core::record::{LockName, RecordKey, RecordKind, RecordVersion};
 
 use crate::Fault;
 
@@ -21,6 +21,38 @@ pub struct Unit {
     pub take: Vec<LockTake>,
     /// Locks to release, if the run still holds them. The store releases them before it takes others.
     pub free: Vec<LockRelease>,
+}
+
+impl Unit {
+    /// For each change, the position of its record in `compare`. Fails if the unit does not have the required form; such a
+    /// unit is a bug of the caller, and is refused without any effect on other units.
+    pub fn change_positions(&self) -> Result<Vec<usize>, Fault> {
+        let invalid = |what: String| Fault::Permanent(format!("invalid unit: {what}"));
+        if let Some((key, _)) = self.compare.iter().find(|(key, _)| key.kind() == RecordKind::Lock) {
+            return Err(invalid(format!("it compares {key}")));
+        }
+        let mut is_changed = vec![false; self.compare.len()];
+        let mut positions = Vec::with_capacity(self.changes.len());
+        let mut next = 0;
+        for change in &self.changes {
+            let key = change.key();
+            if matches!(key.kind(), RecordKind::Lock | RecordKind::Foreign) {
+                return Err(invalid(format!("it changes {key}")));
+            }
+            // Changes are usually in the order of the compared records.
+            let (before, after) = self.compare.split_at(next);
+            let Some(found) = after.iter().chain(before).position(|(compared, _)| *compared == key) else {
+                return Err(invalid(format!("it changes {key} without comparing it")));
+            };
+            let position = (next + found) % self.compare.len();
+            if std::mem::replace(&mut is_changed[position], true) {
+                return Err(invalid(format!("it changes {key} twice")));
+            }
+            positions.push(position);
+            next = position + 1;
+        }
+        Ok(positions)
+    }
 }
 
 /// The result of a unit that took effect.

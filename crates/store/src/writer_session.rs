@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{LockState, Record, RecordKey, RecordKind, RecordVersion, StoredRecord};
-use cronhold_core::view::RecordSource;
+use cronhold_core::view::{RecordOversize, RecordSource};
 
 use crate::hash::SeedlessMap;
 use crate::{CommandOutcome, Fault, ReadableRecords, Store, Unit, UnreadableRecord, WriterId, load_readable};
@@ -46,6 +46,7 @@ pub(crate) struct TurnView<'a> {
     pub(crate) loaded: RecordMap,
     in_flight: &'a RecordMap,
     cache: &'a RecordCache,
+    store: &'a dyn Store,
     /// Records that exist and cannot be read. Only the commands that need them fail.
     unreadable: BTreeMap<RecordKey, UnreadableRecord>,
 }
@@ -159,15 +160,15 @@ impl RecordCache {
 }
 
 impl<'a> TurnView<'a> {
-    pub(crate) fn new(cache: &'a RecordCache, in_flight: &'a RecordMap) -> Self {
+    pub(crate) fn new(store: &'a dyn Store, cache: &'a RecordCache, in_flight: &'a RecordMap) -> Self {
         let (written, loaded) = (RecordMap::default(), RecordMap::default());
-        Self { written, loaded, in_flight, cache, unreadable: BTreeMap::new() }
+        Self { written, loaded, in_flight, cache, store, unreadable: BTreeMap::new() }
     }
 
     /// Loads records from the store.
-    pub(crate) async fn load(&mut self, store: &dyn Store, keys: BTreeSet<RecordKey>) -> Result<(), Fault> {
+    pub(crate) async fn load(&mut self, keys: BTreeSet<RecordKey>) -> Result<(), Fault> {
         let keys: Vec<RecordKey> = keys.into_iter().collect();
-        let ReadableRecords { records, unreadable } = load_readable(store, &keys).await?;
+        let ReadableRecords { records, unreadable } = load_readable(self.store, &keys).await?;
         self.loaded.extend(records);
         self.unreadable.extend(unreadable.into_iter().filter_map(|record| Some((record.key.clone()?, record))));
         Ok(())
@@ -222,5 +223,15 @@ impl RecordSource for TurnView<'_> {
 
     fn is_unreadable(&self, key: &RecordKey) -> bool {
         self.get(key).is_none() && self.unreadable_version(key).is_some()
+    }
+
+    fn kept_max(&self) -> Option<u32> {
+        self.store.limits().kept
+    }
+
+    fn oversize(&self, record: &Record) -> Option<RecordOversize> {
+        let limit = self.store.limits().record?;
+        let size = self.store.record_size(record);
+        (size > limit).then_some(RecordOversize { size, limit })
     }
 }

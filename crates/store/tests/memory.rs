@@ -9,7 +9,7 @@ use cronhold_core::record::{NodeRecord, RecordKey};
 use cronhold_core::{NodeId, RunId};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::conformance::Subject;
-use cronhold_store::{MemoryStore, Pending, Query, Store};
+use cronhold_store::{MemoryStore, Pending, Query, Store, StoreLimits};
 
 /// A store whose clock the suite sets.
 struct Memory {
@@ -33,14 +33,35 @@ impl Subject for Memory {
 }
 
 fn memory() -> Memory {
+    memory_with(StoreLimits::default())
+}
+
+fn memory_with(limits: StoreLimits) -> Memory {
     let start = Instant::parse("2026-11-15T22:00:00Z").expect("a time");
     let micros = Arc::new(AtomicI64::new(start.micros()));
     let clock = Arc::clone(&micros);
-    let store = MemoryStore::new(Arc::new(move || Instant::from_micros(clock.load(Ordering::SeqCst))));
+    let store = MemoryStore::with_limits(Arc::new(move || Instant::from_micros(clock.load(Ordering::SeqCst))), limits);
     Memory { store, micros }
 }
 
 cronhold_store::conformance_tests!(memory);
+
+/// The suite on a store with limits.
+mod limited {
+    use super::*;
+
+    fn memory_with_limits() -> Memory {
+        memory_with(StoreLimits {
+            record: Some(1_000_000),
+            unit: Some(4_000_000),
+            output: Some(200_000),
+            outputs: Some(600),
+            kept: Some(3),
+        })
+    }
+
+    cronhold_store::conformance_tests!(memory_with_limits);
+}
 
 /// In the simulation, only the simulator adds delays, so no request of the store may wait.
 #[test]

@@ -171,7 +171,7 @@ pub(super) fn count_finished(
 ) {
     let default = Retain::default();
     let retain = retain.unwrap_or(&default);
-    let limit = retain.limit(finished);
+    let limit = draft.view.kept_limit(retain, finished);
     let Some(kept) = state.kept.of(finished) else { return };
     *kept = kept.saturating_add(1);
     if *kept > with_margin(limit) {

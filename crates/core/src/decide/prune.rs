@@ -24,7 +24,7 @@ pub(super) fn decide(view: &DecisionView<'_>, job: &JobId, records: &[PrunableRe
     for record in records {
         // A job that was removed retains nothing, and its spans are not extended.
         let is_retained = definition.as_ref().is_some_and(|definition| {
-            let limit = definition.job.retain.limit(record.state);
+            let limit = view.kept_limit(&definition.job.retain, record.state);
             state.kept.of(record.state).is_none_or(|kept| *kept <= limit)
         });
         let may_change = match record.key {

@@ -16,7 +16,7 @@ use crate::ids::{JobId, JobUid};
 use crate::job::Job;
 use crate::record::{Cursor, JobRecord, JobSource, JobState, LockName, Record, RecordKey, RecordKind, ScheduleId};
 use crate::run::Reason;
-use crate::view::{DecisionView, Halt};
+use crate::view::{DecisionView, Halt, RecordOversize};
 
 /// The reason of a pause that comes from the job's definition.
 const IN_DEFINITION: &str = "in the job's definition";
@@ -86,8 +86,18 @@ pub(super) fn decide(
         draft.put_state(state);
     }
     drop(tables);
-    draft.put(Record::Job(Arc::new(new)));
+    let record = Record::Job(Arc::new(new));
+    check_size(view, id, &record)?;
+    draft.put(record);
     draft.finish(CommandReply::Done)
+}
+
+/// Rejects a definition that the store cannot keep.
+fn check_size(view: &DecisionView<'_>, id: &JobId, record: &Record) -> Result<(), Rejection> {
+    match view.oversize(record) {
+        Some(RecordOversize { size, limit }) => Err(Rejection::JobTooLarge { job: id.clone(), size, limit }),
+        None => Ok(()),
+    }
 }
 
 /// The new definition may let pending triggers become runs. Without a policy, and without pending triggers, nothing is

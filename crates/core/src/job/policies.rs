@@ -258,6 +258,14 @@ impl Default for Retain {
 }
 
 impl Retain {
+    /// The same with at most `most` runs in each state; unchanged for `None`.
+    pub fn capped(&self, most: Option<u32>) -> Self {
+        let most = most.unwrap_or(u32::MAX);
+        let Self { success, failure, error, skipped, output } = *self;
+        let [success, failure, error, skipped] = [success, failure, error, skipped].map(|limit| limit.min(most));
+        Self { success, failure, error, skipped, output }
+    }
+
     /// The number of runs in a finished state that are kept; zero for other states.
     pub fn limit(&self, state: State) -> u32 {
         match state {

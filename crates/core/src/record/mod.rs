@@ -85,6 +85,11 @@ impl RecordVersion {
         Self((number << Self::UNIT_BITS) | ((first + unit) % (1 << Self::UNIT_BITS)))
     }
 
+    /// The number of the writer, of which larger ones keep only the lower bits.
+    pub const fn writer(self) -> u32 {
+        (self.0 >> Self::UNIT_BITS) as u32
+    }
+
     /// A version that a store returned.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)

@@ -53,7 +53,7 @@ impl NodeLoop {
         for record in done.changes.iter().map(RecordChange::key).chain(freed) {
             self.agenda.wake_waiting(&record);
         }
-        self.agenda.plan_woken();
+        self.plan_woken(stamp.at);
     }
 
     /// Follows a stored record, and performs what it owes.
@@ -61,7 +61,7 @@ impl NodeLoop {
         self.record_change(&RecordChange::Put(record.clone()), now);
         let effects = owed(record, self.context.me);
         self.perform_all(effects, None, now).await;
-        self.agenda.plan_woken();
+        self.plan_woken(now);
     }
 
     /// Follows a record that another node has changed, and performs what it owes. What any node could do is left to that
@@ -104,6 +104,14 @@ impl NodeLoop {
         // The other node wakes the same runs.
         for run in self.agenda.take_woken() {
             self.wake_after_change(run, now);
+        }
+    }
+
+    /// Plans the checks of the runs that a change of this node may have made possible.
+    pub(super) fn plan_woken(&mut self, now: Instant) {
+        for run in self.agenda.take_woken() {
+            let at = self.claim_order().wake_after_own_change(run, now);
+            self.agenda.put(PlanItem::Wake(run), at);
         }
     }
 

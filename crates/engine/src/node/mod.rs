@@ -292,7 +292,7 @@ impl NodeLoop {
         node.agenda.put(PlanItem::CheckJobs(None), now.plus(Self::CHECK_JOBS_AFTER));
         node.agenda.put(PlanItem::CheckPools(None), now.plus(Self::CHECK_JOBS_AFTER));
         node.agenda.put(PlanItem::Expire(ExpiryStep::FIRST), now.plus(expiry::FIRST_AFTER));
-        if node.context.options.outputs_max.is_some() {
+        if node.context.options.outputs_max.is_some() || node.context.ports.store.limits().outputs.is_some() {
             node.agenda.put(PlanItem::TrimOutputs(None), now.plus(expiry::FIRST_AFTER));
         }
         Ok(node)

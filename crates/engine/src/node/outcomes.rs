@@ -58,7 +58,7 @@ impl NodeLoop {
                     self.apply_commit(&command.stamp, *done, CommitReceipt { sent: begin, fences: &fences }).await;
                     if let Some(run) = over {
                         self.agenda.forget_waiting(run);
-                        self.agenda.plan_woken();
+                        self.plan_woken(now);
                     }
                     if let CommandOrigin::Request(reply) = origin {
                         reply.send(Ok(answer));

@@ -1,9 +1,11 @@
 //! A node on a shared store, with a clock that the test moves.
 
 mod ad_hoc;
+mod limits;
 mod outputs;
 mod rename;
 mod repairs;
+mod waits;
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -27,8 +29,8 @@ use cronhold_engine::{
 };
 use cronhold_schedule::{Instant, ScheduleSpec, Span, Zone, ZoneRegistry};
 use cronhold_store::{
-    Fault, Hint, MemoryStore, Pending, Query, RunQuery, Store, Unit, UnitReceipt, UnitRefusal, UnreadableRecord,
-    Wrapper,
+    Fault, Hint, MemoryStore, Pending, Query, RunQuery, Store, StoreLimits, Unit, UnitReceipt, UnitRefusal,
+    UnreadableRecord, Wrapper,
 };
 
 const START: Instant = Instant::from_secs(1_800_000_000);
@@ -225,10 +227,19 @@ impl TestNode {
 
     /// A node that starts on a store which has records already, and that receives no notifications if it `is_silent`.
     fn on_store(ahead: i64, is_silent: bool, fill: impl FnOnce(&MemoryStore)) -> Self {
+        Self::start(StoreLimits::default(), ahead, is_silent, fill)
+    }
+
+    /// A node on a store with limits.
+    fn with_limits(limits: StoreLimits) -> Self {
+        Self::start(limits, 0, false, |_| {})
+    }
+
+    fn start(limits: StoreLimits, ahead: i64, is_silent: bool, fill: impl FnOnce(&MemoryStore)) -> Self {
         let time = Arc::new(TestClock::default());
         time.ahead.store(ahead, Ordering::Relaxed);
         let of_store = Arc::clone(&time);
-        let store = MemoryStore::new(Arc::new(move || START.plus(of_store.passed())));
+        let store = MemoryStore::with_limits(Arc::new(move || START.plus(of_store.passed())), limits);
         fill(&store);
         let ports_under_test = Arc::new(TestPorts::default());
         let (is_full, unreadable, contended) = (Arc::new(AtomicBool::new(false)), Arc::default(), Arc::default());

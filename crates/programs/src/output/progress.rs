@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 
 use super::restarts::FileAnchor;
-use super::{LIVE_MAX, OUTPUT, SecretMask, length, read};
+use super::{OUTPUT, SecretMask, length, read};
 
 /// The notice at the position where a program truncated its file. Output that was written before and not stored by then
 /// is lost.
@@ -54,9 +54,9 @@ impl OutputProgress {
     }
 
     /// Whether nothing more is stored: earlier versions appended the end of a long output in one piece, and recorded no
-    /// anchor.
+    /// anchor. They knew no limits of stores.
     pub(super) fn is_over(&self) -> bool {
-        self.stored > LIVE_MAX && self.anchor == FileAnchor::default()
+        self.stored > OUTPUT.head + OUTPUT.tail && self.anchor == FileAnchor::default()
     }
 
     /// Whether this is the end of a long output, which is stored as far as it goes.

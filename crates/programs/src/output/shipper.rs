@@ -12,13 +12,16 @@ use std::thread::JoinHandle;
 use cronhold_core::RunId;
 use cronhold_core::record::OutputSummary;
 use cronhold_engine::MachineClock;
-use cronhold_keeper::fail;
+use cronhold_keeper::{OutputLimits, fail};
 use cronhold_schedule::Span;
 use cronhold_store::{Fault, Store};
 use tokio::task::JoinSet;
 
 use super::budget::OutputBudget;
-use super::{EDGE, OutputFile, OutputPiece, OutputProgress, PIECE_MAX, Restart, RestartLog, SecretMask, keeper_output};
+use super::{
+    EDGE, OutputFile, OutputPiece, OutputProgress, PIECE_MAX, Restart, RestartLog, SecretMask, keeper_output,
+    stored_limits,
+};
 use crate::event::ProgramEvent;
 use crate::process::UnstoredOutput;
 use crate::runner::LocalRunner;
@@ -64,6 +67,8 @@ struct ShipperLoop {
     requests: JoinSet<StoreReply>,
     bytes_in_flight: usize,
     budget: OutputBudget,
+    /// How much of each output is stored.
+    limits: OutputLimits,
     /// Running programs whose files are checked as soon as possible, because they probably have more.
     eager: BTreeSet<RunId>,
     /// When the files of all running programs are checked next.
@@ -140,6 +145,7 @@ impl ShipperLoop {
         is_stopping: Arc<AtomicBool>,
     ) -> Self {
         let budget = OutputBudget::new(clock.uptime(), store.is_shared());
+        let limits = stored_limits(store.limits().output);
         Self {
             restarts: RestartLog::open(&data),
             data,
@@ -154,6 +160,7 @@ impl ShipperLoop {
             requests: JoinSet::new(),
             bytes_in_flight: 0,
             budget,
+            limits,
             eager: BTreeSet::new(),
             poll_at: Span::ZERO,
             read_at: Span::ZERO,
@@ -281,7 +288,7 @@ impl ShipperLoop {
     /// The file with the output of a run.
     fn file(&mut self, run: RunId) -> OutputFile {
         if let Some(path) = self.runner.response_file(run) {
-            return OutputFile::at(path);
+            return OutputFile::at(path, self.limits);
         }
         let known = self.secrets.get(&run).cloned();
         let secrets = known.or_else(|| {
@@ -291,8 +298,8 @@ impl ShipperLoop {
         });
         let secrets = secrets.unwrap_or_default();
         match self.runner.plugin_output(run) {
-            Some(path) => OutputFile::of_plugin(path, secrets, self.runner.plugin_stderr(run)),
-            None => OutputFile::new(&self.data, run, secrets),
+            Some(path) => OutputFile::of_plugin(path, secrets, self.runner.plugin_stderr(run), self.limits),
+            None => OutputFile::new(&self.data, run, secrets, self.limits),
         }
     }
 

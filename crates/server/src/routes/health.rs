@@ -6,7 +6,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::get;
 use axum::{Json, Router};
-use cronhold_api::{HealthProblem, HealthProblemCode, HealthReport};
+use cronhold_api::{HealthProblem, HealthProblemCode, HealthReport, StoreLimitsReport};
+use cronhold_store::StoreLimits;
 
 use crate::AppState;
 
@@ -32,11 +33,14 @@ pub(crate) async fn ready(State(app): State<Arc<AppState>>) -> (StatusCode, Json
 
 async fn report(app: &AppState) -> HealthReport {
     // The reason may contain paths, so it is only in the log.
-    let is_well = app.store.health().await.trouble.is_none();
+    let store = app.store.health().await;
+    let is_well = store.trouble.is_none() && store.sealed.is_none();
     let unreadable_records = app.feed.unreadable_records();
     let mut problems = Vec::new();
     let mut add = |code, message: String| problems.push(HealthProblem { code, message });
-    if !is_well {
+    if let Some(reason) = &store.sealed {
+        add(HealthProblemCode::StoreSealed, format!("the store is sealed: {reason}"));
+    } else if !is_well {
         add(HealthProblemCode::StoreFails, "the store fails; see the log for details".to_owned());
     }
     // The node goes on: it finishes what runs, and starts runs again when its keeper works. Other nodes take its share.
@@ -57,11 +61,25 @@ async fn report(app: &AppState) -> HealthReport {
         add(HealthProblemCode::RecordsUnreadable, message);
     }
     let trouble = problems.first().map(|problem| problem.message.clone());
-    let (ready, version) = (app.is_ready() && can_start_programs, app.version.to_owned());
+    let can_start = can_start_programs && store.sealed.is_none();
+    let (ready, version) = (app.is_ready() && can_start, app.version.to_owned());
     let zone_data = (app.world)().zones_version.to_string();
     let other_zone_data = app.feed.other_zones().into_iter().map(|(node, zones)| format!("{node}: {zones}")).collect();
     let ok = is_well && can_start_programs;
-    HealthReport { ok, ready, trouble, problems, unreadable_records, version, zone_data, other_zone_data }
+    let store_limits = limits_report(app.store.limits());
+    HealthReport { ok, ready, trouble, problems, unreadable_records, version, zone_data, other_zone_data, store_limits }
+}
+
+/// The limits of a store; `None` if it sets none.
+fn limits_report(limits: StoreLimits) -> Option<StoreLimitsReport> {
+    let StoreLimits { record, unit, output, outputs, kept } = limits;
+    (limits != StoreLimits::default()).then_some(StoreLimitsReport {
+        record_bytes: record,
+        unit_bytes: unit,
+        output_bytes: output,
+        outputs,
+        kept_runs: kept,
+    })
 }
 
 fn status(is_well: bool) -> StatusCode {

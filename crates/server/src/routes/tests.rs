@@ -20,7 +20,7 @@ fn nodes_reload_and_health_are_reported() {
         let reloaded = rig.request("POST /api/v1/reload", "").await.json();
         assert_eq!(reloaded, json!({"summary": "no job, 1 mistake", "mistakes": 1}));
         let well = json!({"ok": true, "ready": true, "trouble": null, "problems": [], "unreadable_records": 0,
-            "version": "1.2.3", "zone_data": "test", "other_zone_data": []});
+            "version": "1.2.3", "zone_data": "test", "other_zone_data": [], "store_limits": null});
         for path in ["GET /health", "GET /ready"] {
             assert_eq!(rig.raw(path, "").await.json(), well);
         }

@@ -67,6 +67,8 @@ pub(crate) struct CheckerContext<'a> {
     pub(crate) usual: Span,
     /// Whether nodes share the store, which then has its own clock.
     pub(crate) is_shared: bool,
+    /// The finished runs of a job in each state that the store keeps at most; `None` if it sets no limit.
+    pub(crate) kept_max: Option<u32>,
 }
 
 /// Checks one invariant.

@@ -9,15 +9,17 @@ use std::time::Duration;
 
 use cronhold_store::Fault;
 use cronhold_store::lock_mutex;
+use cronhold_store_remote::ConnectError;
+use cronhold_store_remote::faults::{unconfirmed, unreachable};
+use cronhold_store_remote::url::{ServerAddress, UrlCredentials};
 use redis::aio::{MultiplexedConnection, PubSub};
 use redis::{AsyncConnectionConfig, Cmd, Pipeline, RedisConnectionInfo, RedisError, Value};
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
-use super::connect_error::ConnectError;
 use super::script::Script;
 use super::transport;
-use crate::url::{RedisUrl, ServerAddress, Topology};
+use crate::url::{RedisUrl, Topology};
 use crate::{faults, server_check};
 
 /// Requests that may wait to be written to the socket. A caller waits for each, so more would be an overload.
@@ -40,7 +42,6 @@ pub(super) struct Connection {
     /// The id of the server process, which is new after each restart; empty if the user may not run INFO. It is read
     /// before the connection is used, so that no request can reach another process than this one.
     pub(super) server_id: String,
-    pub(super) opened_at: Instant,
     connection: MultiplexedConnection,
     driver: AbortHandle,
     is_closed: Arc<AtomicBool>,
@@ -90,7 +91,6 @@ impl Connection {
         Self {
             server: server.clone(),
             server_id: String::new(),
-            opened_at: Instant::now(),
             connection,
             driver: driver.abort_handle(),
             is_closed,
@@ -121,9 +121,9 @@ impl Connection {
             pipeline.add_command(command);
         }
         let mut connection = self.connection.clone();
-        let unconfirmed = |why: &str| {
+        let fail = |why: &str| {
             self.close();
-            Err(faults::unconfirmed(&self.server.to_string(), why))
+            Err(unconfirmed(&self.server, why))
         };
         match timeout(self.timeout, connection.send_packed_commands(&pipeline, 0, count)).await {
             Ok(Ok(replies)) if replies.len() == count => {
@@ -132,9 +132,9 @@ impl Connection {
                 }
                 Ok(replies)
             }
-            Ok(Ok(replies)) => unconfirmed(&format!("Redis sent {} replies to {count} commands", replies.len())),
-            Ok(Err(error)) => unconfirmed(&format!("the connection broke before the reply arrived ({error})")),
-            Err(_) => unconfirmed(&format!("no reply within {:?}", self.timeout)),
+            Ok(Ok(replies)) => fail(&format!("Redis sent {} replies to {count} commands", replies.len())),
+            Ok(Err(error)) => fail(&format!("the connection broke before the reply arrived ({error})")),
+            Err(_) => fail(&format!("no reply within {:?}", self.timeout)),
         }
     }
 
@@ -167,9 +167,9 @@ pub(super) async fn open_pubsub(url: &RedisUrl, server: &ServerAddress) -> Resul
 }
 
 fn login_of(url: &RedisUrl, login: LoginKind) -> RedisConnectionInfo {
-    let (user, password, db) = match (login, &url.topology) {
-        (LoginKind::Sentinel, Topology::Sentinel { user, password, .. }) => (user, password, 0),
-        _ => (&url.user, &url.password, url.db),
+    let (UrlCredentials { user, password }, db) = match (login, &url.topology) {
+        (LoginKind::Sentinel, Topology::Sentinel { login, .. }) => (login, 0),
+        _ => (&url.credentials, url.db),
     };
     let mut info = RedisConnectionInfo::default().set_db(i64::from(db)).set_skip_set_lib_name();
     if let Some(user) = user {
@@ -220,5 +220,5 @@ const WRONG_DATABASE: &str = "cannot select the database of the URL; check the n
 
 fn no_reply(url: &RedisUrl, server: &ServerAddress) -> ConnectError {
     let why = format!("no reply within {:?}", url.settings.timeout);
-    ConnectError::from(faults::unreachable(&server.to_string(), &why)).with_hint(transport::tls_hint(url))
+    ConnectError::from(unreachable(server, &why)).with_hint(transport::tls_hint(url))
 }

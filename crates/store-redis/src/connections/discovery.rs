@@ -1,12 +1,14 @@
 //! Finds the server that accepts writes: the one in the URL, the master that the Sentinels name, or the Cluster node
 //! that serves the hash slot of the namespace.
 
+use cronhold_store_remote::ConnectError;
+use cronhold_store_remote::faults::unreachable;
+use cronhold_store_remote::url::ServerAddress;
 use redis::Value;
 
-use super::connect_error::ConnectError;
 use super::connection::{Connection, LoginKind};
 use crate::faults;
-use crate::url::{PORT, RedisUrl, ServerAddress, Topology};
+use crate::url::{PORT, RedisUrl, Topology};
 
 /// Connects to the server that accepts writes. `attempt` selects which of several servers is asked first, so that a
 /// server with a wrong answer is not asked first every time.
@@ -18,7 +20,7 @@ pub(super) async fn connect(url: &RedisUrl, attempt: usize) -> Result<Connection
         let role = connection.request(vec![redis::cmd("ROLE")]).await?;
         let is_master = matches!(role.first(), Some(Value::Array(parts)) if parts.first().and_then(text).as_deref() == Some("master"));
         if !is_master {
-            return Err(faults::unreachable(&server.to_string(), "this server is not the master").into());
+            return Err(unreachable(server, "this server is not the master").into());
         }
     }
     Ok(connection)
@@ -26,7 +28,7 @@ pub(super) async fn connect(url: &RedisUrl, attempt: usize) -> Result<Connection
 
 /// The address of the server that accepts writes.
 pub(super) async fn locate(url: &RedisUrl, attempt: usize) -> Result<ServerAddress, ConnectError> {
-    let mut last = ConnectError::from(faults::unreachable("Redis", "the URL names no server"));
+    let mut last = ConnectError::from(unreachable("Redis", "the URL names no server"));
     for index in 0..url.servers.len() {
         let server = &url.servers[(attempt + index) % url.servers.len()];
         let located = match &url.topology {
@@ -47,7 +49,7 @@ async fn ask_sentinel(url: &RedisUrl, server: &ServerAddress, service: &str) -> 
     let mut command = redis::cmd("SENTINEL");
     command.arg("GET-MASTER-ADDR-BY-NAME").arg(service);
     let replies = connection.request(vec![command]).await?;
-    let fail = |why: &str| Err(faults::unreachable(&server.to_string(), why).into());
+    let fail = |why: &str| Err(unreachable(server, why).into());
     match replies.into_iter().next() {
         Some(Value::Array(parts)) => match address(&parts, server) {
             Some(master) => Ok(master),
@@ -67,7 +69,7 @@ async fn ask_cluster(url: &RedisUrl, server: &ServerAddress) -> Result<ServerAdd
     let mut slots = redis::cmd("CLUSTER");
     slots.arg("SLOTS");
     let replies = connection.request(vec![slot, slots]).await?;
-    let fail = |why: &str| Err(faults::unreachable(&server.to_string(), why).into());
+    let fail = |why: &str| Err(unreachable(server, why).into());
     match replies.as_slice() {
         [Value::Int(slot), Value::Array(ranges)] => {
             match ranges.iter().find_map(|range| master_of(range, *slot, server)) {

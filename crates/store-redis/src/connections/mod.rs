@@ -1,68 +1,31 @@
 //! Connections to Redis: sends commands, calls scripts, subscribes to channels, and reconnects by itself. Callers do
 //! not know whether there is a single server, a Sentinel set or a Cluster.
 
-mod connect_error;
 mod connection;
 mod discovery;
+mod opener;
 mod script;
 mod subscription;
 #[cfg(all(test, feature = "testing"))]
 mod tests;
 mod transport;
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
-use std::time::Duration;
-
 use cronhold_store::Fault;
+use cronhold_store_remote::ReconnectingConnection;
 use redis::{Cmd, ServerError, Value};
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::sync::mpsc;
 
 pub(crate) use script::Script;
 pub(crate) use subscription::ChannelEvent;
 
 use crate::faults;
-use crate::url::{RedisUrl, Topology};
-use connection::Connection;
+use crate::url::RedisUrl;
+use opener::RedisOpener;
 
-/// Pause between two attempts to connect.
-const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
-
-/// A caller waits this much longer than one attempt can take, so that it receives the error of that attempt.
-const CONNECT_GRACE: Duration = Duration::from_millis(100);
-
-/// How often the Sentinels are asked whether the server is still the master.
-const SENTINEL_CHECK_INTERVAL: Duration = Duration::from_secs(2);
-/// The connection is closed after this many Sentinel checks in a row without a reply.
-const SENTINEL_FAILURES_MAX: usize = 3;
-
-/// Keeps one connection to the server that accepts writes, and replaces it when it breaks. Connects on first use, on
-/// the store's runtime. Clones share the connection.
-#[derive(Clone)]
-pub(crate) struct RedisConnections(Arc<ConnectionsInner>);
-
-struct ConnectionsInner {
-    url: RedisUrl,
-    runtime: Handle,
-    state: watch::Sender<ConnectionState>,
-    attempts: AtomicUsize,
-    /// Whether a writer has enrolled. From then on a rejected login is not a mistake in the URL.
-    has_enrolled: Arc<AtomicBool>,
-    /// Whether a connection was ever open. Then both sides agree on TLS.
-    has_replied: AtomicBool,
-}
-
-#[derive(Clone)]
-enum ConnectionState {
-    /// Nothing was requested yet.
-    Unused,
-    Connecting,
-    Open(Arc<Connection>),
-    /// The last attempt failed, at this time.
-    Failed(Fault, Instant),
-}
+/// One connection to the server that accepts writes, with what can be sent over it. Clones share the connection.
+#[derive(Debug, Clone)]
+pub(crate) struct RedisConnections(ReconnectingConnection<RedisOpener>);
 
 /// Replies to a batch of script calls.
 pub(crate) struct CallReplies {
@@ -75,34 +38,18 @@ pub(crate) struct CallReplies {
 impl RedisConnections {
     /// Does not connect before the first request.
     pub(crate) fn new(url: &RedisUrl, runtime: Handle) -> Self {
-        let (state, _) = watch::channel(ConnectionState::Unused);
-        Self(Arc::new(ConnectionsInner {
-            url: url.clone(),
-            runtime,
-            state,
-            attempts: AtomicUsize::new(0),
-            has_enrolled: Arc::default(),
-            has_replied: AtomicBool::new(false),
-        }))
+        Self(ReconnectingConnection::new(RedisOpener::new(url), runtime))
     }
 
     /// A second connection to the same server, for requests that must not delay those on the first one.
     pub(crate) fn separate(&self) -> Self {
-        let (state, _) = watch::channel(ConnectionState::Unused);
-        Self(Arc::new(ConnectionsInner {
-            url: self.0.url.clone(),
-            runtime: self.0.runtime.clone(),
-            state,
-            attempts: AtomicUsize::new(0),
-            has_enrolled: Arc::clone(&self.0.has_enrolled),
-            has_replied: AtomicBool::new(false),
-        }))
+        Self(self.0.separate())
     }
 
     /// Sends commands as one pipeline and returns one value each; errors of single commands are among the values.
     /// `Fault::Unavailable` means that nothing was sent, `Fault::OutcomeUnknown` that the commands were sent and no reply arrived.
     pub(crate) async fn request(&self, commands: Vec<Cmd>) -> Result<Vec<Value>, Fault> {
-        self.connection().await?.request(commands).await
+        self.0.get().await?.request(commands).await
     }
 
     /// Sends one command. An error reply becomes a fault.
@@ -130,7 +77,7 @@ impl RedisConnections {
         calls: Vec<Vec<Vec<u8>>>,
         trailing: Vec<Cmd>,
     ) -> CallReplies {
-        let connection = match self.connection().await {
+        let connection = match self.0.get().await {
             Ok(connection) => connection,
             Err(fault) => return CallReplies::failed(calls.len(), &fault),
         };
@@ -172,19 +119,18 @@ impl RedisConnections {
 
     /// Messages of channels, until the receiver is dropped.
     pub(crate) fn subscribe(&self, channels: Vec<String>) -> mpsc::Receiver<ChannelEvent> {
-        subscription::start(self.0.url.clone(), &self.0.runtime, channels)
+        subscription::start(self.0.opener().url().clone(), self.0.runtime(), channels)
     }
 
     /// The fault for an error that the server replied with.
     pub(crate) fn fault_of(&self, error: &ServerError) -> Fault {
         let fault = faults::of_reply(&self.server_name(), error);
-        if faults::is_about_permissions(error) { self.0.relax(fault) } else { fault }
+        if faults::is_about_permissions(error) { self.0.judge_rejection(fault) } else { fault }
     }
 
-    /// A writer has enrolled. From now on a server that rejects the login counts as unavailable: operators change
-    /// passwords and permissions while nodes run, and correct them again.
+    /// A writer has enrolled. From now on a server that rejects the login counts as unavailable.
     pub(crate) fn mark_enrolled(&self) {
-        self.0.has_enrolled.store(true, Ordering::Relaxed);
+        self.0.mark_enrolled();
     }
 
     /// The reply, or the fault if it is an error.
@@ -197,121 +143,18 @@ impl RedisConnections {
 
     /// The address of the current server, or of the first in the URL, for messages.
     pub(crate) fn server_name(&self) -> String {
-        match &*self.0.state.borrow() {
-            ConnectionState::Open(connection) => connection.server.to_string(),
-            _ => self.0.url.servers.first().map(ToString::to_string).unwrap_or_default(),
-        }
+        self.0.server_name()
     }
 
     /// Why the last attempt to connect failed; `None` while connected, connecting or unused.
     pub(crate) fn failure(&self) -> Option<String> {
-        match &*self.0.state.borrow() {
-            ConnectionState::Failed(fault, _) => Some(fault.to_string()),
-            _ => None,
-        }
-    }
-
-    /// The open connection, or a new one.
-    async fn connection(&self) -> Result<Arc<Connection>, Fault> {
-        if let ConnectionState::Open(connection) = &*self.0.state.borrow()
-            && !connection.is_closed()
-        {
-            return Ok(connection.clone());
-        }
-        let mut states = self.0.state.subscribe();
-        self.reconnect();
-        let settled = states.wait_for(|state| !matches!(state, ConnectionState::Unused | ConnectionState::Connecting));
-        match timeout(self.0.url.settings.timeout + CONNECT_GRACE, settled).await {
-            Ok(Ok(state)) => match &*state {
-                ConnectionState::Open(connection) => Ok(connection.clone()),
-                ConnectionState::Failed(fault, _) => Err(fault.clone()),
-                ConnectionState::Unused | ConnectionState::Connecting => unreachable!("excluded by the condition"),
-            },
-            Ok(Err(_)) => Err(faults::unreachable(&self.server_name(), "the store was closed")),
-            Err(_) => Err(faults::unreachable(&self.server_name(), "still connecting")),
-        }
-    }
-
-    /// Starts to connect, unless that is under way. The attempt continues when the caller is gone.
-    fn reconnect(&self) {
-        let mut not_before = None;
-        let starts = self.0.state.send_if_modified(|state| {
-            not_before = match state {
-                ConnectionState::Connecting => return false,
-                ConnectionState::Open(connection) if !connection.is_closed() => return false,
-                ConnectionState::Unused => None,
-                ConnectionState::Open(connection) => Some(connection.opened_at + RECONNECT_PAUSE),
-                ConnectionState::Failed(_, at) => Some(*at + RECONNECT_PAUSE),
-            };
-            *state = ConnectionState::Connecting;
-            true
-        });
-        if !starts {
-            return;
-        }
-        let inner = self.0.clone();
-        self.0.runtime.spawn(async move {
-            if let Some(not_before) = not_before {
-                sleep_until(not_before).await;
-            }
-            let attempt = inner.attempts.fetch_add(1, Ordering::Relaxed);
-            let state = match discovery::connect(&inner.url, attempt).await {
-                Ok(connection) => {
-                    inner.has_replied.store(true, Ordering::Relaxed);
-                    let server = &connection.server;
-                    tracing::info!(event = "redis_connected", server = %server, attempt, "connected to {server}");
-                    let connection = Arc::new(connection);
-                    if matches!(inner.url.topology, Topology::Sentinel { .. }) {
-                        tokio::spawn(watch_master(inner.url.clone(), Arc::downgrade(&connection)));
-                    }
-                    ConnectionState::Open(connection)
-                }
-                Err(error) => {
-                    let fault = error.into_fault(inner.has_replied.load(Ordering::Relaxed));
-                    tracing::debug!(event = "redis_connect_failed", attempt, "{fault}");
-                    ConnectionState::Failed(inner.relax(fault), Instant::now())
-                }
-            };
-            inner.state.send_replace(state);
-        });
-    }
-}
-
-impl ConnectionsInner {
-    /// A rejected login ends a process that is just starting. For one that has enrolled it is transient.
-    fn relax(&self, fault: Fault) -> Fault {
-        if self.has_enrolled.load(Ordering::Relaxed) { faults::as_transient(fault) } else { fault }
-    }
-}
-
-impl std::fmt::Debug for RedisConnections {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RedisConnections").field("url", &self.0.url).finish_non_exhaustive()
+        self.0.failure()
     }
 }
 
 impl CallReplies {
     fn failed(calls: usize, fault: &Fault) -> Self {
         Self { replies: vec![Err(fault.clone()); calls], trailing: Vec::new() }
-    }
-}
-
-/// Closes the connection when the Sentinels name another master, or when none of them replies for a while: a master
-/// that is partitioned from them may still accept writes, and those writes would be lost.
-async fn watch_master(url: RedisUrl, connection: Weak<Connection>) {
-    let mut failures = 0;
-    for attempt in 0.. {
-        sleep(SENTINEL_CHECK_INTERVAL).await;
-        let Some(connection) = connection.upgrade().filter(|connection| !connection.is_closed()) else { return };
-        match discovery::locate(&url, attempt).await {
-            Ok(server) if server == connection.server => failures = 0,
-            Err(_) if failures + 1 < SENTINEL_FAILURES_MAX => failures += 1,
-            _ => {
-                let server = &connection.server;
-                tracing::warn!(event = "redis_failover", server = %server, "closing the connection to {server}: it is not the master any more");
-                connection.close();
-            }
-        }
     }
 }
 

@@ -4,6 +4,8 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::time::Duration;
 
+use cronhold_store_remote::ConnectError;
+use cronhold_store_remote::faults::unreachable;
 use futures_core::Stream;
 use redis::Msg;
 use redis::aio::{PubSub, PubSubStream};
@@ -11,9 +13,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{self, Sender};
 use tokio::time::{sleep, timeout};
 
-use super::connect_error::ConnectError;
 use super::{connection, discovery};
-use crate::faults;
 use crate::url::RedisUrl;
 
 /// Events that are buffered for the receiver. When the buffer is full, messages are dropped and a gap is reported.
@@ -68,7 +68,7 @@ async fn run(url: RedisUrl, channels: Vec<String>, sender: Sender<ChannelEvent>)
 async fn subscribe(url: &RedisUrl, attempt: usize, channels: &[String]) -> Result<PubSub, ConnectError> {
     let server = discovery::locate(url, attempt).await?;
     let mut channel = connection::open_pubsub(url, &server).await?;
-    let fail = |why: String| ConnectError::from(faults::unreachable(&server.to_string(), &why));
+    let fail = |why: String| ConnectError::from(unreachable(&server, &why));
     match timeout(url.settings.timeout, channel.subscribe(channels)).await {
         Ok(Ok(())) => Ok(channel),
         Ok(Err(error)) => Err(fail(format!("cannot subscribe ({error})"))),

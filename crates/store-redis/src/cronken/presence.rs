@@ -6,12 +6,13 @@ use std::sync::{Arc, LazyLock};
 
 use cronhold_core::record::NodeRecord;
 use cronhold_store::Fault;
+use cronhold_store_remote::url::ServerAddress;
 
 use super::{PROJECTION_SCRIPTS, PeerFlag};
 use crate::client::NamespaceClient;
 use crate::connections::Script;
 use crate::outputs::read_reply;
-use crate::url::{RedisUrl, ServerAddress};
+use crate::url::RedisUrl;
 
 /// The address of a machine without a route to the server.
 const LOOPBACK: &str = "127.0.0.1";

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cronhold_core::record::{NodeRecord, ProgramExit, Record, ResolvedProgram, Run, RunOwner};
 use cronhold_core::run::Reason;
@@ -28,11 +29,13 @@ pub(crate) struct Projector {
     lines: u64,
     /// Names of nodes, as JSON.
     node_names: Mutex<BTreeMap<NodeId, String>>,
+    /// Writes that were skipped because a key has the wrong type.
+    skipped_writes: AtomicU64,
 }
 
 impl Projector {
     pub(crate) fn new(lines: u64) -> Self {
-        Self { lines, node_names: Mutex::default() }
+        Self { lines, node_names: Mutex::default(), skipped_writes: AtomicU64::new(0) }
     }
 
     /// What the script needs to show a record that is written.
@@ -51,6 +54,18 @@ impl Projector {
         if names.len() < NODE_NAMES_MAX || names.contains_key(&node.id) {
             names.insert(node.id, json(&node.name));
         }
+    }
+
+    /// Counts writes to keys of Cronken that a script has skipped.
+    pub(crate) fn count_skipped(&self, writes: u64) {
+        self.skipped_writes.fetch_add(writes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn warning(&self) -> Option<String> {
+        let skipped = self.skipped_writes.load(Ordering::Relaxed);
+        (skipped > 0).then(|| {
+            format!("{skipped} writes to keys that Cronken's clients read were skipped: the keys have the wrong type")
+        })
     }
 
     /// The name of the node that owns a run, as JSON.

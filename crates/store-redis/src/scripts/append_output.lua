@@ -1,10 +1,12 @@
 -- Appends to the output of a run. Needs texts.lua, lines.lua and projection.lua (for the settings) before it. KEYS: the
 -- output. ARGV: namespace, settings, run, from, bytes, and how many lines are shown at most. Returns the length of the
 -- output, 1 if the bytes were appended or 0 if there is a gap, and the number of writes that were skipped because a key
--- has the wrong type.
+-- has the wrong type. A sealed store returns its reason instead.
 local ns, run, bytes = ARGV[1], ARGV[3], ARGV[5]
 local settings, from, most = read_settings(ARGV[2]), tonumber(ARGV[4]), tonumber(ARGV[6])
 local output = KEYS[1]
+local sealed = redis.call('HGET', ns .. ':cronhold:meta', 'sealed')
+if sealed then return { sealed } end
 local length = redis.call('STRLEN', output)
 if from > length then
   return { length, 0, 0 }

@@ -17,7 +17,7 @@
 -- If a seq is predicted, bodies already have version and seq before them. Locks follow one another: name, holder, time to
 -- live in milliseconds or 0 for each that is taken; name, holder for each that is released. Returns { seq, skipped writes
 -- to shared keys, a result for each unit }. A result is 0 for a committed unit, the index of the compare that failed,
--- { index of the take that failed, token }, or { fences }.
+-- { index of the take that failed, token }, or { fences }. A sealed store returns { 'sealed', reason } instead.
 --
 -- This script dominates the load of the server, and Redis has one thread for all nodes. Every text that a script builds
 -- costs by its length, and every step of Lua and every command costs too: hence so few of them.
@@ -40,8 +40,9 @@ local NO_VERSION = 'ffffffffffffffff'
 local MARKS = { ['#cronhold/event/'] = true, ['#cronhold/reques'] = true }
 local MARK_LENGTH = 16
 
-local refused, stored_seq, by, has_peers = check_position(epoch, known)
+local refused, stored_seq, by, has_peers, sealed = check_position(epoch, known)
 if refused then return refused end
+if sealed then return { 'sealed', sealed } end
 
 local seq = stored_seq + 1
 local seq_digits = string.format('%016x', seq)

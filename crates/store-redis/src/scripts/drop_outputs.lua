@@ -1,5 +1,8 @@
 -- Deletes outputs, both their bytes and their lines. Another thread of the server frees them: an output may be long.
 -- KEYS: the index of outputs, the hash of their lines, and the size of all outputs. ARGV: namespace, then runs.
+-- Returns the reason of a sealed store.
+local sealed = redis.call('HGET', ARGV[1] .. ':cronhold:meta', 'sealed')
+if sealed then return sealed end
 local bytes = 0
 for index = 2, #ARGV do
   local run = ARGV[index]

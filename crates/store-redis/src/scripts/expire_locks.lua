@@ -1,9 +1,11 @@
 -- Deletes fences of locks that are free and were last taken before a time, some at a time. Needs prelude.lua before it.
 --
--- ARGV: namespace, cursor, the time in milliseconds. Returns the cursor of the next call, '0' at the end. A fence is not
--- lower than the milliseconds at which it was given.
+-- ARGV: namespace, cursor, the time in milliseconds. Returns the cursor of the next call, '0' at the end, and the reason of
+-- a sealed store instead. A fence is not lower than the milliseconds at which it was given.
 
 local cursor, before = ARGV[2], tonumber(ARGV[3])
+local sealed = read('HGET', META, 'sealed')
+if sealed then return { sealed } end
 -- Fences that one call checks.
 local STEP = 500
 

@@ -1,4 +1,4 @@
--- Reads records by key, as one snapshot. Needs prelude.lua and foreign.lua before it.
+-- Reads records by key, as one snapshot. Needs prelude.lua, foreign.lua and held_locks.lua before it.
 --
 -- ARGV: namespace, then kind and field of each. Returns the value of each, false if it does not exist; for a lock its
 -- token and the millisecond at which it expires, -1 if it does not expire; for a foreign run the result of
@@ -6,19 +6,6 @@
 
 local fields, found = {}, {}
 for kind in pairs(TABLES) do fields[kind], found[kind] = {}, {} end
-
--- When a lock expires. Servers before 7.0 only report the remaining time.
-local function end_of_lock(key)
-  local at = redis.pcall('PEXPIRETIME', key)
-  if type(at) == 'number' then return at end
-  local time, rest = redis.call('TIME'), redis.call('PTTL', key)
-  return rest < 0 and rest or time[1] * 1000 + math.floor(time[2] / 1000) + rest
-end
-
-local function load_lock(name)
-  local token = read_token(name)
-  return token and { token, end_of_lock(lock_key(name)) }
-end
 
 for index = 2, #ARGV, 2 do
   local wanted = fields[tonumber(ARGV[index])]

@@ -21,7 +21,7 @@ local NODE_RUNS = own .. 'node:'
 local RUNS_BY_JOB = own .. 'index:runs_by_job'
 local RUNS_BY_END = own .. 'index:runs_by_end'
 
--- Kinds of records by number, as in keys.rs.
+-- Kinds of records by number, as in `cronhold_store::key_names`.
 local PAUSE, JOB, JOB_STATE, CURSOR, BACKLOG = 0, 1, 2, 3, 4
 local IDENTITY, RUN, LOCK, NODE, FOREIGN, ACTION, POOL, TRIGGERS = 5, 6, 7, 8, 9, 10, 11, 12
 local LAST_KIND = TRIGGERS
@@ -194,11 +194,11 @@ local function change_server()
 end
 
 -- Checks for a rollback: whether the stored position is older than the client's, or a recovery is under way. Returns
--- the reason to reject the request, the stored seq, the client's field if there is no reason, and whether nodes of
--- Cronken run the same jobs.
+-- the reason to reject the request, the stored seq, the client's field if there is no reason, whether nodes of Cronken
+-- run the same jobs, and why the store is sealed, or false.
 local function check_position(client, known)
   local epoch, by, own = client_of(client)
-  local meta = read('HMGET', META, 'epoch', 'seq', by or 'seq', 'peers', 'dropped', 'server')
+  local meta = read('HMGET', META, 'epoch', 'seq', by or 'seq', 'peers', 'dropped', 'server', 'sealed')
   local has_peers = meta[4] == 'cronken'
   local seq = tonumber(meta[2] or '0') or give_up(META, 'its seq is not a number')
   -- A client stores its field with its first commit. If the field is missing, that commit was lost, unless the field was
@@ -212,5 +212,5 @@ local function check_position(client, known)
   -- ends the script before anything is written.
   local healing = redis.call('PTTL', HEALING)
   if healing ~= -2 then return { 'healing', healing, redis.call('GET', HEALING) }, seq, nil, has_peers end
-  return nil, seq, by, has_peers
+  return nil, seq, by, has_peers, meta[7]
 end

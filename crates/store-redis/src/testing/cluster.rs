@@ -2,9 +2,10 @@
 
 use std::process::{Command, Stdio};
 
+use cronhold_store_remote::testing::{free_port, until};
+
 use super::options::ServerOptions;
 use super::server::RedisServer;
-use super::waiting::{free_port, until};
 
 /// Number of masters; Redis requires three.
 const MASTERS: usize = 3;

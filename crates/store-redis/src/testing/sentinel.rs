@@ -1,8 +1,9 @@
 //! A master, a replica and three Sentinels that watch them.
 
+use cronhold_store_remote::testing::until;
+
 use super::options::ServerOptions;
 use super::server::RedisServer;
-use super::waiting::until;
 
 /// The name under which the Sentinels know the master.
 const SERVICE: &str = "mymaster";

@@ -3,18 +3,12 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use cronhold_store_remote::testing::{Certificates, ServerProcess, TestFolder, start_on_free_port, until};
 
-use super::certificates::Certificates;
 use super::options::ServerOptions;
-use super::waiting::{TestFolder, free_port, until};
-
-/// Number of ports that are tried before a test fails.
-const PORTS_MAX: usize = 20;
 
 /// The hint if the program is not installed.
 const INSTALL: &str = "redis-server cannot be started; install it: apt-get install redis-server redis-sentinel";
@@ -26,7 +20,7 @@ pub struct RedisServer {
     /// The program, such as `redis-server`.
     program: &'static str,
     port: u16,
-    process: Option<Child>,
+    process: Option<ServerProcess>,
     /// Directory of the server's data.
     keeps: TestFolder,
     /// Directory of its configuration, log and certificates.
@@ -46,17 +40,14 @@ impl RedisServer {
     }
 
     pub(super) fn start_program(program: &'static str, options: ServerOptions) -> Self {
-        let around = TestFolder::new();
-        let certificates = options.tls.then(|| Certificates::make(around.path()));
-        let mut server =
-            Self { options, program, port: 0, process: None, keeps: TestFolder::new(), around, certificates };
-        for _ in 0..PORTS_MAX {
-            server.port = free_port();
-            if server.try_start() {
-                return server;
-            }
-        }
-        panic!("{program} did not start on any of {PORTS_MAX} ports:\n{}", server.log());
+        let (keeps, around) = (TestFolder::new("redis"), TestFolder::new("redis"));
+        let certificates = options.tls.then(|| Certificates::create(around.path()));
+        let mut server = Self { options, program, port: 0, process: None, keeps, around, certificates };
+        start_on_free_port(|port| {
+            server.port = port;
+            if server.try_start() { Ok(()) } else { Err(server.log()) }
+        });
+        server
     }
 
     pub fn port(&self) -> u16 {
@@ -100,17 +91,13 @@ impl RedisServer {
 
     /// Kills the process. Its files stay.
     pub fn kill(&mut self) {
-        if let Some(mut process) = self.process.take() {
-            let _ = process.kill();
-            let _ = process.wait();
-        }
+        self.process = None;
     }
 
     /// Stops the process and waits for its end.
     pub fn stop(&mut self) {
-        self.signal(Signal::SIGTERM);
-        if let Some(mut process) = self.process.take() {
-            let _ = process.wait();
+        if let Some(process) = self.process.take() {
+            process.terminate();
         }
     }
 
@@ -127,24 +114,22 @@ impl RedisServer {
     /// Restarts the server without its files.
     pub fn restart_empty(&mut self) {
         self.kill();
-        self.keeps.empty();
+        self.keeps.clear();
         self.restart();
     }
 
     /// Freezes the process: connections stay open, and it does not reply.
     pub fn freeze(&self) {
-        self.signal(Signal::SIGSTOP);
+        self.running().suspend();
     }
 
     /// Continues a frozen process.
     pub fn thaw(&self) {
-        self.signal(Signal::SIGCONT);
+        self.running().resume();
     }
 
-    fn signal(&self, signal: Signal) {
-        let process = self.process.as_ref().expect("the server runs");
-        let id = i32::try_from(process.id()).expect("a process id is a positive number");
-        kill(Pid::from_raw(id), signal).expect("the process is ours");
+    fn running(&self) -> &ServerProcess {
+        self.process.as_ref().expect("the server runs")
     }
 
     /// Starts the process and waits until it replies; false if it has ended.
@@ -165,21 +150,10 @@ impl RedisServer {
             None => lines.push(format!("port {}", self.port)),
         }
         std::fs::write(&config, lines.join("\n") + "\n").expect("the folder is ours");
-        let process = Command::new(self.program)
-            .arg(&config)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect(INSTALL);
+        let mut process = ServerProcess::spawn(Command::new(self.program).arg(&config), INSTALL);
+        let is_ready = process.wait_until_ready(|| self.answers());
         self.process = Some(process);
-        until("the server answers or ends", || {
-            let process = self.process.as_mut().expect("it was started");
-            if process.try_wait().expect("the process is ours").is_some() {
-                return Some(false);
-            }
-            self.answers().then_some(true)
-        })
+        is_ready
     }
 
     /// Whether it replies to commands. A request for a password counts as a reply.
@@ -198,11 +172,5 @@ impl RedisServer {
 
     fn log(&self) -> String {
         std::fs::read_to_string(self.around.path().join("log")).unwrap_or_default()
-    }
-}
-
-impl Drop for RedisServer {
-    fn drop(&mut self) {
-        self.kill();
     }
 }

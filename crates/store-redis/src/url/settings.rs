@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use cronhold_core::policy::lease::LEASE_DEFAULT;
-use cronhold_schedule::text::{did_you_mean, shortened};
-use cronhold_schedule::{Span, TextError};
+use cronhold_schedule::TextError;
+use cronhold_schedule::text::shortened;
+use cronhold_store_remote::url::{PrintedParams, check_timeout, invalid_url, read_count, read_span, unknown_param};
 
 use super::escaped;
 
@@ -31,12 +32,6 @@ const RESULTS_MAX: u64 = 10_000_000;
 
 /// The largest number of output lines in a result.
 const LINES_MAX: u64 = 10_000;
-
-/// A reply takes a moment even on the same machine.
-const TIMEOUT_MIN: Span = Span::from_millis(50);
-
-/// A server that does not reply for this long is considered dead.
-const TIMEOUT_MAX: Span = Span::from_secs(60);
 
 /// The parameters of a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,14 +92,14 @@ impl UrlSettings {
             "namespace" => self.namespace = namespace(value)?,
             "output" => self.output = output(value)?,
             "peers" => self.peers = Some(peers(value)?),
-            "heartbeat" => self.heartbeat = span(name, value)?,
-            "stale" => self.stale = span(name, value)?,
-            "job_results" => self.job_results = count(name, value, 1, RESULTS_MAX)?,
-            "all_results" => self.all_results = count(name, value, 1, RESULTS_MAX)?,
-            "lines" => self.lines = count(name, value, 0, LINES_MAX)?,
-            "output_ttl" => self.output_ttl = span(name, value)?,
-            "lease" => self.lease = span(name, value)?,
-            "timeout" => self.timeout = span(name, value)?,
+            "heartbeat" => self.heartbeat = read_span(name, value)?,
+            "stale" => self.stale = read_span(name, value)?,
+            "job_results" => self.job_results = read_count(name, value, 1, RESULTS_MAX)?,
+            "all_results" => self.all_results = read_count(name, value, 1, RESULTS_MAX)?,
+            "lines" => self.lines = read_count(name, value, 0, LINES_MAX)?,
+            "output_ttl" => self.output_ttl = read_span(name, value)?,
+            "lease" => self.lease = read_span(name, value)?,
+            "timeout" => self.timeout = read_span(name, value)?,
             unknown => return Err(unknown_param(unknown, known)),
         }
         Ok(())
@@ -115,7 +110,9 @@ impl UrlSettings {
         let was_given = |name: &str| given.iter().any(|given| given == name);
         let has_peers = self.peers == Some(true);
         if has_peers && was_given("output") && self.output == OutputKeyType::Zset {
-            return Err(wrong("Cronken's nodes keep output lines in lists").hint("remove `output`, or `peers=cronken`"));
+            return Err(
+                invalid_url("Cronken's nodes keep output lines in lists").hint("remove `output`, or `peers=cronken`")
+            );
         }
         if has_peers {
             self.output = OutputKeyType::List;
@@ -126,64 +123,44 @@ impl UrlSettings {
         }
         if self.stale <= self.heartbeat {
             let message = "`stale` must be longer than `heartbeat`, otherwise live runs would count as lost";
-            return Err(wrong(message));
+            return Err(invalid_url(message));
         }
-        let timeout = as_span(self.timeout);
-        if timeout < TIMEOUT_MIN || timeout > TIMEOUT_MAX {
-            return Err(wrong(format!("`timeout` must be between {TIMEOUT_MIN} and {TIMEOUT_MAX}")));
-        }
+        check_timeout(self.timeout)?;
         if self.output_ttl < Duration::from_secs(1) {
-            return Err(wrong("`output_ttl` must be a second or more"));
+            return Err(invalid_url("`output_ttl` must be a second or more"));
         }
         Ok(())
     }
 
-    /// Parameters that differ from their defaults.
-    pub(super) fn params(&self) -> Vec<String> {
+    /// Adds the parameters that differ from their defaults.
+    pub(super) fn print(&self, params: &mut PrintedParams) {
         let usual = Self::default();
-        let mut params = Vec::new();
-        let mut add = |differs: bool, name: &str, value: String| {
-            if differs {
-                params.push(format!("{name}={value}"));
-            }
-        };
-        let spans = |span: Duration| as_span(span).to_string().replace(' ', "");
-        add(self.namespace != usual.namespace, "namespace", escaped(&self.namespace, "/"));
-        add(self.output == OutputKeyType::List && self.peers != Some(true), "output", "list".to_owned());
-        let peers = if self.peers == Some(true) { "cronken" } else { "none" };
-        add(self.peers.is_some(), "peers", peers.to_owned());
-        add(self.heartbeat != usual.heartbeat, "heartbeat", spans(self.heartbeat));
-        add(self.stale != usual.stale, "stale", spans(self.stale));
-        add(self.job_results != usual.job_results, "job_results", self.job_results.to_string());
-        add(self.all_results != usual.all_results, "all_results", self.all_results.to_string());
-        add(self.lines != usual.lines, "lines", self.lines.to_string());
-        add(self.output_ttl != usual.output_ttl, "output_ttl", spans(self.output_ttl));
-        add(self.lease != usual.lease, "lease", spans(self.lease));
-        add(self.timeout != usual.timeout, "timeout", spans(self.timeout));
-        params
+        if self.namespace != usual.namespace {
+            params.add("namespace", escaped(&self.namespace, "/"));
+        }
+        if self.output == OutputKeyType::List && self.peers != Some(true) {
+            params.add("output", "list");
+        }
+        if let Some(has_peers) = self.peers {
+            params.add("peers", if has_peers { "cronken" } else { "none" });
+        }
+        params.add_span("heartbeat", self.heartbeat, usual.heartbeat);
+        params.add_span("stale", self.stale, usual.stale);
+        params.add_number("job_results", self.job_results, usual.job_results);
+        params.add_number("all_results", self.all_results, usual.all_results);
+        params.add_number("lines", self.lines, usual.lines);
+        params.add_span("output_ttl", self.output_ttl, usual.output_ttl);
+        params.add_span("lease", self.lease, usual.lease);
+        params.add_span("timeout", self.timeout, usual.timeout);
     }
-}
-
-/// The error for an unknown parameter.
-pub(super) fn unknown_param(name: &str, known: &[&str]) -> TextError {
-    let error = wrong(format!("unknown parameter `{}`", shortened(name)));
-    match did_you_mean(name, known.iter().copied()) {
-        Some(meant) => error.hint(format!("did you mean `{meant}`?")),
-        None => error.hint(format!("there are {}", known.join(", "))),
-    }
-}
-
-/// An error without a position, because the URL is shown with its passwords masked.
-pub(super) fn wrong(message: impl Into<String>) -> TextError {
-    TextError::new(0..0, message)
 }
 
 pub(super) fn namespace(value: &str) -> Result<String, TextError> {
     if value.is_empty() || value.len() > NAMESPACE_MAX {
-        return Err(wrong(format!("`namespace` must have 1 to {NAMESPACE_MAX} bytes")));
+        return Err(invalid_url(format!("`namespace` must have 1 to {NAMESPACE_MAX} bytes")));
     }
     if value.chars().any(char::is_control) {
-        return Err(wrong("`namespace` has a control character"));
+        return Err(invalid_url("`namespace` has a control character"));
     }
     Ok(value.to_owned())
 }
@@ -192,7 +169,7 @@ fn output(value: &str) -> Result<OutputKeyType, TextError> {
     match value {
         "zset" => Ok(OutputKeyType::Zset),
         "list" => Ok(OutputKeyType::List),
-        other => Err(wrong(format!("`output` is `zset` or `list`, not `{}`", shortened(other)))),
+        other => Err(invalid_url(format!("`output` is `zset` or `list`, not `{}`", shortened(other)))),
     }
 }
 
@@ -200,23 +177,6 @@ fn peers(value: &str) -> Result<bool, TextError> {
     match value {
         "cronken" => Ok(true),
         "none" => Ok(false),
-        other => Err(wrong(format!("`peers` must be `cronken`, `none` or absent, not `{}`", shortened(other)))),
+        other => Err(invalid_url(format!("`peers` must be `cronken`, `none` or absent, not `{}`", shortened(other)))),
     }
-}
-
-fn span(name: &str, value: &str) -> Result<Duration, TextError> {
-    let span = Span::parse(value).map_err(|error| wrong(format!("`{name}`: {error}")))?;
-    if span.is_zero() {
-        return Err(wrong(format!("`{name}` must be longer than 0")));
-    }
-    Ok(Duration::from_micros(span.micros()))
-}
-
-fn count(name: &str, value: &str, min: u64, max: u64) -> Result<u64, TextError> {
-    let number = value.parse().ok().filter(|number| (min..=max).contains(number));
-    number.ok_or_else(|| wrong(format!("`{name}` is a number from {min} to {max}, not `{}`", shortened(value))))
-}
-
-pub(super) fn as_span(duration: Duration) -> Span {
-    Span::from_micros(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX))
 }

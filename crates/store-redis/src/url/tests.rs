@@ -44,20 +44,6 @@ fn reads_and_prints_without_passwords() {
 }
 
 #[test]
-fn escaped_passwords_are_decoded() {
-    for (text, user, password) in [
-        ("redis://h", None, None),
-        ("redis://:p@h", None, Some("p")),
-        ("redis://u:p%3A%2F%25@h", Some("u"), Some("p:/%")),
-        ("redis://u:a:b@h", Some("u"), Some("a:b")),
-        ("redis://u:@h", Some("u"), None),
-    ] {
-        let url = RedisUrl::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-        assert_eq!((url.user.as_deref(), url.password.as_deref()), (user, password), "{text}");
-    }
-}
-
-#[test]
 fn invalid_urls_are_rejected_with_a_hint() {
     for (text, message) in [
         (

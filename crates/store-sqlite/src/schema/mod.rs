@@ -27,6 +27,8 @@ pub(crate) const STEPS: &[&str] = &[
     include_str!("v14.sql"),
     include_str!("v15.sql"),
     include_str!("v16.sql"),
+    include_str!("v17.sql"),
+    include_str!("v18.sql"),
 ];
 
 /// What a database file contains.

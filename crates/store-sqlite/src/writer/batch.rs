@@ -82,16 +82,26 @@ pub(super) fn attempt(
                 reply.result = Some(Ok(lost));
             }
             WriterRequest::Append { run, from, bytes, reply } => {
-                reply.result = Some(statements.outputs.append(*run, *from, bytes)?);
+                reply.result = Some(match statements.seal.fault()? {
+                    Some(fault) => Err(fault),
+                    None => statements.outputs.append(*run, *from, bytes)?,
+                });
             }
             WriterRequest::DropOutputs { runs, reply } => {
-                for run in runs {
-                    statements.outputs.delete(*run)?;
+                reply.result = Some(statements.seal.fault()?.map_or(Ok(()), Err));
+                if matches!(reply.result, Some(Ok(()))) {
+                    runs.iter().try_for_each(|run| statements.outputs.delete(*run))?;
                 }
-                reply.result = Some(Ok(()));
             }
+            WriterRequest::Tasks(work) => work.execute(statements.connection(), now)?,
             WriterRequest::ExpireLocks { before, reply } => {
-                statements.locks.expire(*before, now)?;
+                reply.result = Some(statements.seal.fault()?.map_or(Ok(()), Err));
+                if matches!(reply.result, Some(Ok(()))) {
+                    statements.locks.expire(*before, now)?;
+                }
+            }
+            WriterRequest::Seal { reason, reply } => {
+                statements.seal.set(reason.as_deref())?;
                 reply.result = Some(Ok(()));
             }
         }
@@ -129,6 +139,9 @@ pub(super) fn execute(
 ) -> Result<Result<UnitReceipt, UnitRefusal>, AttemptError> {
     if let Some(refusal) = &unit.refusal {
         return Ok(Err(refusal.clone()));
+    }
+    if let Some(fault) = statements.seal.fault()? {
+        return Ok(Err(fault.into()));
     }
     for check in &unit.checks {
         if !statements.holds(check)? {

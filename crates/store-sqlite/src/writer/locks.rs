@@ -4,7 +4,7 @@ use cronhold_core::RunId;
 use cronhold_core::decision::{LockRelease, LockTake};
 use cronhold_core::record::{LockName, RecordVersion};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::UnitRefusal;
+use cronhold_store::{LockEntry, LockHold, UnitRefusal};
 use rusqlite::{Connection, OptionalExtension, Row, Statement};
 
 use crate::rows::version_value;
@@ -19,29 +19,10 @@ pub(super) struct LockStatements<'c> {
     renew: Statement<'c>,
 }
 
-struct StoredLock {
-    fence: u64,
-    holder: Option<String>,
-    until: Option<i64>,
-}
-
-impl StoredLock {
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self { fence: row.get(0)?, holder: row.get(1)?, until: row.get(2)? })
-    }
-
-    /// The holder; `None` if the lock is free or expired.
-    fn holder(&self, now: Instant) -> Option<RunId> {
-        let lasts = self.until.is_none_or(|until| now.micros() < until);
-        // A holder that is not a run id does not count.
-        self.holder.as_ref().filter(|_| lasts).and_then(|holder| RunId::parse(holder).ok())
-    }
-}
-
 impl<'c> LockStatements<'c> {
     pub(super) fn prepare(connection: &'c Connection) -> rusqlite::Result<Self> {
         Ok(Self {
-            find: connection.prepare("SELECT fence, holder, until FROM locks WHERE name = ?1")?,
+            find: connection.prepare("SELECT fence, holder, version, ttl, until FROM locks WHERE name = ?1")?,
             free: connection.prepare(
                 "UPDATE locks SET holder = NULL, version = NULL, ttl = NULL, until = NULL \
                  WHERE name = ?1 AND holder = ?2",
@@ -68,10 +49,7 @@ impl<'c> LockStatements<'c> {
         free: &[LockRelease],
         now: Instant,
     ) -> rusqlite::Result<Option<UnitRefusal>> {
-        let Some(holder) = self.find(&take.lock)?.and_then(|found| found.holder(now)) else { return Ok(None) };
-        let is_freed = free.iter().any(|free| free.lock == take.lock && free.holder == holder);
-        let is_free = holder == take.holder || is_freed;
-        Ok((!is_free).then(|| UnitRefusal::Held { lock: take.lock.clone(), holder }))
+        Ok(self.find(&take.lock)?.and_then(|entry| entry.refusal(take, free, now)))
     }
 
     /// Releases a lock if the run holds it.
@@ -81,10 +59,8 @@ impl<'c> LockStatements<'c> {
 
     /// Takes a free lock and returns its fence. A run that already holds the lock keeps its fence.
     pub(super) fn take(&mut self, take: &LockTake, version: RecordVersion, now: Instant) -> rusqlite::Result<u64> {
-        let found = self.find(&take.lock)?;
-        let (fence, is_held) = found.map_or((0, false), |found| (found.fence, found.holder(now).is_some()));
-        let millis = u64::try_from(now.millis()).unwrap_or(0);
-        let fence = if is_held { fence } else { millis.max(fence.saturating_add(1)) };
+        let mut entry = self.find(&take.lock)?.unwrap_or_default();
+        let fence = entry.acquire(take, version, now);
         let ttl = take.ttl.map(Span::micros);
         let until = take.ttl.map(|ttl| now.plus(ttl).micros());
         let name = take.lock.as_str();
@@ -102,7 +78,21 @@ impl<'c> LockStatements<'c> {
         Ok(self.renew.execute((name.as_str(), holder.to_string(), now.micros()))? > 0)
     }
 
-    fn find(&mut self, name: &LockName) -> rusqlite::Result<Option<StoredLock>> {
-        self.find.query_row([name.as_str()], StoredLock::read).optional()
+    fn find(&mut self, name: &LockName) -> rusqlite::Result<Option<LockEntry>> {
+        self.find.query_row([name.as_str()], read_entry).optional()
     }
+}
+
+fn read_entry(row: &Row<'_>) -> rusqlite::Result<LockEntry> {
+    let [version, ttl] = [row.get::<_, Option<u64>>(2)?, row.get(3)?];
+    let until = row.get::<_, Option<i64>>(4)?.map(Instant::from_micros);
+    // A holder that is not a run id does not count.
+    let holder = row.get::<_, Option<String>>(1)?.and_then(|holder| RunId::parse(&holder).ok());
+    let hold = holder.map(|holder| LockHold {
+        holder,
+        version: RecordVersion::from_bits(version.unwrap_or(0)),
+        ttl: ttl.map(Span::from_micros),
+        until,
+    });
+    Ok(LockEntry { fence: row.get(0)?, hold })
 }

@@ -9,6 +9,7 @@ mod outputs;
 mod queue;
 mod reply;
 mod request;
+mod seal;
 mod statements;
 mod version_cache;
 
@@ -31,6 +32,7 @@ use self::checkpoint::{Checkpointer, LogLength};
 use self::queue::WriterQueue;
 use self::reply::reply_channel;
 pub(crate) use self::request::{CommitResults, EncodedUnit, PendingReply, WriterRequest};
+pub(crate) use self::seal::REASON as SEAL_REASON;
 use self::statements::Statements;
 use crate::faults::{self, ErrorPhase, fault};
 use crate::lock_file::{FileIdentity, LockFile};

@@ -1,11 +1,10 @@
 //! Requests to the writer thread. The caller encodes everything, so that the writer thread only binds and steps.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cronhold_core::RunId;
 use cronhold_core::decision::{LockRelease, LockTake, RecordChange};
-use cronhold_core::record::{LockName, NodeRecord, RecordKey, RecordKind, RecordVersion};
+use cronhold_core::record::{LockName, NodeRecord, RecordKey, RecordVersion};
 use cronhold_schedule::Instant;
 use cronhold_store::{Fault, HandleId, Unit, UnitReceipt, UnitRefusal, WriterId};
 use rusqlite::types::Value;
@@ -13,6 +12,7 @@ use rusqlite::types::Value;
 use super::ahead::AheadQueue;
 use super::reply::ReplySender;
 use crate::rows::{self, RecordTable, version_value};
+use crate::tasks::TaskWrite;
 
 /// One request to the writer thread, with where its reply goes.
 #[derive(Debug)]
@@ -58,6 +58,13 @@ pub(crate) enum WriterRequest {
     },
     DropOutputs {
         runs: Vec<RunId>,
+        reply: PendingReply<Result<(), Fault>>,
+    },
+    /// Change tasks.
+    Tasks(Box<dyn TaskWrite>),
+    /// Seal the store with a reason, or unseal it.
+    Seal {
+        reason: Option<String>,
         reply: PendingReply<Result<(), Fault>>,
     },
     /// Delete free locks that were last taken before a time, and marks that have expired.
@@ -129,8 +136,13 @@ impl WriterRequest {
             Self::Commit { units, .. } => units.len().max(1),
             Self::CommitAhead { count, .. } => (*count).max(1),
             Self::DropOutputs { runs, .. } => runs.len().max(1),
+            Self::Tasks(work) => work.unit_count(),
             Self::Execute { .. } | Self::Discard { .. } => 0,
-            Self::Enroll { .. } | Self::Heartbeat { .. } | Self::Append { .. } | Self::ExpireLocks { .. } => 1,
+            Self::Enroll { .. }
+            | Self::Heartbeat { .. }
+            | Self::Append { .. }
+            | Self::Seal { .. }
+            | Self::ExpireLocks { .. } => 1,
         }
     }
 
@@ -147,7 +159,10 @@ impl WriterRequest {
             Self::Enroll { reply } => reply.send(),
             Self::Heartbeat { reply, .. } => reply.send(),
             Self::Append { reply, .. } => reply.send(),
-            Self::DropOutputs { reply, .. } | Self::ExpireLocks { reply, .. } => reply.send(),
+            Self::Tasks(work) => work.reply(),
+            Self::DropOutputs { reply, .. } | Self::ExpireLocks { reply, .. } | Self::Seal { reply, .. } => {
+                reply.send();
+            }
         }
     }
 
@@ -166,7 +181,8 @@ impl WriterRequest {
             Self::Enroll { reply } => reply.sender.send(Err(fault.clone())),
             Self::Heartbeat { reply, .. } => reply.sender.send(Err(fault.clone())),
             Self::Append { reply, .. } => reply.sender.send(Err(fault.clone())),
-            Self::DropOutputs { reply, .. } | Self::ExpireLocks { reply, .. } => {
+            Self::Tasks(work) => work.fail(fault),
+            Self::DropOutputs { reply, .. } | Self::ExpireLocks { reply, .. } | Self::Seal { reply, .. } => {
                 reply.sender.send(Err(fault.clone()));
             }
         }
@@ -183,7 +199,8 @@ impl<T> PendingReply<T> {
         self.sender.send(result);
     }
 
-    fn send(self) {
+    /// Sends the result of a transaction that is durable now.
+    pub(crate) fn send(self) {
         if let Some(result) = self.result {
             self.sender.send(result);
         }
@@ -193,22 +210,26 @@ impl<T> PendingReply<T> {
 impl EncodedUnit {
     /// Encodes a unit.
     pub(crate) fn new(unit: Unit) -> Self {
+        let positions = unit.change_positions();
         let Unit { version, compare, changes, take, free } = unit;
         let mut encoded = Self { version, checks: Vec::new(), writes: Vec::new(), take, free, refusal: None };
-        let mut compare: BTreeMap<RecordKey, Option<RecordVersion>> = compare.into_iter().collect();
-        for change in changes {
-            let key = change.key();
-            match (RecordTable::of(key.kind()), compare.remove(&key)) {
-                (Some(table), Some(expected)) => encoded.write(table, key, change, expected),
-                _ => encoded.refuse(&format!("it changes {key} without comparing it")),
+        let mut compare: Vec<_> = compare.into_iter().map(Some).collect();
+        match positions {
+            Ok(positions) => {
+                for (change, position) in changes.into_iter().zip(positions) {
+                    let (key, expected) = compare[position].take().expect("a record is changed once");
+                    let table = RecordTable::of(key.kind()).expect("locks and foreign runs are not changed");
+                    encoded.write(table, key, change, expected);
+                }
             }
+            Err(fault) => encoded.refusal = Some(UnitRefusal::Fault(fault)),
         }
-        for (key, expected) in compare {
+        for (key, expected) in compare.into_iter().flatten() {
             match RecordTable::of(key.kind()) {
                 Some(table) => encoded.check(table, key, expected),
                 // There are no foreign runs in this store.
-                None if key.kind() == RecordKind::Foreign && expected.is_none() => {}
-                None => encoded.refuse(&format!("it compares {key}")),
+                None if expected.is_none() => {}
+                None => encoded.refusal = encoded.refusal.or(Some(UnitRefusal::Conflict(key))),
             }
         }
         encoded
@@ -234,9 +255,5 @@ impl EncodedUnit {
 
     fn check(&mut self, table: RecordTable, key: RecordKey, expected: Option<RecordVersion>) {
         self.checks.push(VersionCheck { cells: rows::key_cells(&key), key, table, expected });
-    }
-
-    fn refuse(&mut self, what: &str) {
-        self.refusal = Some(UnitRefusal::Fault(Fault::Permanent(format!("invalid unit: {what}"))));
     }
 }

@@ -7,16 +7,19 @@ use rusqlite::{Connection, OptionalExtension, Statement};
 use super::locks::LockStatements;
 use super::outputs::OutputStatements;
 use super::request::{RowWrite, VersionCheck, WriteKind};
+use super::seal::SealStatements;
 use super::version_cache::VersionCache;
 use crate::rows::RecordTable;
 
 /// The writer's statements.
 #[derive(Debug)]
 pub(super) struct Statements<'c> {
+    connection: &'c Connection,
     /// In the order of [`RecordTable::ALL`].
     tables: Vec<TableStatements<'c>>,
     pub(super) locks: LockStatements<'c>,
     pub(super) outputs: OutputStatements<'c>,
+    pub(super) seal: SealStatements<'c>,
     version_cache: VersionCache,
     next_number: Statement<'c>,
     draining: Statement<'c>,
@@ -55,9 +58,11 @@ impl<'c> Statements<'c> {
             })
         });
         Ok(Self {
+            connection,
             tables: tables.collect::<rusqlite::Result<_>>()?,
             locks: LockStatements::prepare(connection)?,
             outputs: OutputStatements::prepare(connection)?,
+            seal: SealStatements::prepare(connection)?,
             version_cache: VersionCache::default(),
             others: connection.prepare("PRAGMA data_version")?,
             next_number: connection
@@ -72,10 +77,17 @@ impl<'c> Statements<'c> {
         })
     }
 
+    /// The connection, for statements that are prepared when they are first used.
+    pub(super) const fn connection(&self) -> &'c Connection {
+        self.connection
+    }
+
     pub(super) fn begin(&mut self) -> rusqlite::Result<()> {
         self.begin.raw_execute()?;
         let others = self.others.query_row([], |row| row.get(0))?;
-        self.version_cache.begin(others);
+        if self.version_cache.begin(others) {
+            self.seal.clear_cache();
+        }
         Ok(())
     }
 
@@ -83,9 +95,10 @@ impl<'c> Statements<'c> {
         self.commit.raw_execute().map(drop)
     }
 
-    /// Forgets cached versions, because the transaction that read them is rolled back.
+    /// Forgets what is cached, because the transaction that read them is rolled back.
     pub(super) fn clear_cache(&mut self) {
         self.version_cache.clear();
+        self.seal.clear_cache();
     }
 
     pub(super) fn rollback(&mut self) -> rusqlite::Result<()> {

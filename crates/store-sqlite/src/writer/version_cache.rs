@@ -18,12 +18,15 @@ pub(super) struct VersionCache {
 }
 
 impl VersionCache {
-    /// Starts a transaction; clears the cache if another connection has written since the last one.
-    pub(super) fn begin(&mut self, data_version: i64) {
-        if self.data_version != data_version {
+    /// Starts a transaction; clears the cache if another connection has written since the last one. Returns whether it
+    /// has.
+    pub(super) fn begin(&mut self, data_version: i64) -> bool {
+        let has_changed = self.data_version != data_version;
+        if has_changed {
             self.data_version = data_version;
             self.versions.clear();
         }
+        has_changed
     }
 
     pub(super) fn clear(&mut self) {

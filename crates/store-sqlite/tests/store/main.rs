@@ -6,3 +6,4 @@ mod faults;
 mod files;
 mod places;
 mod samples;
+mod tasks;

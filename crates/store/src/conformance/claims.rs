@@ -6,9 +6,9 @@ use super::Subject;
 use super::history::{EventLog, EventOrder, assert_linear};
 use super::linear::{HistoryEvent, SequentialModel};
 use super::samples::{at, cursor};
-use super::seeded_random::SeededRandom;
 use super::test_writer::{TestUnit, TestWriter};
 use super::writers::at_once;
+use crate::seeded_random::SeededRandom;
 use crate::{UnitReceipt, UnitRefusal};
 
 /// Number of concurrent writers.

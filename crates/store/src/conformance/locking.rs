@@ -7,10 +7,10 @@ use super::Subject;
 use super::history::{EventOrder, assert_linear};
 use super::linear::{HistoryEvent, SequentialModel};
 use super::samples::{lock_name, run_id};
-use super::seeded_random::SeededRandom;
 use super::test_writer::TestWriter;
 use super::writers::at_once;
 use crate::UnitRefusal;
+use crate::seeded_random::SeededRandom;
 
 /// Number of concurrent writers.
 const WRITERS: u16 = 6;

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Cases are grouped by what they are about: [`versions`], [`units`], [`round_trips`], [`locks`], [`due`], [`pages`],
-//! [`run_pages`], [`outputs`], [`hints`], [`writers`], [`durability`], [`unreadable`]. Two of them, [`claims`] and [`locking`], record
+//! [`run_pages`], [`walks`], [`outputs`], [`limits`], [`hints`], [`writers`], [`seals`], [`durability`], [`unreadable`]. Two of them, [`claims`] and [`locking`], record
 //! the replies to many concurrent writers, and [`linear`] checks that they are linearizable.
 
 pub mod ahead;
@@ -16,6 +16,7 @@ pub mod due;
 pub mod durability;
 pub mod hints;
 mod history;
+pub mod limits;
 pub mod linear;
 pub mod locking;
 pub mod locks;
@@ -28,12 +29,14 @@ mod rich_records;
 mod rich_triggers;
 pub mod round_trips;
 pub mod run_pages;
-mod samples;
-mod seeded_random;
-mod test_writer;
+pub(crate) mod samples;
+pub mod seals;
+pub mod tasks;
+pub(crate) mod test_writer;
 pub mod units;
 pub mod unreadable;
 pub mod versions;
+pub mod walks;
 pub mod writers;
 
 use std::sync::Arc;
@@ -100,6 +103,7 @@ macro_rules! conformance_cases {
             units::one_held_lock_rejects_the_unit
             units::units_of_a_commit_apply_in_order
             units::units_of_a_commit_fail_independently
+            units::invalid_unit_fails_alone
             units::unit_takes_effect_once
             units::abandoned_commit_can_be_sent_again
             units::absent_foreign_runs_can_be_compared
@@ -142,6 +146,9 @@ macro_rules! conformance_cases {
             run_pages::finished_runs_of_a_state_are_listed_earliest_first
             run_pages::runs_move_between_lists
             run_pages::pages_of_runs_are_stable_under_writes
+            walks::walk_returns_each_record_once
+            walks::walk_continues_while_others_write
+            walks::walk_returns_held_locks_and_nodes
             outputs::output_is_read_by_range
             outputs::output_can_be_empty
             outputs::append_can_be_sent_again
@@ -153,6 +160,9 @@ macro_rules! conformance_cases {
             outputs::outputs_expire_after_retention
             outputs::output_sizes_are_counted
             outputs::oldest_outputs_are_deleted_beyond_a_total_size
+            limits::definition_above_the_limit_is_rejected
+            limits::unit_above_a_limit_fails_alone
+            limits::oldest_outputs_are_deleted_beyond_a_number
             rename::renamed_job_takes_its_history_along
             hints::other_handles_receive_hints
             hints::waiting_handle_is_woken
@@ -161,6 +171,8 @@ macro_rules! conformance_cases {
             writers::load_is_a_snapshot
             claims::claims_are_linearizable
             locking::locks_are_linearizable
+            seals::sealed_store_refuses_changes
+            seals::heartbeats_renew_locks_of_a_sealed_store
             durability::everything_survives_a_restart
             durability::work_continues_after_a_restart
             durability::clock_advances
@@ -190,7 +202,7 @@ mod tests {
     use super::*;
 
     /// Files with cases.
-    const FILES: [&str; 16] = [
+    const FILES: [&str; 19] = [
         include_str!("versions.rs"),
         include_str!("ahead.rs"),
         include_str!("units.rs"),
@@ -199,12 +211,15 @@ mod tests {
         include_str!("due.rs"),
         include_str!("pages.rs"),
         include_str!("run_pages.rs"),
+        include_str!("walks.rs"),
         include_str!("outputs.rs"),
+        include_str!("limits.rs"),
         include_str!("rename.rs"),
         include_str!("hints.rs"),
         include_str!("writers.rs"),
         include_str!("claims.rs"),
         include_str!("locking.rs"),
+        include_str!("seals.rs"),
         include_str!("durability.rs"),
         include_str!("unreadable.rs"),
     ];

@@ -13,50 +13,50 @@ use crate::{DefinitionPage, Page, Query, Store, Unit, UnitReceipt, UnitRefusal};
 
 /// An enrolled writer with its own handle.
 #[derive(Debug)]
-pub(super) struct TestWriter {
-    pub(super) store: Arc<dyn Store>,
-    pub(super) writer: u32,
+pub(crate) struct TestWriter {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) writer: u32,
     units: u64,
 }
 
 impl TestWriter {
     /// Enrolls with a new handle.
-    pub(super) fn of(subject: &dyn Subject) -> Self {
+    pub(crate) fn of(subject: &dyn Subject) -> Self {
         Self::on(subject.store())
     }
 
     /// Enrolls with this handle.
-    pub(super) fn on(store: Arc<dyn Store>) -> Self {
+    pub(crate) fn on(store: Arc<dyn Store>) -> Self {
         let writer = block_on(store.enroll()).expect("writers can enroll").0;
         Self { store, writer, units: 0 }
     }
 
     /// An empty unit.
-    pub(super) fn unit(&mut self) -> TestUnit {
+    pub(crate) fn unit(&mut self) -> TestUnit {
         self.units += 1;
         let version = RecordVersion::new(self.writer, self.units);
         TestUnit(Unit { version, compare: Vec::new(), changes: Vec::new(), take: Vec::new(), free: Vec::new() })
     }
 
     /// Commits one unit.
-    pub(super) fn commit(&self, draft: TestUnit) -> Result<UnitReceipt, UnitRefusal> {
+    pub(crate) fn commit(&self, draft: TestUnit) -> Result<UnitReceipt, UnitRefusal> {
         let mut results = self.commit_all(vec![draft]);
         assert_eq!(results.len(), 1, "one unit has one answer");
         results.pop().expect("there is one")
     }
 
     /// Commits units together.
-    pub(super) fn commit_all(&self, drafts: Vec<TestUnit>) -> Vec<Result<UnitReceipt, UnitRefusal>> {
+    pub(crate) fn commit_all(&self, drafts: Vec<TestUnit>) -> Vec<Result<UnitReceipt, UnitRefusal>> {
         block_on(self.store.commit(drafts.into_iter().map(|draft| draft.0).collect()))
     }
 
     /// Writes a record unconditionally.
-    pub(super) fn put(&mut self, record: &Record) -> RecordVersion {
+    pub(crate) fn put(&mut self, record: &Record) -> RecordVersion {
         self.put_all(std::slice::from_ref(record))
     }
 
     /// Writes records in one unit, unconditionally.
-    pub(super) fn put_all(&mut self, records: &[Record]) -> RecordVersion {
+    pub(crate) fn put_all(&mut self, records: &[Record]) -> RecordVersion {
         let keys: Vec<RecordKey> = records.iter().map(Record::key).collect();
         let versions = self.load_all(&keys).into_iter().map(|stored| stored.map(|stored| stored.version));
         let mut draft = self.unit();
@@ -69,41 +69,41 @@ impl TestWriter {
     }
 
     /// Deletes a record unconditionally.
-    pub(super) fn delete(&mut self, key: &RecordKey) {
+    pub(crate) fn delete(&mut self, key: &RecordKey) {
         let version = self.version(key);
         let draft = self.unit().delete(key.clone(), version);
         assert_eq!(self.commit(draft), Ok(UnitReceipt::default()), "{key} can be deleted");
     }
 
-    pub(super) fn load(&self, key: &RecordKey) -> Option<StoredRecord> {
+    pub(crate) fn load(&self, key: &RecordKey) -> Option<StoredRecord> {
         self.load_all(std::slice::from_ref(key)).pop().expect("one key has one answer")
     }
 
-    pub(super) fn load_all(&self, keys: &[RecordKey]) -> Vec<Option<StoredRecord>> {
+    pub(crate) fn load_all(&self, keys: &[RecordKey]) -> Vec<Option<StoredRecord>> {
         let found = block_on(self.store.load(keys)).expect("records can be loaded");
         assert_eq!(found.len(), keys.len(), "each key has an answer");
         found
     }
 
     /// A record without its version.
-    pub(super) fn record(&self, key: &RecordKey) -> Option<Record> {
+    pub(crate) fn record(&self, key: &RecordKey) -> Option<Record> {
         self.load(key).map(|stored| stored.record)
     }
 
-    pub(super) fn version(&self, key: &RecordKey) -> Option<RecordVersion> {
+    pub(crate) fn version(&self, key: &RecordKey) -> Option<RecordVersion> {
         self.load(key).map(|stored| stored.version)
     }
 
-    pub(super) fn page(&self, query: &Query, limit: usize) -> Page {
+    pub(crate) fn page(&self, query: &Query, limit: usize) -> Page {
         block_on(self.store.page(query, limit)).expect("pages can be read")
     }
 
-    pub(super) fn definitions(&self, after: Option<&JobId>, limit: usize) -> DefinitionPage {
+    pub(crate) fn definitions(&self, after: Option<&JobId>, limit: usize) -> DefinitionPage {
         block_on(self.store.definitions(after, limit)).expect("definitions can be read")
     }
 
     /// Takes a lock in a separate unit and returns its fence.
-    pub(super) fn take(&mut self, lock: &LockName, holder: RunId, ttl: Option<Span>) -> Result<u64, UnitRefusal> {
+    pub(crate) fn take(&mut self, lock: &LockName, holder: RunId, ttl: Option<Span>) -> Result<u64, UnitRefusal> {
         let draft = self.unit().take(lock, holder, ttl);
         let UnitReceipt { fences } = self.commit(draft)?;
         assert_eq!(fences.len(), 1, "one lock that was taken has one fence");
@@ -112,13 +112,13 @@ impl TestWriter {
     }
 
     /// Releases a lock in a separate unit.
-    pub(super) fn free(&mut self, lock: &LockName, holder: RunId) {
+    pub(crate) fn free(&mut self, lock: &LockName, holder: RunId) {
         let draft = self.unit().free(lock, holder);
         assert_eq!(self.commit(draft), Ok(UnitReceipt::default()), "freeing is always done");
     }
 
     /// The state of a held lock.
-    pub(super) fn lock(&self, lock: &LockName) -> Option<LockState> {
+    pub(crate) fn lock(&self, lock: &LockName) -> Option<LockState> {
         match self.record(&RecordKey::Lock(lock.clone()))? {
             Record::Lock(state) => Some((*state).clone()),
             other => panic!("a lock is a lock, and not {other:?}"),
@@ -126,55 +126,55 @@ impl TestWriter {
     }
 
     /// The holder of a lock.
-    pub(super) fn holder(&self, lock: &LockName) -> Option<RunId> {
+    pub(crate) fn holder(&self, lock: &LockName) -> Option<RunId> {
         self.lock(lock).map(|state| state.holder)
     }
 
-    pub(super) fn beat(&self, node: &NodeRecord, locks: &[(LockName, RunId)]) -> Vec<(LockName, RunId)> {
+    pub(crate) fn beat(&self, node: &NodeRecord, locks: &[(LockName, RunId)]) -> Vec<(LockName, RunId)> {
         block_on(self.store.beat(node, locks)).expect("a node can beat")
     }
 }
 
 /// Builds a unit.
 #[derive(Debug, Clone)]
-pub(super) struct TestUnit(pub(super) Unit);
+pub(crate) struct TestUnit(pub(crate) Unit);
 
 impl TestUnit {
     /// The unit.
-    pub(super) fn into_unit(self) -> Unit {
+    pub(crate) fn into_unit(self) -> Unit {
         self.0
     }
 
-    pub(super) fn version(&self) -> RecordVersion {
+    pub(crate) fn version(&self) -> RecordVersion {
         self.0.version
     }
 
     /// Compares a record.
-    pub(super) fn compare(mut self, key: RecordKey, version: Option<RecordVersion>) -> Self {
+    pub(crate) fn compare(mut self, key: RecordKey, version: Option<RecordVersion>) -> Self {
         self.0.compare.push((key, version));
         self
     }
 
     /// Compares and writes a record.
-    pub(super) fn put(mut self, record: Record, version: Option<RecordVersion>) -> Self {
+    pub(crate) fn put(mut self, record: Record, version: Option<RecordVersion>) -> Self {
         self.0.compare.push((record.key(), version));
         self.0.changes.push(RecordChange::Put(record));
         self
     }
 
     /// Compares and deletes a record.
-    pub(super) fn delete(mut self, key: RecordKey, version: Option<RecordVersion>) -> Self {
+    pub(crate) fn delete(mut self, key: RecordKey, version: Option<RecordVersion>) -> Self {
         self.0.compare.push((key.clone(), version));
         self.0.changes.push(RecordChange::Delete(key));
         self
     }
 
-    pub(super) fn take(mut self, lock: &LockName, holder: RunId, ttl: Option<Span>) -> Self {
+    pub(crate) fn take(mut self, lock: &LockName, holder: RunId, ttl: Option<Span>) -> Self {
         self.0.take.push(LockTake { lock: lock.clone(), holder, ttl });
         self
     }
 
-    pub(super) fn free(mut self, lock: &LockName, holder: RunId) -> Self {
+    pub(crate) fn free(mut self, lock: &LockName, holder: RunId) -> Self {
         self.0.free.push(LockRelease { lock: lock.clone(), holder });
         self
     }

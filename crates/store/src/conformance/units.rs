@@ -2,13 +2,14 @@
 
 use std::task::{Context, Waker};
 
+use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{Record, RecordKey, RecordVersion};
 use cronhold_core::run::State;
 
 use super::Subject;
 use super::samples::{at, backlog, cursor, each_kind, job, job_state, lock_name, run_id, run_in};
 use super::test_writer::{TestUnit, TestWriter};
-use crate::{UnitReceipt, UnitRefusal};
+use crate::{Fault, UnitReceipt, UnitRefusal};
 
 /// Number of records of a large unit, and of units of a large commit.
 const MANY: usize = 500;
@@ -97,6 +98,41 @@ pub fn units_of_a_commit_fail_independently(subject: &dyn Subject) {
     let expected = [Some(job_state("a", 1)), None, Some(job_state("b", 2)), None];
     assert!(numbers.eq(expected), "only committed units are visible");
     assert_eq!(writer.holder(&lock), Some(other));
+}
+
+/// A unit that does not have the required form is refused permanently. Other units of its commit take effect.
+pub fn invalid_unit_fails_alone(subject: &dyn Subject) {
+    let mut writer = TestWriter::of(subject);
+    let (lock, holder) = (lock_name("l"), run_id(0, 1));
+    let first = writer.unit().put(job_state("b", 1), None);
+    let second = writer.unit().put(job_state("b", 2), Some(first.version()));
+    let mut drafts = vec![first];
+    let RecordKey::Job(id) = job("x", "").key() else { panic!("the key of a job") };
+    let put = || RecordChange::Put(job_state("a", 1));
+    for changes in [vec![put()], vec![RecordChange::Delete(RecordKey::Foreign(id.clone()))], vec![put(), put()]] {
+        let mut draft = writer.unit().put(job_state("c", 1), None).take(&lock, holder, None);
+        if changes.len() > 1 {
+            draft = draft.compare(job_state("a", 1).key(), None);
+        }
+        if matches!(changes[0], RecordChange::Delete(_)) {
+            draft = draft.compare(RecordKey::Foreign(id.clone()), None);
+        }
+        draft.0.changes.extend(changes);
+        drafts.push(draft);
+    }
+    drafts.push(writer.unit().put(job_state("c", 1), None).compare(RecordKey::Lock(lock.clone()), None));
+    let invalid = drafts.len() - 1;
+    drafts.push(second);
+    let results = writer.commit_all(drafts);
+    for (number, result) in results.iter().enumerate() {
+        let is_invalid = (1..=invalid).contains(&number);
+        assert_eq!(matches!(result, Err(UnitRefusal::Fault(Fault::Permanent(_)))), is_invalid, "{number}: {result:?}");
+        assert_eq!(result.is_ok(), !is_invalid, "{number}: {result:?}");
+    }
+    let keys = ["a", "b", "c"].map(|name| job_state(name, 0).key());
+    let found: Vec<_> = writer.load_all(&keys).into_iter().map(|stored| stored.map(|stored| stored.record)).collect();
+    assert_eq!(found, [None, Some(job_state("b", 2)), None]);
+    assert_eq!(writer.holder(&lock), None);
 }
 
 /// A unit that is sent again is rejected, and the records it wrote have its version. This is how a writer that received

@@ -7,9 +7,9 @@ use std::thread;
 use cronhold_core::record::{Record, RecordKey};
 
 use super::samples::{counter, job_state};
-use super::seeded_random::SeededRandom;
 use super::test_writer::TestWriter;
 use super::{Subject, block_on};
+use crate::seeded_random::SeededRandom;
 use crate::{Store, UnitRefusal};
 
 /// Number of concurrent writers.

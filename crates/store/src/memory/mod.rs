@@ -2,8 +2,6 @@
 //! semantics of the `Store` trait by example; the simulation runs on it, and all stores pass the same conformance
 //! suite.
 
-mod indexes;
-mod listing;
 mod locks;
 mod outputs;
 mod rollback;
@@ -15,14 +13,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::lock::lock_mutex;
 use cronhold_core::RunId;
-use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
+use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey, RecordKind, StoredRecord};
 use cronhold_schedule::Instant;
 
 pub use self::rollback::MemorySnapshot;
 use self::state::MemoryState;
 use crate::{
     Chunk, ClockFn, Fault, HandleId, Hint, HintBoard, Obligation, OutputSizes, Page, Pending, Query, Store,
-    StoreHealthReport, Unit, UnitReceipt, UnitRefusal, WriterId,
+    StoreHealthReport, StoreLimits, Unit, UnitReceipt, UnitRefusal, WalkPage, WalkPlace, WriterId,
 };
 
 /// A handle on a store in memory. A clone is another handle on the same store, as another process would have, with its
@@ -37,6 +35,7 @@ pub struct MemoryStore {
 /// What all handles share.
 struct MemoryShared {
     clock: ClockFn,
+    limits: StoreLimits,
     hints: HintBoard,
     state: Mutex<MemoryState>,
 }
@@ -44,9 +43,14 @@ struct MemoryShared {
 impl MemoryStore {
     /// An empty store that takes its time from `clock`.
     pub fn new(clock: ClockFn) -> Self {
+        Self::with_limits(clock, StoreLimits::default())
+    }
+
+    /// An empty store that refuses what exceeds limits. The debug text of a record stands for its encoded form.
+    pub fn with_limits(clock: ClockFn, limits: StoreLimits) -> Self {
         let hints = HintBoard::default();
         let id = hints.join();
-        Self { id, shared: Arc::new(MemoryShared { clock, hints, state: Mutex::default() }) }
+        Self { id, shared: Arc::new(MemoryShared { clock, limits, hints, state: Mutex::default() }) }
     }
 
     fn now(&self) -> Instant {
@@ -56,6 +60,15 @@ impl MemoryStore {
     /// Callers read the clock before they take this lock, because the clock is foreign code.
     fn state(&self) -> MutexGuard<'_, MemoryState> {
         lock_mutex(&self.shared.state)
+    }
+
+    /// The state, to be changed; fails if the store is sealed.
+    fn unsealed_state(&self) -> Result<MutexGuard<'_, MemoryState>, Fault> {
+        let state = self.state();
+        match &state.sealed {
+            Some(reason) => Err(Fault::sealed(reason)),
+            None => Ok(state),
+        }
     }
 
     /// Publishes the hints of a change after the lock is released, because that calls wakers of other handles.
@@ -71,6 +84,14 @@ impl Store for MemoryStore {
         Box::pin(async move { self.state().enroll() })
     }
 
+    fn limits(&self) -> StoreLimits {
+        self.shared.limits
+    }
+
+    fn record_size(&self, record: &Record) -> u64 {
+        format!("{record:?}").len() as u64
+    }
+
     fn load<'a>(&'a self, keys: &'a [RecordKey]) -> Pending<'a, Result<Vec<Option<StoredRecord>>, Fault>> {
         Box::pin(async move {
             let now = self.now();
@@ -83,7 +104,8 @@ impl Store for MemoryStore {
         Box::pin(async move {
             let now = self.now();
             let mut state = self.state();
-            let results = state.commit(units, now);
+            let check = |unit: &Unit| self.shared.limits.check_unit(unit, |record| self.record_size(record));
+            let results = state.commit(&units, check, now);
             self.publish(state);
             results
         })
@@ -95,15 +117,30 @@ impl Store for MemoryStore {
         until: Instant,
         limit: usize,
     ) -> Pending<'a, Result<Vec<Obligation>, Fault>> {
-        Box::pin(async move { Ok(self.state().due(after, until, limit)) })
+        Box::pin(async move { Ok(self.state().records.due(after, until, limit)) })
     }
 
     fn page<'a>(&'a self, query: &'a Query, limit: usize) -> Pending<'a, Result<Page, Fault>> {
-        Box::pin(async move { Ok(self.state().page(query, limit)) })
+        Box::pin(async move { Ok(self.state().records.page(query, limit)) })
+    }
+
+    fn walk<'a>(
+        &'a self,
+        kind: RecordKind,
+        from: Option<&'a WalkPlace>,
+        limit: usize,
+    ) -> Pending<'a, Result<WalkPage, Fault>> {
+        Box::pin(async move {
+            let now = self.now();
+            Ok(self.state().walk(kind, from, limit, now))
+        })
     }
 
     fn append<'a>(&'a self, run: RunId, from: u64, bytes: &'a [u8]) -> Pending<'a, Result<u64, Fault>> {
-        Box::pin(async move { self.state().outputs.append(run, from, bytes) })
+        Box::pin(async move {
+            let most = self.shared.limits.output.unwrap_or(u64::MAX);
+            self.unsealed_state()?.outputs.append(run, from, bytes, most)
+        })
     }
 
     fn read(&self, run: RunId, from: u64, most: usize) -> Pending<'_, Result<Chunk, Fault>> {
@@ -120,7 +157,7 @@ impl Store for MemoryStore {
 
     fn drop_outputs<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<(), Fault>> {
         Box::pin(async move {
-            let mut state = self.state();
+            let mut state = self.unsealed_state()?;
             runs.iter().for_each(|run| state.outputs.remove(*run));
             Ok(())
         })
@@ -129,7 +166,7 @@ impl Store for MemoryStore {
     fn expire_locks(&self, before: Instant) -> Pending<'_, Result<(), Fault>> {
         Box::pin(async move {
             let now = self.now();
-            self.state().locks.expire(before, now);
+            self.unsealed_state()?.locks.expire(before, now);
             Ok(())
         })
     }
@@ -145,6 +182,20 @@ impl Store for MemoryStore {
             let lost = state.beat(node, locks, now);
             self.publish(state);
             Ok(lost)
+        })
+    }
+
+    fn seal<'a>(&'a self, reason: &'a str) -> Pending<'a, Result<(), Fault>> {
+        Box::pin(async move {
+            self.state().sealed = Some(reason.to_owned());
+            Ok(())
+        })
+    }
+
+    fn unseal(&self) -> Pending<'_, Result<(), Fault>> {
+        Box::pin(async move {
+            self.state().sealed = None;
+            Ok(())
         })
     }
 

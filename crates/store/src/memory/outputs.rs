@@ -17,7 +17,8 @@ pub(super) struct MemoryOutputs {
 
 impl MemoryOutputs {
     /// Appends the part of `bytes` that is not stored yet; `from` is the position of the first byte.
-    pub(super) fn append(&mut self, run: RunId, from: u64, bytes: &[u8]) -> Result<u64, Fault> {
+    /// The output may have at most `most` bytes.
+    pub(super) fn append(&mut self, run: RunId, from: u64, bytes: &[u8], most: u64) -> Result<u64, Fault> {
         let length = self.outputs.get(&run).map_or(0, Vec::len);
         let known = usize::try_from(from).ok().and_then(|from| length.checked_sub(from));
         let Some(known) = known else {
@@ -25,6 +26,10 @@ impl MemoryOutputs {
             return Err(Fault::Permanent(message));
         };
         let new = bytes.get(known..).unwrap_or_default();
+        if (length + new.len()) as u64 > most {
+            let message = format!("the output of run {run} would exceed {most} bytes, which this store keeps at most");
+            return Err(Fault::Permanent(message));
+        }
         if !new.is_empty() {
             self.total += new.len() as u64;
             self.outputs.entry(run).or_default().extend_from_slice(new);

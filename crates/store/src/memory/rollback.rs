@@ -29,7 +29,7 @@ impl MemoryStore {
         let mut state = self.state();
         records.into_iter().for_each(|(key, record)| state.restore(key, record));
         for lock in locks {
-            if lock.take.lock.is_reserved() || state.indexes.unfinished.contains(&lock.take.holder) {
+            if lock.take.lock.is_reserved() || state.records.is_unfinished(lock.take.holder) {
                 state.locks.restore(&lock.take, lock.version, lock.fence.unwrap_or(0), now);
             }
         }

@@ -1,18 +1,20 @@
-//! The state of the store, and how a unit changes it: everything is checked before anything is written, so that a unit
-//! is atomic.
+//! The state of the store, and how a commit changes it: its units are validated first, and what they change together is
+//! written afterwards.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cronhold_core::RunId;
-use cronhold_core::decision::{LockRelease, RecordChange};
+use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey, RecordKind, RecordVersion, StoredRecord};
 use cronhold_schedule::Instant;
 
-use super::indexes::Indexes;
 use super::locks::LockTable;
 use super::outputs::MemoryOutputs;
-use crate::{Fault, Hint, StoreHealthReport, Unit, UnitReceipt, UnitRefusal, WriterId};
+use crate::key_names::key_field;
+use crate::{
+    BatchValidator, Fault, Hint, LockEntry, NetChange, NetEffect, RecordTables, StoreHealthReport, Unit, UnitReceipt,
+    UnitRefusal, VersionSource, WalkPage, WalkPlace, WriterId,
+};
 
 /// Writer numbers are below this.
 const WRITERS_MAX: u32 = RecordVersion::WRITERS;
@@ -23,11 +25,11 @@ const STORE_WRITER: u32 = 0;
 /// Everything that is stored.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MemoryState {
-    /// A table for each kind. Those of locks and of foreign runs stay empty.
-    tables: [BTreeMap<RecordKey, StoredRecord>; RecordKind::Triggers as usize + 1],
-    pub(super) indexes: Indexes,
+    pub(super) records: RecordTables,
     pub(super) locks: LockTable,
     pub(super) outputs: MemoryOutputs,
+    /// Why the store is sealed, if it is.
+    pub(super) sealed: Option<String>,
     /// Changes since hints were last taken.
     hints: Vec<Hint>,
     writers: u32,
@@ -51,23 +53,34 @@ impl MemoryState {
         std::mem::take(&mut self.hints)
     }
 
-    /// All records of a kind.
-    pub(super) fn table(&self, kind: RecordKind) -> &BTreeMap<RecordKey, StoredRecord> {
-        &self.tables[kind as usize]
-    }
-
     /// The record with this key; `None` if it does not exist, or is an expired lock.
     pub(super) fn load(&self, key: &RecordKey, now: Instant) -> Option<StoredRecord> {
         match key {
             RecordKey::Lock(name) => self.locks.load(name, now),
-            _ => self.table(key.kind()).get(key).cloned(),
+            _ => self.records.get(key).cloned(),
         }
     }
 
-    /// Commits units in their order.
-    pub(super) fn commit(&mut self, units: Vec<Unit>, now: Instant) -> Vec<Result<UnitReceipt, UnitRefusal>> {
+    /// Commits the units that pass a check, in their order.
+    pub(super) fn commit(
+        &mut self,
+        units: &[Unit],
+        check: impl Fn(&Unit) -> Result<(), Fault>,
+        now: Instant,
+    ) -> Vec<Result<UnitReceipt, UnitRefusal>> {
+        if let Some(reason) = &self.sealed {
+            return units.iter().map(|_| Err(Fault::sealed(reason).into())).collect();
+        }
+        let mut validator = BatchValidator::new(now);
+        let results = units.iter().map(|unit| {
+            check(unit)?;
+            validator.validate(unit, &*self)
+        });
+        let results: Vec<_> = results.collect();
         self.commits += 1;
-        units.into_iter().map(|unit| self.check(&unit, now).map(|()| self.apply(unit, now))).collect()
+        self.units += results.iter().filter(|result| result.is_ok()).count() as u64;
+        self.apply(validator.take_effect());
+        results
     }
 
     /// Stores a node and renews its locks. Returns the locks that it has lost.
@@ -79,7 +92,7 @@ impl MemoryState {
     ) -> Vec<(LockName, RunId)> {
         self.beats += 1;
         let key = RecordKey::Node(node.id);
-        let known = match self.table(RecordKind::Node).get(&key).map(|stored| &stored.record) {
+        let known = match self.records.get(&key).map(|stored| &stored.record) {
             Some(Record::Node(old)) => Some(old),
             _ => None,
         };
@@ -95,6 +108,18 @@ impl MemoryState {
         lost.cloned().collect()
     }
 
+    /// A part of a walk through all records of a kind, ordered by key. A place is the field of the last key.
+    pub(super) fn walk(&self, kind: RecordKind, from: Option<&WalkPlace>, limit: usize, now: Instant) -> WalkPage {
+        if kind != RecordKind::Lock {
+            return self.records.walk(kind, from, limit);
+        }
+        let after = from.and_then(|place| LockName::parse(std::str::from_utf8(&place.0).ok()?).ok());
+        let records = self.locks.held(after.as_ref(), limit.max(1), now);
+        let last = records.last().filter(|_| records.len() >= limit).map(|stored| stored.record.key());
+        let next = last.map(|key| WalkPlace(key_field(&key).into_bytes()));
+        WalkPage { records, unreadable: Vec::new(), next }
+    }
+
     /// Reports a healthy store: memory does not fail.
     pub(super) fn health(&self) -> StoreHealthReport {
         StoreHealthReport {
@@ -102,57 +127,30 @@ impl MemoryState {
             description: "memory".to_owned(),
             commits: self.commits,
             units: self.units,
+            sealed: self.sealed.clone(),
             warnings: Vec::new(),
         }
     }
 
-    /// Whether a unit can be committed.
-    fn check(&self, unit: &Unit, now: Instant) -> Result<(), UnitRefusal> {
-        debug_assert!(
-            is_well_formed(unit),
-            "invalid unit: it changes a record without comparing it, or a lock: {unit:?}"
-        );
-        for (key, expected) in &unit.compare {
-            let version = self.table(key.kind()).get(key).map(|stored| stored.version);
-            if version != *expected {
-                return Err(UnitRefusal::Conflict(key.clone()));
-            }
-        }
-        for take in &unit.take {
-            let Some(holder) = self.locks.holder(&take.lock, now).filter(|holder| *holder != take.holder) else {
-                continue;
-            };
-            if !unit.free.contains(&LockRelease { lock: take.lock.clone(), holder }) {
-                return Err(UnitRefusal::Held { lock: take.lock.clone(), holder });
-            }
-        }
-        Ok(())
-    }
-
-    /// Applies a unit that was checked.
-    fn apply(&mut self, unit: Unit, now: Instant) -> UnitReceipt {
-        self.units += 1;
-        let Unit { version, changes, take, free, .. } = unit;
-        for change in changes {
-            let key = change.key();
+    /// Writes what the accepted units of a batch change together.
+    fn apply(&mut self, effect: NetEffect) {
+        let changes = effect.records.into_iter().filter_map(|(key, record)| Some((key, record.change?)));
+        for (key, NetChange { version, change, is_deletion }) in changes {
             self.hints.push(Hint::of(&change));
-            match change {
-                RecordChange::Put(record) => self.put(key, Some(StoredRecord { version, record })),
-                RecordChange::Delete(_) => self.put(key, None),
+            if let (RecordKey::Run(run), true) = (&key, is_deletion) {
+                self.outputs.remove(*run);
             }
+            let record = match change {
+                RecordChange::Put(record) => Some(StoredRecord { version, record }),
+                RecordChange::Delete(_) => None,
+            };
+            self.put(key, record);
         }
-        for free in free {
-            self.locks.free(&free);
-            // Also if the lock had expired: the runs that wait for it were not notified of that.
-            self.hints.push(Hint::new(RecordKey::Lock(free.lock)));
-        }
-        let mut fences = Vec::with_capacity(take.len());
-        for take in take {
-            let name = take.lock.clone();
+        for (name, lock) in effect.locks {
+            // Also if a lock was free: if it had expired, the runs that wait for it were not notified of that.
             self.hints.push(Hint::new(RecordKey::Lock(name.clone())));
-            fences.push((name, self.locks.take(take, version, now)));
+            self.locks.set(name, lock.after);
         }
-        UnitReceipt { fences }
     }
 
     /// Rolls everything back, except the numbers of heartbeats, which must not be assigned twice.
@@ -171,19 +169,22 @@ impl MemoryState {
         self.put(key, record);
     }
 
-    /// Replaces a record and updates the indexes. Deleting a run deletes its output.
+    /// Replaces a record. Deleting a run deletes its output.
     fn put(&mut self, key: RecordKey, new: Option<StoredRecord>) {
-        let table = &mut self.tables[key.kind() as usize];
-        let old = table.get(&key).map(|stored| &stored.record);
-        self.indexes.replace(&key, old, new.as_ref().map(|stored| &stored.record));
-        match (new, &key) {
-            (Some(stored), _) => drop(table.insert(key, stored)),
-            (None, RecordKey::Run(run)) => {
-                self.outputs.remove(*run);
-                table.remove(&key);
-            }
-            (None, _) => drop(table.remove(&key)),
+        if let (RecordKey::Run(run), None) = (&key, &new) {
+            self.outputs.remove(*run);
         }
+        self.records.put(key, new);
+    }
+}
+
+impl VersionSource for MemoryState {
+    fn version(&self, key: &RecordKey) -> Option<RecordVersion> {
+        self.records.get(key).map(|stored| stored.version)
+    }
+
+    fn lock(&self, name: &LockName) -> Option<LockEntry> {
+        self.locks.get(name)
     }
 }
 
@@ -191,14 +192,4 @@ impl MemoryState {
 fn is_same_but_later(old: &NodeRecord, new: &NodeRecord) -> bool {
     let NodeRecord { beat, gone, skew, .. } = old;
     *old == NodeRecord { beat: *beat, gone: *gone, skew: *skew, ..new.clone() }
-}
-
-/// Whether a unit has the form that [`Unit`] requires.
-fn is_well_formed(unit: &Unit) -> bool {
-    let is_compared = |change: &RecordChange| {
-        let key = change.key();
-        !matches!(key.kind(), RecordKind::Lock | RecordKind::Foreign)
-            && unit.compare.iter().filter(|(compared, _)| *compared == key).count() == 1
-    };
-    unit.changes.iter().all(is_compared) && unit.compare.iter().all(|(key, _)| key.kind() != RecordKind::Lock)
 }

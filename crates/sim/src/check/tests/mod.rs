@@ -132,7 +132,8 @@ impl Bench {
     fn notify(&mut self, notify: impl FnOnce(&mut CheckerSet, CheckerContext<'_>)) {
         let now = Instant::EPOCH.plus(self.at);
         let Self { checkers, model, world, at, is_shared } = self;
-        notify(checkers, CheckerContext { model, world, at: *at, now, usual: Span::ZERO, is_shared: *is_shared });
+        let (usual, is_shared, kept_max) = (Span::ZERO, *is_shared, None);
+        notify(checkers, CheckerContext { model, world, at: *at, now, usual, is_shared, kept_max });
     }
 
     fn pass(&mut self, secs: u64) {
