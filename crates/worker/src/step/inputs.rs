@@ -1,0 +1,71 @@
+//! Rounds that read one value of each of several in ports.
+
+use cronhold_core::task::for_inputs::{DEFAULTS_FIELD, InputRound, InputState, next_round};
+use cronhold_core::task::{JsonText, PortAddress, StateField};
+use serde::de::DeserializeOwned;
+
+use super::TaskStep;
+use crate::worker::StepResult;
+
+impl TaskStep<'_> {
+    /// Calls `work` with one value of each port, as long as each has one or a default. Values are a tuple or a list in
+    /// the order of the ports.
+    ///
+    /// Stops the step to wait for input if some ports have items and others neither an item nor a default; what earlier
+    /// rounds have done is committed. If all ports have defaults and no items, `work` is called once for these defaults,
+    /// and what it writes to out ports becomes their default. The last defaults are stored in the field `for_inputs` of
+    /// the state, which all calls of one worker share.
+    ///
+    /// A step whose rounds have used half of the changes or bytes of a unit is suspended, and another step goes on with
+    /// the next round.
+    pub fn for_inputs<T: DeserializeOwned>(
+        &mut self,
+        ports: &[&str],
+        mut work: impl FnMut(&mut Self, T) -> StepResult,
+    ) -> StepResult {
+        let ports: Vec<PortAddress> = ports.iter().map(|port| self.inport(port)).collect::<StepResult<_>>()?;
+        for port in &ports {
+            self.buffer(port)?;
+        }
+        self.end_log_entry();
+        let mut has_read = false;
+        loop {
+            let mut states = Vec::with_capacity(ports.len());
+            for port in &ports {
+                let buffer = self.buffer(port)?;
+                let default = buffer.default.as_ref().map(|default| default.data.clone());
+                states.push(InputState { has_item: buffer.left() > 0, default });
+            }
+            let last = self.state_value(DEFAULTS_FIELD).cloned();
+            let is_last = match next_round(&states, last.as_ref()) {
+                InputRound::End => return Ok(()),
+                InputRound::Suspend => return self.suspend(),
+                InputRound::Read if has_read && self.is_half_full() => {
+                    self.run_again();
+                    return self.suspend();
+                }
+                InputRound::Read => {
+                    has_read = true;
+                    false
+                }
+                InputRound::Defaults(defaults) => {
+                    self.set_value(StateField::parse(DEFAULTS_FIELD)?, defaults);
+                    true
+                }
+            };
+            let mut values = Vec::with_capacity(ports.len());
+            for port in &ports {
+                values.push(self.read_value(port)?.unwrap_or_else(JsonText::null));
+            }
+            let values = JsonText::list(&values).to()?;
+            self.writes_defaults = is_last;
+            let result = work(self, values);
+            self.writes_defaults = false;
+            result?;
+            self.end_log_entry();
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+}
