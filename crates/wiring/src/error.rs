@@ -5,6 +5,8 @@ use cronhold_store::Fault;
 #[cfg(feature = "redis")]
 use cronhold_store_redis as redis;
 use cronhold_store_sqlite as sqlite;
+#[cfg(feature = "zookeeper")]
+use cronhold_store_zookeeper as zookeeper;
 
 use crate::StoreUrl;
 
@@ -18,6 +20,10 @@ pub enum StoreError {
     #[cfg(feature = "redis")]
     #[error(transparent)]
     OpenRedis(#[from] redis::RedisOpenError),
+    /// A ZooKeeper store cannot be opened.
+    #[cfg(feature = "zookeeper")]
+    #[error(transparent)]
+    OpenZooKeeper(#[from] zookeeper::ZooKeeperOpenError),
     /// The store failed.
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -39,4 +45,11 @@ pub enum StoreError {
          (`redis-cli BGSAVE`), or copy its append-only files"
     )]
     NoBackup(StoreUrl),
+    /// A ZooKeeper store cannot be copied into a file.
+    #[cfg(feature = "zookeeper")]
+    #[error(
+        "{0} is a ZooKeeper store, which cannot be copied into a file from here: copy the snapshots and the transaction \
+         logs of one server"
+    )]
+    NoZooKeeperBackup(StoreUrl),
 }

@@ -13,6 +13,8 @@ use cronhold_store::{ClockFn, SharedDefinition, Store};
 #[cfg(feature = "redis")]
 use cronhold_store_redis::{self as redis, RedisStore};
 use cronhold_store_sqlite::{self as sqlite, SqliteStore};
+#[cfg(feature = "zookeeper")]
+use cronhold_store_zookeeper::{ZooKeeperOptions, ZooKeeperStore};
 
 pub use error::StoreError;
 pub use scratch::ScratchStores;
@@ -53,6 +55,12 @@ pub fn open(url: &StoreUrl, around: StoreContext) -> Result<Arc<dyn Store>, Stor
             let store = RedisStore::open(url, options)?;
             Ok(Arc::new(store))
         }
+        #[cfg(feature = "zookeeper")]
+        StoreUrl::ZooKeeper(url) => {
+            let StoreContext { zones, memory, .. } = around;
+            let store = ZooKeeperStore::open(url, ZooKeeperOptions { zones, memory })?;
+            Ok(Arc::new(store))
+        }
     }
 }
 
@@ -74,6 +82,8 @@ pub fn backup(url: &StoreUrl, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> 
         }
         #[cfg(feature = "redis")]
         StoreUrl::Redis(_) => Err(StoreError::NoBackup(url.clone())),
+        #[cfg(feature = "zookeeper")]
+        StoreUrl::ZooKeeper(_) => Err(StoreError::NoZooKeeperBackup(url.clone())),
     }
 }
 

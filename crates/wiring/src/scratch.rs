@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 #[cfg(feature = "redis")]
 use cronhold_store_redis::{NamespaceKeys, RedisUrl};
+#[cfg(feature = "zookeeper")]
+use cronhold_store_zookeeper::{ZnodeTree, ZooKeeperUrl};
 
 use crate::{StoreError, StoreUrl};
 
@@ -20,12 +22,16 @@ enum ScratchLocation {
     /// Namespaces on a Redis server that share a prefix, which is the namespace of the URL.
     #[cfg(feature = "redis")]
     Namespace { url: Box<RedisUrl>, keys: NamespaceKeys },
+    /// Roots in a ZooKeeper ensemble below a common one, which is the root of the URL.
+    #[cfg(feature = "zookeeper")]
+    Root { url: Box<ZooKeeperUrl>, tree: Box<ZnodeTree> },
 }
 
 impl ScratchStores {
     /// Finds a location for stores of the kind of `url`. SQLite stores are in `dir`, which the caller removes. Redis
     /// stores are in the namespace of the URL, or, if the URL has the default namespace, in one with the name of `dir`
-    /// in braces. Fails if the server is unreachable or the namespace has keys. Writes nothing yet.
+    /// in braces. ZooKeeper stores are below the root of the URL, or, if that is the default, below one with the name of
+    /// `dir`. Fails if the server is unreachable, the namespace has keys or the root exists. Writes nothing yet.
     pub fn find(url: &StoreUrl, dir: &Path) -> Result<Self, StoreError> {
         match url {
             StoreUrl::Sqlite(_) => Ok(Self(ScratchLocation::Directory(dir.to_owned()))),
@@ -43,6 +49,20 @@ impl ScratchStores {
                 }
                 Ok(Self(ScratchLocation::Namespace { url, keys }))
             }
+            #[cfg(feature = "zookeeper")]
+            StoreUrl::ZooKeeper(given) => {
+                let url = if given.has_default_root() {
+                    let name = dir.file_name().unwrap_or_default().to_string_lossy();
+                    Box::new(given.with_root(&format!("/{name}")).map_err(StoreError::Namespace)?)
+                } else {
+                    given.clone()
+                };
+                let tree = Box::new(ZnodeTree::open(&url)?);
+                if tree.exists()? {
+                    return Err(StoreError::NamespaceInUse(StoreUrl::ZooKeeper(url)));
+                }
+                Ok(Self(ScratchLocation::Root { url, tree }))
+            }
         }
     }
 
@@ -57,6 +77,12 @@ impl ScratchStores {
                 let url = url.with_namespace(&namespace).map_err(StoreError::Namespace)?;
                 Ok(StoreUrl::Redis(Box::new(url)))
             }
+            #[cfg(feature = "zookeeper")]
+            ScratchLocation::Root { url, .. } => {
+                let root = format!("{}/{name}", url.root());
+                let url = url.with_root(&root).map_err(StoreError::Namespace)?;
+                Ok(StoreUrl::ZooKeeper(Box::new(url)))
+            }
         }
     }
 
@@ -70,6 +96,8 @@ impl ScratchStores {
                 keys.delete_all()?;
                 Ok(())
             }
+            #[cfg(feature = "zookeeper")]
+            ScratchLocation::Root { tree, .. } => Ok(tree.delete_all()?),
         }
     }
 }
@@ -81,6 +109,8 @@ impl fmt::Display for ScratchStores {
             ScratchLocation::Directory(_) => f.write_str("SQLite"),
             #[cfg(feature = "redis")]
             ScratchLocation::Namespace { url, .. } => url.fmt(f),
+            #[cfg(feature = "zookeeper")]
+            ScratchLocation::Root { url, .. } => url.fmt(f),
         }
     }
 }

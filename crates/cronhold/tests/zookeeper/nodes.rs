@@ -1,0 +1,90 @@
+//! Two nodes on one ZooKeeper. One is killed and started again, one is suspended for longer than its session lasts, and
+//! ZooKeeper itself is restarted. Each occurrence has one outcome, and no two programs run under the same lock.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::processes::eventually;
+use crate::sandbox::ZooKeeperSandbox;
+
+/// More runs than the test creates.
+const RUNS_MAX: &str = "10000";
+
+fn runs(sandbox: &ZooKeeperSandbox, args: &[&str]) -> Vec<Value> {
+    let list = sandbox.json(&[&["runs", "-n", RUNS_MAX], args].concat());
+    list.as_array().expect("runs").clone()
+}
+
+fn successes_of(sandbox: &ZooKeeperSandbox, node: &str) -> usize {
+    runs(sandbox, &["--state", "success"]).iter().filter(|run| run["node"] == node).count()
+}
+
+#[test]
+fn every_occurrence_has_one_outcome_on_two_nodes() {
+    let mut sandbox = ZooKeeperSandbox::new("two-nodes");
+    let dir = sandbox.path("");
+    let locked = format!(
+        "exec 9>>{dir}/lock; flock -n 9 || echo $CRONHOLD_RUN_ID >>{dir}/overlaps; sleep 0.2",
+        dir = dir.display()
+    );
+    for job in ["hello", "bye"] {
+        sandbox.done(&["add", job, "* * * * * * *", "--", "echo", job]);
+    }
+    sandbox.done(&["add", "locked", "--lock", "l", "* * * * * * *", "--", "sh", "-c", &locked]);
+    let (mut one, other) = (sandbox.up("one"), sandbox.up("other"));
+    let listed = sandbox.done(&["nodes"]);
+    assert!(listed.contains("one") && listed.contains("other"), "{listed}");
+    eventually("both run something", || ["one", "other"].iter().all(|node| successes_of(&sandbox, node) > 0));
+
+    one.kill();
+    let before = successes_of(&sandbox, "other");
+    eventually("the other node continues", || successes_of(&sandbox, "other") > before + 5);
+    sandbox.start(&mut one);
+
+    // Longer than the session lasts, so that the node needs a new one.
+    other.send(Signal::STOP);
+    let before = successes_of(&sandbox, "one");
+    eventually("the first node continues", || successes_of(&sandbox, "one") > before + 15);
+    other.send(Signal::CONT);
+    let before = successes_of(&sandbox, "other");
+    eventually("the suspended node continues", || successes_of(&sandbox, "other") > before);
+
+    sandbox.server.restart();
+    let before = runs(&sandbox, &["--state", "success"]).len();
+    eventually("both nodes continue after a restart of ZooKeeper", || {
+        runs(&sandbox, &["--state", "success"]).len() > before + 10
+    });
+
+    sandbox.done(&["pause", "all"]);
+    eventually("everything has ended", || {
+        runs(&sandbox, &["--state", "scheduled,waiting,starting,running,stopping"]).is_empty()
+    });
+    let mut outcomes: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for run in runs(&sandbox, &[]) {
+        let text = |name: &str| run[name].as_str().unwrap_or_default().to_owned();
+        *outcomes.entry((text("job"), text("nominal_time"))).or_default() += 1;
+    }
+    let doubled: Vec<_> = outcomes.iter().filter(|(_, count)| **count > 1).collect();
+    assert!(doubled.is_empty(), "{doubled:?}");
+    sandbox.done(&["holes"]);
+    assert_eq!(fs::read_to_string(sandbox.path("overlaps")).unwrap_or_default(), "", "two programs had the lock");
+}
+
+#[test]
+fn node_refuses_an_ensemble_that_was_wiped() {
+    let mut sandbox = ZooKeeperSandbox::new("wiped");
+    sandbox.done(&["add", "hello", "* * * * * * *", "--", "echo", "hi"]);
+    let mut one = sandbox.up("one");
+    eventually("something runs", || successes_of(&sandbox, "one") > 0);
+    one.send(Signal::TERM);
+    assert_eq!(one.exit_code(), Some(0));
+    sandbox.server.restart_empty();
+    let up = ["up", "--name", "one", "--data", "one", "--listen", "127.0.0.1:0"];
+    let output = sandbox.run(sandbox.command(&up).env("CRONHOLD_STORE", sandbox.url()));
+    assert_ne!(output.code, Some(0), "{output:?}");
+    assert!(output.text.contains("rolled back") && output.text.contains("restore the ensemble"), "{output:?}");
+    assert!(sandbox.done(&["list"]).contains("no jobs"), "a command has no memory of the ensemble");
+}
