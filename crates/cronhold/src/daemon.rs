@@ -20,7 +20,7 @@ use cronhold_programs::host_env::HostEnv;
 use cronhold_programs::output::OutputShipper;
 use cronhold_programs::{KEEPER_PENDING, LocalRunner, MailSettings, MailSettingsError};
 use cronhold_schedule::Span;
-use cronhold_store::Store;
+use cronhold_store::{Store, StoreLimits};
 use cronhold_wiring::StoreContext;
 use tracing::{Level, info, warn};
 
@@ -31,6 +31,7 @@ use crate::http::{self, BoundServer, RunningServer, ServerParts};
 use crate::job_defaults;
 use crate::job_files::{self, JobDirectories, LoaderLocks};
 use crate::log::{self, Log, LogOptions};
+use crate::memory::return_freed_memory;
 use crate::peers::CronkenThread;
 use crate::signals::{SignalListener, SignalRequest};
 use crate::state_dir::{EnvPaths, StateDir};
@@ -133,6 +134,10 @@ pub fn up(up: &UpArgs, setting: &DaemonEnv) -> Result<ExitStatus, CliError> {
     let options = Options { force: up.force, outputs_max: Some(outputs_max), ..Options::new(node, name) };
     info!(event = "starting", node = %node, name = options.name, store = %url, version = VERSION,
         "node {} ({node}), store {url}", options.name);
+    let limits = store.limits();
+    if limits != StoreLimits::default() {
+        info!(event = "store_limits", %limits, "limits of the store: {limits}");
+    }
     let rules = &setting.zone_rules;
     info!(event = "zone_data_loaded", version = %rules.version, origin = %rules.origin,
         "zone data {} from {}", rules.version, rules.origin);
@@ -383,6 +388,7 @@ async fn prepare(
             warn!(event = "job_files_empty", directories = shown, kept, "{shown}: {summary}");
         }
     }
+    return_freed_memory();
     peers.begin().await;
     node.begin().await;
     log.ready().await;

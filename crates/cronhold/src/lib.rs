@@ -15,13 +15,10 @@ mod job_defaults;
 pub mod job_files;
 pub mod local_store_server;
 pub mod log;
+mod memory;
 mod peers;
 pub mod plugin_check;
 mod progress_line;
 mod signals;
 pub mod state_dir;
 pub mod zone_rules;
-
-/// A busy node allocates and frees hundreds of thousands of records a second, many of them on different threads.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     let done = match &cli.verb {
         CliVerb::Question(question) => {
             let (zone_rules, surroundings) = (zone_rules(), surroundings());
-            let local_store = LocalStoreServer::new(zone_rules.clone(), false, false);
+            let local_store = LocalStoreServer::new(zone_rules.clone(), text("ZOOKEEPER_SERVERS"), false, false);
             let session = session(&cli.place, &zone_rules.zones, &surroundings, &local_store, colours);
             let exit = cronhold_cli::answer(question, &session, &mut out, &mut err);
             local_store.close(&mut err);
@@ -61,7 +61,9 @@ fn main() -> ExitCode {
         }
         CliVerb::Remote(verb) => {
             let (zone_rules, surroundings) = (zone_rules(), surroundings());
-            let local_store = LocalStoreServer::new(zone_rules.clone(), verb.is_follower(), verb.changes_jobs());
+            let servers = text("ZOOKEEPER_SERVERS");
+            let local_store =
+                LocalStoreServer::new(zone_rules.clone(), servers, verb.is_follower(), verb.changes_jobs());
             let session = session(&cli.place, &zone_rules.zones, &surroundings, &local_store, colours);
             let exit = cronhold_cli::ask(verb, &session, &mut out, &mut err);
             local_store.close(&mut err);
@@ -194,6 +196,7 @@ fn places() -> EnvPaths {
         xdg: variable("XDG_DATA_HOME"),
         user: variable("HOME"),
         store: text("CRONHOLD_STORE"),
+        zookeeper_servers: text("ZOOKEEPER_SERVERS"),
     }
 }
 

@@ -41,6 +41,8 @@ pub struct EnvPaths {
     pub user: Option<PathBuf>,
     /// Value of `CRONHOLD_STORE`.
     pub store: Option<String>,
+    /// Value of `ZOOKEEPER_SERVERS`.
+    pub zookeeper_servers: Option<String>,
 }
 
 impl EnvPaths {
@@ -51,7 +53,8 @@ impl EnvPaths {
             (None, Some(named)) => ("CRONHOLD_STORE", named),
             (None, None) => return Ok(None),
         };
-        StoreUrl::parse(text).map(Some).map_err(|error| CliError::flag(origin, error))
+        let url = StoreUrl::parse_with(text, self.zookeeper_servers.as_deref());
+        url.map(Some).map_err(|error| CliError::flag(origin, error))
     }
 }
 
@@ -195,7 +198,7 @@ mod tests {
             ("", "", "", "ada", "nowhere"),
             ("", "", "", "", "nowhere"),
         ] {
-            let places = EnvPaths { own: path(own), xdg: path(xdg), user: path(user), store: None };
+            let places = EnvPaths { own: path(own), xdg: path(xdg), user: path(user), ..EnvPaths::default() };
             let chosen = StateDir::choose(path(given).as_deref(), &places);
             let shown = chosen.map_or_else(|_| "nowhere".to_owned(), |home| home.path().display().to_string());
             assert_eq!(shown, expected, "{given:?} {own:?} {xdg:?} {user:?}");

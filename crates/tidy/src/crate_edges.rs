@@ -20,16 +20,21 @@ pub const CRATES: &[CrateEdges] = &[
     CrateEdges { name: "core", may_use: &["schedule"] },
     CrateEdges { name: "jobfile", may_use: &["schedule", "core"] },
     CrateEdges { name: "store", may_use: &["schedule", "core"] },
+    CrateEdges { name: "store-records", may_use: &["schedule", "core", "jobfile"] },
+    CrateEdges { name: "store-remote", may_use: &["schedule", "core", "store"] },
     CrateEdges { name: "store-sqlite", may_use: &["schedule", "core", "store", "jobfile"] },
-    CrateEdges { name: "store-redis", may_use: &["schedule", "core", "store", "jobfile"] },
-    CrateEdges { name: "store-zookeeper", may_use: &["schedule", "core", "store", "jobfile"] },
-    CrateEdges { name: "store-postgres", may_use: &["schedule", "core", "store", "jobfile"] },
+    CrateEdges { name: "store-redis", may_use: &["schedule", "core", "store", "store-records", "store-remote"] },
+    CrateEdges {
+        name: "store-zookeeper",
+        may_use: &["schedule", "core", "store", "store-records", "store-remote", "jobfile"],
+    },
+    CrateEdges { name: "store-postgres", may_use: &["schedule", "core", "store", "store-remote", "jobfile"] },
     CrateEdges { name: "keeper", may_use: &[] },
     CrateEdges { name: "engine", may_use: &["schedule", "core", "store"] },
     CrateEdges { name: "cronken", may_use: &["schedule", "core", "jobfile", "store", "engine"] },
     CrateEdges { name: "programs", may_use: &["schedule", "core", "store", "engine", "keeper"] },
     CrateEdges { name: "api", may_use: &["schedule", "core"] },
-    CrateEdges { name: "worker", may_use: &["core", "store", "api"] },
+    CrateEdges { name: "worker", may_use: &["schedule", "core", "store", "api"] },
     CrateEdges { name: "server", may_use: &["schedule", "core", "jobfile", "store", "engine", "cronken", "api"] },
     CrateEdges { name: "cli", may_use: &["core", "schedule", "jobfile", "api", "store"] },
     CrateEdges {
@@ -42,11 +47,13 @@ pub const CRATES: &[CrateEdges] = &[
 ];
 
 /// The binary may depend on every other crate of the product.
-const BELOW_THE_BINARY: [&str; 17] = [
+const BELOW_THE_BINARY: [&str; 19] = [
     "schedule",
     "core",
     "jobfile",
     "store",
+    "store-records",
+    "store-remote",
     "store-sqlite",
     "store-redis",
     "store-zookeeper",

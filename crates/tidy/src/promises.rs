@@ -2,7 +2,7 @@
 //! cites a test, and every test that a table of that document cites must exist.
 //!
 //! A test is cited as `crate::module::test`: the folder below `crates/`, the modules of the file (`main` of an
-//! integration test is left out), and the function.
+//! integration test is left out), and the function. A case of a suite is a test of the file that runs the suite.
 
 use std::collections::BTreeSet;
 
@@ -15,6 +15,12 @@ pub const DOCUMENT: &str = "docs/guarantees.md";
 
 /// The section in which every cell must cite a test.
 const SECTION: &str = "## When things fail";
+
+/// Suites: the macro that generates a test for each case, and the folder with the cases.
+const SUITES: &[(&str, &str)] = &[
+    ("cronhold_store::conformance_tests!(", "crates/store/src/conformance/"),
+    ("cronhold_store::trouble_tests!(", "crates/store/src/troubles/"),
+];
 
 /// Prefix of a cell that needs no test.
 const NO_PROMISE: &str = "does not arise";
@@ -29,7 +35,8 @@ struct PromiseRow<'a> {
 
 /// Reports cited tests that do not exist, and cells that must cite a test and do not.
 pub fn check(document: &TextFile, files: &[RustFile]) -> Vec<Finding> {
-    let known: BTreeSet<String> = files.iter().flat_map(tests).collect();
+    let mut known: BTreeSet<String> = files.iter().flat_map(tests).collect();
+    known.extend(SUITES.iter().flat_map(|(invocation, folder)| suite_tests(files, invocation, folder)));
     let mut findings = Vec::new();
     let rows = rows(&document.text);
     if !rows.iter().any(|row| row.is_strict) {
@@ -106,6 +113,24 @@ fn tests(file: &RustFile) -> Vec<String> {
     tests
 }
 
+/// Full names of the tests of all files that run a suite.
+fn suite_tests(files: &[RustFile], invocation: &str, folder: &str) -> Vec<String> {
+    let of_suite = files.iter().filter(|file| file.path.starts_with(folder));
+    let cases: Vec<&str> = of_suite.flat_map(|file| file.code.iter().filter_map(|line| case(line))).collect();
+    let runs_suite = |file: &&RustFile| file.code.iter().any(|line| line.starts_with(invocation));
+    let mut tests = Vec::new();
+    for modules in files.iter().filter(runs_suite).filter_map(|file| modules(&file.path)) {
+        tests.extend(cases.iter().map(|case| format!("{modules}::{case}")));
+    }
+    tests
+}
+
+/// The name of the case of a suite that starts on this line.
+fn case(line: &str) -> Option<&str> {
+    let (name, parameter) = line.strip_prefix("pub fn ")?.split_once('(')?;
+    parameter.contains(": &dyn ").then_some(name)
+}
+
 /// The name in a table row of the form `name: …;`.
 fn row(line: &str) -> Option<&str> {
     let (name, rest) = line.trim_start().split_once(": ")?;
@@ -144,6 +169,8 @@ mod tests {
             rust("crates/e/src/f.rs", "fn g() {}\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn h() {}\n}\n"),
             rust("crates/e/tests/m.rs", "#[test]\n    fn $name() {\n}\nrows! {\n    n: 1 on 2;\n}\n"),
             rust("crates/e/tests/o.rs", "rows! {\n    n: 1 on 2;\n}\n"),
+            rust("crates/store/src/troubles/q.rs", "pub fn r(servers: &dyn S) {\n}\npub fn s() {}\n"),
+            rust("crates/e/tests/p.rs", "cronhold_store::trouble_tests!(make);\n"),
             rust("crates/e/tests/i/j.rs", "all! {\n    #[test] fn k: 1 => 2;\n}\n// #[test] fn l\nfn l() {}\n"),
         ];
         let document = TextFile { path: DOCUMENT.to_owned(), text: document.to_owned() };
@@ -156,10 +183,12 @@ mod tests {
 
     #[test]
     fn tests_are_cited_by_crate_modules_and_name() {
-        for name in ["a-b::c::d", "e::f::tests::h", "e::i::j::k", "e::m::n"] {
+        for name in ["a-b::c::d", "e::f::tests::h", "e::i::j::k", "e::m::n", "e::p::r"] {
             assert_eq!(in_section(&format!("shown, `{name}` |")), [], "{name}");
         }
-        for name in ["a-b::d", "a-b::c::no_test", "e::f::h", "e::f::g", "e::i::j::l", "e::o::n", "d::d"] {
+        for name in
+            ["a-b::d", "a-b::c::no_test", "e::f::h", "e::f::g", "e::i::j::l", "e::o::n", "d::d", "e::p::s", "e::m::r"]
+        {
             let found = in_section(&format!("`a-b::c::d` and `{name}` |"));
             assert!(matches!(&found[..], [(5, message)] if message.contains(name)), "{name}: {found:?}");
         }

@@ -18,7 +18,8 @@ lateness, and says in words what the result means. docs/benchmarks.md describes 
 
 It works in a new directory `cronhold-bench-…` in the data directory, because the disk of that
 directory counts, or in the nearest existing directory above it. On Redis it uses a namespace of its
-own, or the namespace of the URL if that is empty. It removes both at the end, also after Ctrl-C.
+own, or the namespace of the URL if that is empty; on ZooKeeper a root of its own, or the root of
+the URL if that does not exist. It removes both at the end, also after Ctrl-C.
 It loads the machine and the server, so do not run it on a busy production system.
 
 Examples:

@@ -103,6 +103,8 @@ fn disk_of<'a>(url: &'a StoreUrl, data: &'a Path) -> &'a Path {
         StoreUrl::Sqlite(path) => path.parent().unwrap_or(data),
         #[cfg(feature = "redis")]
         StoreUrl::Redis(_) => data,
+        #[cfg(feature = "zookeeper")]
+        StoreUrl::ZooKeeper(_) => data,
     }
 }
 

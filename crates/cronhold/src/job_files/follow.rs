@@ -19,6 +19,7 @@ use super::status::JobFileRequest;
 use super::{JobDirectories, JobFileStatus};
 use crate::clock::{self, SystemClock};
 use crate::log::Weight;
+use crate::memory::return_freed_memory;
 
 /// After a change, files are read when no other change follows for this long. A program that writes one file often
 /// writes several.
@@ -85,6 +86,7 @@ impl JobFileWatcher {
         loop {
             self.files.save_cache(clock::now());
             self.update_watches();
+            return_freed_memory();
             let (replies, again) = self.wait().await;
             if !replies.is_empty() {
                 let answer = self.reload().await;

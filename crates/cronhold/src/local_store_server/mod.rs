@@ -39,6 +39,8 @@ const FOREIGN_NODES_NOTE: &str = "note: nodes of Cronken run the same jobs in th
 #[derive(Debug)]
 pub struct LocalStoreServer {
     zone_rules: ZoneRules,
+    /// The servers of a ZooKeeper store whose URL names none.
+    zookeeper_servers: Option<String>,
     /// Whether the verb shows changes that other nodes make.
     is_follower: bool,
     /// Whether the verb may change jobs.
@@ -67,8 +69,13 @@ struct StoreGreeting {
 
 impl LocalStoreServer {
     /// Does not open the store yet.
-    pub fn new(zone_rules: ZoneRules, is_follower: bool, changes_jobs: bool) -> Self {
-        Self { zone_rules, is_follower, changes_jobs, opened: RefCell::new(None) }
+    pub fn new(
+        zone_rules: ZoneRules,
+        zookeeper_servers: Option<String>,
+        is_follower: bool,
+        changes_jobs: bool,
+    ) -> Self {
+        Self { zone_rules, zookeeper_servers, is_follower, changes_jobs, opened: RefCell::new(None) }
     }
 
     /// Stops the server and closes the store, if it was opened. If the verb may have changed jobs, this first updates
@@ -119,7 +126,8 @@ impl LocalStoreServer {
     }
 
     fn open(&self, named: &NamedStore<'_>) -> Result<OpenedStore, CliError> {
-        let url = StoreUrl::parse(named.url).map_err(|error| CliError::flag(named.origin, error))?;
+        let url = StoreUrl::parse_with(named.url, self.zookeeper_servers.as_deref());
+        let url = url.map_err(|error| CliError::flag(named.origin, error))?;
         if !url.is_shared() {
             let message = format!("{}: only its daemon can use an SQLite store", named.origin);
             return Err(CliError::usage(message, "name the daemon with --data or --url"));
