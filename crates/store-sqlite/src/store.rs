@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cronhold_core::record::{LockName, NodeRecord, RecordKey, RecordKind, StoredRecord};
 use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
-use cronhold_store::tasks::TaskBoard;
+use cronhold_store::tasks::{TaskBoard, TaskStore};
 use cronhold_store::{
     AheadCommit, Chunk, DefinitionPage, Fault, HandleId, Hint, HintBoard, Obligation, OutputSizes, Page, Pending,
     Query, Store, StoreHealthReport, Unit, UnitReceipt, UnitRefusal, WalkPage, WalkPlace, WriterId,
@@ -254,6 +254,10 @@ impl Store for SqliteStore {
 
     fn time(&self) -> Pending<'_, Result<Instant, Fault>> {
         Box::pin(async move { Ok(self.now()) })
+    }
+
+    fn task_store(&self) -> Option<Arc<dyn TaskStore>> {
+        Some(Arc::new(self.tasks()))
     }
 
     fn health(&self) -> Pending<'_, StoreHealthReport> {

@@ -12,6 +12,7 @@ use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey, RecordKind,
 use cronhold_core::{JobId, RunId, State};
 use cronhold_schedule::Instant;
 
+use crate::tasks::TaskStore;
 use crate::{
     DefinitionPage, Fault, Page, Query, SharedStore, StoreLimits, Unit, UnitReceipt, UnitRefusal, WalkPage, WalkPlace,
 };
@@ -194,6 +195,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// of outputs and of fences as read-only, with this reason. Reads and heartbeats continue, so that leases are renewed. The
     /// seal is durable. A seal that exists gets the new reason.
     fn seal<'a>(&'a self, reason: &'a str) -> Pending<'a, Result<(), Fault>>;
+
+    /// The tasks that this store keeps beside jobs; `None` if it keeps no tasks.
+    fn task_store(&self) -> Option<Arc<dyn TaskStore>> {
+        None
+    }
 
     /// Removes the seal, if there is one.
     fn unseal(&self) -> Pending<'_, Result<(), Fault>>;

@@ -1,10 +1,13 @@
 //! Stores that wrap another store, to observe, delay or fail its requests. A wrapper implements only what it changes;
 //! all other methods forward to the inner store.
 
+use std::sync::Arc;
+
 use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey, RecordKind, StoredRecord};
 use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
 
+use crate::tasks::TaskStore;
 use crate::{
     Chunk, DefinitionPage, Fault, Hint, Obligation, OutputSizes, Page, Pending, Query, SharedStore, Store,
     StoreHealthReport, StoreLimits, Unit, UnitReceipt, UnitRefusal, WalkPage, WalkPlace, WriterId,
@@ -68,4 +71,5 @@ wrapper! {
     fn time(&self) -> Pending<'_, Result<Instant, Fault>>;
     fn health(&self) -> Pending<'_, StoreHealthReport>;
     fn shared(&self) -> Option<&dyn SharedStore>;
+    fn task_store(&self) -> Option<Arc<dyn TaskStore>>;
 }
