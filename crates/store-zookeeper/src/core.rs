@@ -7,6 +7,7 @@ use cronhold_schedule::ZoneRegistry;
 use cronhold_store::{Fault, HandleId, HintBoard, StoreHealthReport, Unit, WriterId};
 use cronhold_store_remote::WriteCounters;
 
+use crate::castle::CastleZnodes;
 use crate::commit::{TransactionUnit, ZnodeCommitter};
 use crate::ensemble::Ensemble;
 use crate::heartbeat::HeartbeatTransaction;
@@ -24,6 +25,7 @@ pub(crate) struct EnsembleStore {
     pub(crate) committer: ZnodeCommitter,
     pub(crate) records: RecordLoader,
     pub(crate) mirror: Arc<RecordMirror>,
+    pub(crate) castle: Arc<CastleZnodes>,
     pub(crate) outputs: Arc<Outputs>,
     pub(crate) heartbeats: HeartbeatTransaction,
     pub(crate) counters: Arc<WriteCounters>,
@@ -38,13 +40,6 @@ impl EnsembleStore {
         let ensemble = Arc::new(Ensemble::new(url, file, Arc::clone(&known)));
         let (board, counters) = (Arc::new(HintBoard::default()), Arc::new(WriteCounters::default()));
         let outputs = Arc::new(Outputs::new(Arc::clone(&ensemble)));
-        let committer = ZnodeCommitter::new(
-            Arc::clone(&ensemble),
-            Arc::clone(&known),
-            Arc::clone(&writers),
-            Arc::clone(&outputs),
-            Arc::clone(&counters),
-        );
         let mirror = RecordMirror::new(
             Arc::clone(&ensemble),
             Arc::clone(zones),
@@ -52,10 +47,21 @@ impl EnsembleStore {
             Arc::clone(&board),
             Arc::clone(&known),
         );
+        let mirror = Arc::new(mirror);
+        let castle = Arc::new(CastleZnodes::new(Arc::clone(&ensemble), Arc::clone(&mirror)));
+        let committer = ZnodeCommitter::new(
+            Arc::clone(&ensemble),
+            Arc::clone(&known),
+            Arc::clone(&writers),
+            Arc::clone(&outputs),
+            Arc::clone(&counters),
+            castle.next_job(),
+        );
         Self {
             committer,
             records: RecordLoader::new(Arc::clone(&ensemble), Arc::clone(&known), Arc::clone(zones)),
-            mirror: Arc::new(mirror),
+            mirror,
+            castle,
             outputs,
             heartbeats: HeartbeatTransaction::new(Arc::clone(&ensemble), known, Arc::clone(zones)),
             counters,

@@ -2,6 +2,7 @@
 //! one read behind a sync; lists are answered from a mirror of all records, which one watch keeps up to date. Locks are
 //! znodes with a time to live by the clock of the leader, and do not depend on sessions.
 
+mod castle;
 mod clock;
 mod commit;
 mod core;
@@ -28,6 +29,7 @@ mod wire;
 mod writer_registry;
 mod znode_tree;
 
+pub use castle::{RawCastleJob, read_castle_jobs};
 pub use store::{ZooKeeperOpenError, ZooKeeperOptions, ZooKeeperStore};
 pub use url::ZooKeeperUrl;
 pub use znode_tree::ZnodeTree;

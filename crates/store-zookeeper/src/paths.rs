@@ -121,6 +121,45 @@ impl ZnodePaths {
             .collect()
     }
 
+    /// castle-cron's znode of all jobs.
+    pub(crate) fn castle_jobs(&self) -> String {
+        format!("{}/jobs", self.root)
+    }
+
+    /// castle-cron's znode of a job.
+    pub(crate) fn castle_job(&self, name: &str) -> String {
+        format!("{}/{}", self.castle_jobs(), escape_name(name))
+    }
+
+    /// castle-cron's znode of all running servers.
+    pub(crate) fn castle_servers(&self) -> String {
+        format!("{}/servers", self.root)
+    }
+
+    /// castle-cron's znode of a running server.
+    pub(crate) fn castle_server(&self, name: &str) -> String {
+        format!("{}/{}", self.castle_servers(), escape_name(name))
+    }
+
+    /// castle-cron's copy of the job that is next.
+    pub(crate) fn castle_next_job(&self) -> String {
+        format!("{}/nextjob", self.root)
+    }
+
+    /// castle-cron's lock.
+    pub(crate) fn castle_job_lock(&self) -> String {
+        format!("{}/joblock", self.root)
+    }
+
+    /// The texts of definitions that agree with their jobs, as digests.
+    pub(crate) fn forms(&self) -> String {
+        self.ours("forms")
+    }
+
+    pub(crate) fn form(&self, name: &str) -> String {
+        format!("{}/{}", self.forms(), escape_name(name))
+    }
+
     /// All permanent znodes, parents before their children.
     pub(crate) fn permanent(&self) -> Vec<String> {
         let mut paths: Vec<String> = Vec::new();
@@ -128,8 +167,9 @@ impl ZnodePaths {
         for end in 1..=parts.len() {
             paths.push(format!("/{}", parts[..end].join("/")));
         }
+        paths.extend([self.castle_jobs(), self.castle_servers(), self.castle_next_job(), self.castle_job_lock()]);
         paths.push(format!("{}/cronhold", self.root));
-        paths.extend(["writers", "clock", "seal", "chains", "locks", "outputs", "records"].map(|name| self.ours(name)));
+        paths.extend(["writers", "clock", "seal", "chains", "locks", "outputs", "records", "forms"].map(|name| self.ours(name)));
         paths.extend(KINDS.iter().map(|kind| format!("{}/{}", self.records(), folder_name(*kind))));
         let buckets = self.record_folders().into_iter().filter(|path| !paths.contains(path));
         let buckets: Vec<String> = buckets.collect();
@@ -222,7 +262,33 @@ pub(crate) fn escape(text: &str) -> String {
     }
 }
 
-fn digest(text: &str) -> String {
+/// The name of a znode that other programs see: only what ZooKeeper rejects, and `%`, is escaped.
+pub(crate) fn escape_name(text: &str) -> String {
+    if matches!(text, "." | "..") {
+        return escape(text);
+    }
+    let is_rejected = |sign: char| {
+        sign.is_control() || matches!(sign, '/' | '%' | '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..='\u{ffff}')
+    };
+    let mut escaped = String::with_capacity(text.len());
+    for sign in text.chars() {
+        if is_rejected(sign) {
+            escaped.push_str(&percent::encode(sign.encode_utf8(&mut [0; 4]), ""));
+        } else {
+            escaped.push(sign);
+        }
+    }
+    escaped
+}
+
+/// The name that a znode stands for. Another spelling of an escaped name stands for no job, and is returned with a slash
+/// in front, which no name has.
+pub(crate) fn unescape_name(znode: &str) -> String {
+    let name = percent::decode(znode).filter(|name| escape_name(name) == znode);
+    name.unwrap_or_else(|| format!("/{znode}"))
+}
+
+pub(crate) fn digest(text: &str) -> String {
     Sha256::digest(text).iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -266,6 +332,24 @@ mod tests {
         }
         for folder in [paths.records(), paths.meta(), format!("{}/jobs", paths.records())] {
             assert_eq!(paths.place(&folder), None, "{folder}");
+        }
+    }
+
+    #[test]
+    fn names_that_other_programs_see_stay_readable() {
+        for (name, znode) in [
+            ("backup", "backup"),
+            ("feeds/eu größe", "feeds%2Feu größe"),
+            ("100%", "100%25"),
+            (".", "%2E"),
+            ("a\u{7f}b", "a%7Fb"),
+            ("🚀", "🚀"),
+        ] {
+            assert_eq!(escape_name(name), znode);
+            assert_eq!(unescape_name(znode), name);
+        }
+        for alias in ["a%2fb", "%61", "50%", "%ff"] {
+            assert_eq!(unescape_name(alias), format!("/{alias}"));
         }
     }
 

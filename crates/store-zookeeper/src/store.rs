@@ -9,11 +9,12 @@ use cronhold_core::RunId;
 use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey, RecordKind, RecordVersion, StoredRecord};
 use cronhold_schedule::{Instant, ZoneRegistry};
 use cronhold_store::{
-    Chunk, Fault, Hint, Obligation, OutputSizes, Page, Pending, Query, Store, StoreHealthReport, StoreLimits, Unit,
-    UnitReceipt, UnitRefusal, WalkPage, WalkPlace, WriterId,
+    Chunk, Fault, Hint, Obligation, OutputSizes, Page, Pending, Query, SharedStore, Store, StoreHealthReport, StoreLimits,
+    Unit, UnitReceipt, UnitRefusal, WalkPage, WalkPlace, WriterId,
 };
 use cronhold_store_remote::{BoardHandle, StoreRuntime, closed};
 
+use crate::castle::CastleZnodes;
 use crate::commit::TransactionUnit;
 use crate::core::EnsembleStore;
 use crate::url::ZooKeeperUrl;
@@ -48,6 +49,19 @@ impl ZooKeeperStore {
         let ZooKeeperOptions { zones, memory } = options;
         let core = Arc::new(EnsembleStore::new(url, &zones, memory));
         Ok(Self { handle: BoardHandle::join(Arc::clone(&core.board)), core, runtime: Arc::new(runtime) })
+    }
+
+    /// castle-cron's znodes.
+    pub(crate) fn castle(&self) -> Arc<CastleZnodes> {
+        Arc::clone(&self.core.castle)
+    }
+
+    /// Runs a request that only reads, or whose repetition does no harm.
+    pub(crate) fn run_read<'s, T: Send + 'static>(
+        &'s self,
+        work: impl Future<Output = Result<T, Fault>> + Send + 'static,
+    ) -> Pending<'s, Result<T, Fault>> {
+        Box::pin(self.runtime.run_read(work))
     }
 
     async fn commit_packed(&self, units: Vec<TransactionUnit>) -> Vec<Result<UnitReceipt, UnitRefusal>> {
@@ -196,6 +210,10 @@ impl Store for ZooKeeperStore {
 
     fn health(&self) -> Pending<'_, StoreHealthReport> {
         Box::pin(async move { self.core.health() })
+    }
+
+    fn shared(&self) -> Option<&dyn SharedStore> {
+        Some(self)
     }
 }
 

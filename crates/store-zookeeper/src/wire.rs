@@ -284,6 +284,30 @@ impl ZooKeeperSession {
             .collect()
     }
 
+    /// The id of the session, which owns its ephemeral znodes.
+    pub(crate) fn id(&self) -> i64 {
+        self.client.session_id().0
+    }
+
+    /// The session that owns an ephemeral znode, and 0 for another znode; `None` if the znode does not exist.
+    pub(crate) async fn owner(&self, path: &str) -> Result<Option<i64>, Fault> {
+        self.connected().await?;
+        let stat = self.in_time(self.client.check_stat(path)).await?;
+        Ok(stat.map_err(|error| faults::of_read(&self.servers, &error))?.map(|stat| stat.ephemeral_owner))
+    }
+
+    /// Creates an ephemeral znode whose name is the prefix and a number that increases. Returns its path.
+    pub(crate) async fn create_numbered(&self, prefix: &str) -> Result<String, Fault> {
+        self.connected().await?;
+        let acls = if self.is_private { Acls::creator_all() } else { Acls::anyone_all() };
+        let options = CreateMode::EphemeralSequential.with_acls(acls);
+        match timeout(self.deadline, self.client.create(prefix, b"", &options)).await {
+            Ok(Ok((_, number))) => Ok(format!("{prefix}{number}")),
+            Ok(Err(error)) => Err(faults::of_write(&self.servers, &error)),
+            Err(_) => Err(faults::unconfirmed(&self.servers, "no reply")),
+        }
+    }
+
     /// Waits until the server has everything that was written before the call. Changes until then were reported to the
     /// watches of the session.
     pub(crate) async fn sync(&self) -> Result<(), Fault> {

@@ -53,8 +53,8 @@ pub use port::{
 };
 pub use record_tables::RecordTables;
 pub use shared::{
-    DefinitionRules, DefinitionStatus, DefinitionUpdate, EventPlace, SharedDefinition, SharedEvent, SharedRun,
-    SharedRunState, SharedStore, has_foreign_nodes,
+    DefinitionRules, DefinitionStatus, DefinitionUpdate, EventPlace, ForeignSystem, NodeListChange, NodeRegistration,
+    SharedDefinition, SharedEvent, SharedRun, SharedRunState, SharedStore, has_foreign_nodes,
 };
 pub use turn::{AheadTurn, CommandOutcome, InFlightCommit, PreparedTurn, StampedCommand};
 pub use unit::{Unit, UnitReceipt, UnitRefusal};

@@ -2,7 +2,9 @@
 //! transports them and does not know what they mean.
 
 use std::fmt;
+use std::future::{pending, ready};
 
+use cronhold_core::NodeId;
 use cronhold_core::record::ProgramExit;
 use cronhold_schedule::{Instant, Span};
 
@@ -15,6 +17,11 @@ pub fn has_foreign_nodes(store: &dyn Store) -> bool {
 
 /// The part of a store that a foreign system uses too.
 pub trait SharedStore: Send + Sync + fmt::Debug {
+    /// Whose forms the definitions have.
+    fn system(&self) -> ForeignSystem {
+        ForeignSystem::Cronken
+    }
+
     /// Whether foreign nodes run the same jobs, so that definitions have to be read by their rules.
     fn has_foreign_nodes(&self) -> bool;
 
@@ -34,6 +41,71 @@ pub trait SharedStore: Send + Sync + fmt::Debug {
     /// Reads at most `limit` foreign runs of one job or of all jobs: those that are running, and then those that ended last,
     /// the latest start first. Unreadable entries are omitted.
     fn foreign_runs<'a>(&'a self, job: Option<&'a str>, limit: usize) -> Pending<'a, Result<Vec<SharedRun>, Fault>>;
+
+    /// Waits until other programs have changed definitions, and returns their names. For a system whose clients send
+    /// events instead, it never returns.
+    fn definition_changes(&self) -> Pending<'_, Vec<String>> {
+        Box::pin(pending())
+    }
+
+    /// Shows a node to the clients of the foreign system while it runs. Refused if another running node has the name,
+    /// unless `is_forced`.
+    fn register_node<'a>(
+        &'a self,
+        _name: &'a str,
+        _node: NodeId,
+        _is_forced: bool,
+    ) -> Pending<'a, Result<NodeRegistration, Fault>> {
+        Box::pin(ready(Ok(NodeRegistration::Registered)))
+    }
+
+    /// Ends the registration of the node that this process has registered.
+    fn unregister_node(&self) -> Pending<'_, Result<(), Fault>> {
+        Box::pin(ready(Ok(())))
+    }
+
+    /// Waits until registered nodes have come or gone. For a system without such a list, it never returns.
+    fn node_list_changes(&self) -> Pending<'_, NodeListChange> {
+        Box::pin(pending())
+    }
+
+    /// Brings the times that the foreign system shows of jobs up to date. A command calls it after it has changed jobs;
+    /// a registered node does it by itself.
+    fn publish_times(&self) -> Pending<'_, Result<(), Fault>> {
+        Box::pin(ready(Ok(())))
+    }
+}
+
+/// A foreign system whose clients can share a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForeignSystem {
+    /// Cronken, on Redis.
+    Cronken,
+    /// castle-cron, on ZooKeeper.
+    CastleCron,
+}
+
+/// The result of registering a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NodeRegistration {
+    /// The node is shown under its name.
+    Registered,
+    /// Another running node has the name.
+    NameTaken {
+        /// What is known about that node.
+        holder: String,
+    },
+}
+
+/// A change of the list of registered nodes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NodeListChange {
+    /// Nodes that have joined.
+    pub joined: Vec<String>,
+    /// Nodes that have left.
+    pub left: Vec<String>,
+    /// All nodes that are registered now, in order.
+    pub all: Vec<String>,
 }
 
 /// An event that a foreign system has sent to all nodes.

@@ -18,6 +18,18 @@ const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
 /// The command of a job that castle-cron cannot run, because not all of its versions respect `HasError`.
 const ELSEWHERE: &str = "false";
 
+/// The fields of the Job struct, in its order.
+const FIELDS: [&str; 6] = ["Name", "Cmd", "Args", "HasError", "NextRuntime", "Schedule"];
+
+/// A field of Cronhold that says why `HasError` is set although nobody has paused the job.
+pub const NOTE: &str = "CronholdNote";
+
+/// The hint for data that is not JSON.
+const GOB_HINT: &str = "a job is one JSON object; `cronhold import castle-cron` reads what castle-cron itself has written";
+
+/// Keys that do not change how a job runs.
+const DESCRIPTIVE_KEYS: [&str; 3] = ["description", "labels", "retain"];
+
 /// The result of reading one form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CastleRead {
@@ -37,7 +49,10 @@ pub fn read(text: &str) -> CastleRead {
     match ForeignForm::parse(text) {
         Ok(form) => read_form(&form),
         Err(mistake) => {
-            CastleRead { id: None, job: None, next: None, mistakes: vec![mistake], form: ForeignForm::default() }
+            let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+            let hint = if is_json { mistake.hint } else { Some(GOB_HINT.to_owned()) };
+            let mistakes = vec![FieldMistake { hint, ..mistake }];
+            CastleRead { id: None, job: None, next: None, mistakes, form: ForeignForm::default() }
         }
     }
 }
@@ -60,7 +75,7 @@ pub fn read_form(form: &ForeignForm) -> CastleRead {
         let text = mistakes.text(field, ZERO_TIME)?;
         mistakes.parsed(field.path(), Instant::parse(text))
     });
-    let next = next.filter(|next| Instant::parse(ZERO_TIME) != Ok(*next));
+    let next = next.filter(|next| *next != zero_time());
     let job = match (cmd, spec, args, paused) {
         (Some(cmd), Some(spec), Some(args), Some(paused)) if mistakes.0.is_empty() => {
             // castle-cron has neither a shell nor templates, so all words are literal.
@@ -87,7 +102,7 @@ pub fn write(id: &JobId, job: &Job, next: Option<Instant>, found: Option<&Foreig
         let text = job.schedules.first().map_or_else(|| "@never".to_owned(), |schedule| schedule.spec.to_string());
         put("Schedule", json!(text));
     }
-    put("NextRuntime", json!(next.map_or_else(|| ZERO_TIME.to_owned(), |next| next.to_string())));
+    put("NextRuntime", json!(next_text(next)));
     put("HasError", json!(job.paused));
     let mut unexpressed = match read_form(&form).job {
         Some(read) => differences(job, &read),
@@ -97,10 +112,59 @@ pub fn write(id: &JobId, job: &Job, next: Option<Instant>, found: Option<&Foreig
         unexpressed.push("schedule".to_owned());
         unexpressed.sort();
     }
-    if !unexpressed.is_empty() {
+    form.0.remove(NOTE);
+    let essential: Vec<&str> =
+        unexpressed.iter().map(String::as_str).filter(|key| !DESCRIPTIVE_KEYS.contains(key)).collect();
+    if !essential.is_empty() {
+        let note = format!("Cronhold runs this job, and castle-cron cannot express its {}", essential.join(", "));
         form.0.insert("HasError".to_owned(), json!(true));
+        form.0.insert(NOTE.to_owned(), json!(note));
     }
     WrittenForm { form, unexpressed }
+}
+
+/// The JSON of a form: the fields of the struct in its order, then Cronhold's own, then all others.
+pub fn to_text(form: &ForeignForm) -> String {
+    let first = FIELDS.iter().chain([&NOTE]).filter_map(|key| Some((*key, form.0.get(*key)?)));
+    let is_other = |key: &str| key != NOTE && !FIELDS.contains(&key);
+    let others = form.0.iter().filter(|(key, _)| is_other(key)).map(|(key, value)| (key.as_str(), value));
+    let pairs: Vec<String> = first.chain(others).map(|(key, value)| format!("{}:{value}", json!(key))).collect();
+    format!("{{{}}}", pairs.join(","))
+}
+
+/// Marks a form that has mistakes, so that no server runs the job, and says why.
+pub fn with_error(form: &ForeignForm, why: &str) -> ForeignForm {
+    let mut form = form.clone();
+    form.0.insert("HasError".to_owned(), json!(true));
+    form.0.insert(NOTE.to_owned(), json!(why));
+    form
+}
+
+/// The text with this time of the next start. `None` if the text has that time already, or is not a form.
+pub fn with_next(text: &str, next: Option<Instant>) -> Option<String> {
+    let mut form = ForeignForm::parse(text).ok()?;
+    let is_same = form.0.get("NextRuntime").and_then(Value::as_str).and_then(|text| Instant::parse(text).ok())
+        == Some(next.unwrap_or_else(zero_time));
+    if is_same {
+        return None;
+    }
+    form.0.insert("NextRuntime".to_owned(), json!(next_text(next)));
+    Some(to_text(&form))
+}
+
+/// The text as clients can change it: the next time is computed, and does not count.
+pub fn without_next(text: &str) -> String {
+    let Ok(mut form) = ForeignForm::parse(text) else { return text.to_owned() };
+    form.0.remove("NextRuntime");
+    to_text(&form)
+}
+
+fn next_text(next: Option<Instant>) -> String {
+    next.map_or_else(|| ZERO_TIME.to_owned(), |next| next.to_string())
+}
+
+fn zero_time() -> Instant {
+    Instant::parse(ZERO_TIME).expect("it is a valid instant")
 }
 
 /// `Args`, which Go writes as `null` when there are none.
@@ -216,10 +280,14 @@ mod tests {
             let value = written.form.to_value();
             let stopped = !unexpressed.is_empty();
             let (cmd, args) = if unexpressed == "program" { ("false", json!([])) } else { ("x", json!(["y"])) };
-            let expected = json!({
+            let mut expected = json!({
                 "Name": "a", "Cmd": cmd, "Args": args, "HasError": stopped,
                 "NextRuntime": "2026-03-29T01:00:00Z", "Schedule": schedule,
             });
+            if stopped {
+                expected[NOTE] = value[NOTE].clone();
+                assert!(value[NOTE].is_string(), "{yaml}");
+            }
             assert_eq!(value, expected, "{yaml}");
         }
     }
@@ -237,6 +305,21 @@ mod tests {
         let written = write(&id, &paused, None, Some(&form)).form.to_value();
         assert_eq!((&written["HasError"], &written["NextRuntime"]), (&json!(true), &json!(ZERO_TIME)));
         assert_eq!((&written["Schedule"], &written["Owner"]), (&json!("@daily"), &json!("ops")));
+    }
+
+    #[test]
+    fn texts_have_the_fields_of_the_struct_first() {
+        let text = r#"{"Alpha":[1],"Schedule":"@daily","Cmd":"x","Name":"a","CronholdNote":"n"}"#;
+        let next = Instant::parse("2026-03-29T01:00:00Z").ok();
+        let written = with_next(text, next).expect("it has no time yet");
+        let expected = r#"{"Name":"a","Cmd":"x","NextRuntime":"2026-03-29T01:00:00Z","Schedule":"@daily","CronholdNote":"n","Alpha":[1]}"#;
+        assert_eq!(written, expected);
+        assert_eq!(with_next(&written, next), None);
+        let other_offset = written.replace("01:00:00Z", "03:00:00+02:00");
+        assert_eq!(with_next(&other_offset, next), None, "the same time has other spellings");
+        assert!(with_next(&written, None).expect("it has a time").contains(ZERO_TIME));
+        assert_eq!(without_next(&written), without_next(text));
+        assert_eq!(with_next("garbage", next), None);
     }
 
     proptest! {

@@ -24,11 +24,12 @@ use self::sender::{BlockedWrite, CommitSender, SentParts};
 pub(crate) use self::transaction_unit::TransactionUnit;
 pub(crate) use self::turn::CommitTurn;
 use self::turn::TurnQueue;
+use crate::castle::{NextJobWriter, ScheduleOverlay};
 use crate::ensemble::Ensemble;
 use crate::known_znodes::{KnownZnode, KnownZnodes};
 use crate::outputs::Outputs;
 use crate::record_text;
-use crate::wire::ZooKeeperSession;
+use crate::wire::{ZnodeWrite, ZooKeeperSession};
 use crate::writer_registry::WriterRegistry;
 
 /// Rounds of one commit. Each but the first begins because another process changed a znode just before.
@@ -48,6 +49,7 @@ pub(crate) struct ZnodeCommitter {
     writers: Arc<WriterRegistry>,
     outputs: Arc<Outputs>,
     counters: Arc<WriteCounters>,
+    next_job: Arc<NextJobWriter>,
     turns: TurnQueue,
     sender: tokio::sync::Mutex<CommitSender>,
 }
@@ -71,6 +73,7 @@ impl ZnodeCommitter {
         writers: Arc<WriterRegistry>,
         outputs: Arc<Outputs>,
         counters: Arc<WriteCounters>,
+        next_job: Arc<NextJobWriter>,
     ) -> Self {
         Self {
             ensemble,
@@ -78,6 +81,7 @@ impl ZnodeCommitter {
             writers,
             outputs,
             counters,
+            next_job,
             turns: TurnQueue::default(),
             sender: tokio::sync::Mutex::default(),
         }
@@ -135,15 +139,17 @@ impl ZnodeCommitter {
             }
             let seal = self.ensemble.seal().check(&session, is_fresh).await?;
             let view = self.view(&session, &open, &commit.outputs_left).await?;
-            let parts = plan_commit(self.ensemble.paths(), &seal, &view, &open);
+            let mut parts = plan_commit(self.ensemble.paths(), &seal, &view, &open);
             let has_refusals = parts.iter().flat_map(|part| &part.results).any(|(_, result)| result.is_err());
             if has_refusals && !is_fresh {
                 is_fresh = true;
                 continue;
             }
             is_fresh = true;
+            self.add_next_job(&mut parts, &commit.units);
             self.writers.expect_deletions(by, parts.iter().flat_map(|part| &part.deletions));
             let mut sent = sender.send(&self.ensemble, &session, &parts).await;
+            self.next_job.apply(parts.iter().take(sent.done).flat_map(|part| part.changes(&commit.units)));
             let blocked = sent.blocked.take().filter(|_| sent.fault.is_none());
             let part: Vec<usize> = parts.get(sent.done).map(CommitPart::accepted_positions).unwrap_or_default();
             let fault = self.settle(commit, parts, sent);
@@ -158,6 +164,16 @@ impl ZnodeCommitter {
         Ok(())
     }
 
+    /// Lets each transaction set `/nextjob` if it changes when jobs are next.
+    fn add_next_job(&self, parts: &mut [CommitPart], units: &[TransactionUnit]) {
+        let mut overlay = ScheduleOverlay::default();
+        for part in parts.iter_mut().filter(|part| !part.writes.is_empty()) {
+            let write = self.next_job.write_after(&mut overlay, part.changes(units));
+            let bytes: usize = part.writes.iter().chain(&write).map(ZnodeWrite::bytes).sum();
+            part.writes.extend(write.filter(|_| bytes <= self.ensemble.url().request_bytes_max()));
+        }
+    }
+
     /// Removes the cause of a part that would fail again: deleted folders are created, outputs are left for later, and
     /// otherwise the units that need the operation are refused. Returns whether units were refused.
     async fn resolve_blocked(
@@ -168,6 +184,11 @@ impl ZnodeCommitter {
         part: &[usize],
         blocked: &BlockedWrite,
     ) -> Result<bool, Fault> {
+        if blocked.path() == self.next_job.path() {
+            // Its task creates it again.
+            self.next_job.set_active(false);
+            return Ok(false);
+        }
         if let Some(run) = outputs.run_of(blocked.path()) {
             commit.outputs_left.insert(run);
             return Ok(false);

@@ -49,6 +49,12 @@ impl CommitPart {
     pub(super) fn accepted_positions(&self) -> Vec<usize> {
         self.results.iter().filter(|(_, result)| result.is_ok()).map(|(position, _)| *position).collect()
     }
+
+    /// The changes of the units that take effect with the part.
+    pub(super) fn changes<'u>(&self, units: &'u [TransactionUnit]) -> impl Iterator<Item = &'u [RecordChange]> {
+        let accepted = self.results.iter().filter(|(_, result)| result.is_ok());
+        accepted.map(|(position, _)| units[*position].unit.changes.as_slice())
+    }
 }
 
 /// What units are decided on.

@@ -45,6 +45,8 @@ pub(super) enum BlockedWrite {
     NoFolder { path: String },
     /// A znode cannot be deleted, because it has children.
     HasChildren { path: String },
+    /// A znode that is set whatever it has does not exist.
+    NoZnode { path: String },
 }
 
 impl BlockedWrite {
@@ -58,13 +60,16 @@ impl BlockedWrite {
             (ZnodeWrite::Delete { path, .. }, WriteRefusalReason::NotEmpty) => {
                 Some(Self::HasChildren { path: path.clone() })
             }
+            (ZnodeWrite::Set { path, version: None, .. }, WriteRefusalReason::Missing) => {
+                Some(Self::NoZnode { path: path.clone() })
+            }
             _ => None,
         }
     }
 
     pub(super) fn path(&self) -> &str {
         match self {
-            Self::NoFolder { path } | Self::HasChildren { path } => path,
+            Self::NoFolder { path } | Self::HasChildren { path } | Self::NoZnode { path } => path,
         }
     }
 
@@ -72,6 +77,7 @@ impl BlockedWrite {
     pub(super) fn to_fault(&self, servers: &str) -> Fault {
         Fault::Permanent(match self {
             Self::NoFolder { path } => format!("{servers}: the znode {path} cannot be created in its folder"),
+            Self::NoZnode { path } => format!("{servers}: the znode {path} does not exist any more"),
             Self::HasChildren { path } => {
                 format!("{servers}: the znode {path} cannot be deleted, because it has children; delete them")
             }

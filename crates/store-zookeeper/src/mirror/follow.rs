@@ -136,7 +136,11 @@ impl RecordMirror {
                 state.apply(self.ensemble.paths(), &self.zones, &self.writers, path, znode.as_ref())
             };
             let hints: Vec<NamedHint> = paths.iter().zip(&found).filter_map(apply).collect();
+            let has_new_times = state.schedule().has_changes();
             drop(state);
+            if has_new_times {
+                self.times_changed.notify_one();
+            }
             // Nothing is new to a process that has just begun to follow changes.
             if self.is_loaded.load(Ordering::Relaxed) {
                 self.publish(hints);

@@ -7,13 +7,16 @@ mod state;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use cronhold_core::JobId;
+use cronhold_core::record::{JobRecord, Record, RecordKey};
 use cronhold_schedule::ZoneRegistry;
 use cronhold_store::{Fault, HandleId, Hint, HintBoard, RecordTables, lock_mutex};
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::timeout;
 
 use self::state::MirrorState;
+use crate::castle::ScheduleIndex;
 use crate::ensemble::Ensemble;
 use crate::expiry;
 use crate::faults;
@@ -41,6 +44,8 @@ pub(crate) struct RecordMirror {
     is_started: AtomicBool,
     /// Whether all records were read once.
     is_loaded: AtomicBool,
+    /// Notified when a job is next at another time.
+    times_changed: Notify,
     requests: mpsc::Sender<oneshot::Sender<()>>,
     /// Taken by the task when it starts.
     received: Mutex<Option<mpsc::Receiver<oneshot::Sender<()>>>>,
@@ -65,6 +70,7 @@ impl RecordMirror {
             state: Mutex::default(),
             is_started: AtomicBool::new(false),
             is_loaded: AtomicBool::new(false),
+            times_changed: Notify::new(),
             requests,
             received: Mutex::new(Some(received)),
         }
@@ -93,6 +99,36 @@ impl RecordMirror {
         };
         timeout(self.ensemble.url().settings().timeout * LOAD_TIMEOUTS, update).await.map_err(|_| slow())??;
         Ok(read(lock_mutex(&self.state).tables()))
+    }
+
+    /// Works with the times of jobs and with the records as they are known now.
+    pub(crate) fn with_schedule<T>(&self, work: impl FnOnce(&mut ScheduleIndex) -> T) -> T {
+        let mut state = lock_mutex(&self.state);
+        let result = work(state.schedule());
+        let has_changes = state.schedule().has_changes();
+        drop(state);
+        if has_changes {
+            self.times_changed.notify_one();
+        }
+        result
+    }
+
+    /// The definition of a job as it is known now.
+    pub(crate) fn job(&self, id: &JobId) -> Option<Arc<JobRecord>> {
+        match &lock_mutex(&self.state).tables().get(&RecordKey::Job(id.clone()))?.record {
+            Record::Job(job) => Some(Arc::clone(job)),
+            _ => None,
+        }
+    }
+
+    /// Whether all records are known.
+    pub(crate) fn is_loaded(&self) -> bool {
+        self.is_loaded.load(Ordering::Relaxed)
+    }
+
+    /// Waits until a job is next at another time.
+    pub(crate) async fn times_changed(&self) {
+        self.times_changed.notified().await;
     }
 
     /// Deletes znodes of records that were deleted long ago. Only a mirror that follows changes knows them.

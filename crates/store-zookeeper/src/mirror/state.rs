@@ -9,6 +9,7 @@ use cronhold_store::{Hint, RecordTables, SeedlessMap, UnreadableRecord};
 use cronhold_store_records::decode_listed_run;
 
 use super::NamedHint;
+use crate::castle::ScheduleIndex;
 use crate::paths::{RecordPlace, ZnodePaths};
 use crate::record_text;
 use crate::wire::{Znode, ZnodeStat};
@@ -18,6 +19,8 @@ use crate::writer_registry::WriterRegistry;
 #[derive(Debug, Default)]
 pub(super) struct MirrorState {
     tables: RecordTables,
+    /// When jobs are next.
+    schedule: ScheduleIndex,
     /// The keys of identities by their paths.
     identities: SeedlessMap<String, RecordKey>,
     /// Empty znodes by their paths.
@@ -27,6 +30,10 @@ pub(super) struct MirrorState {
 impl MirrorState {
     pub(super) fn tables(&self) -> &RecordTables {
         &self.tables
+    }
+
+    pub(super) fn schedule(&mut self) -> &mut ScheduleIndex {
+        &mut self.schedule
     }
 
     /// The empty znodes that can be deleted. That of the pause stays, because every claim checks it.
@@ -82,6 +89,7 @@ impl MirrorState {
             old.is_some_and(|old| old.version == stored.version || is_same_but_later(&old.record, &stored.record));
         let hint = (!is_known)
             .then(|| (writers.handle_of(stored.version), Hint::of(&RecordChange::Put(stored.record.clone()))));
+        self.schedule.put(&stored.record, false);
         self.tables.put(key, Some(stored));
         hint
     }
@@ -95,6 +103,7 @@ impl MirrorState {
         if !self.tables.contains(&key) {
             return None;
         }
+        self.schedule.delete(&key, false);
         self.tables.put(key.clone(), None);
         Some((by, Hint::of(&RecordChange::Delete(key))))
     }
