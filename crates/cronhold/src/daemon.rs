@@ -32,6 +32,7 @@ use crate::job_defaults;
 use crate::job_files::{self, JobDirectories, LoaderLocks};
 use crate::log::{self, Log, LogOptions};
 use crate::memory::return_freed_memory;
+use crate::node_name;
 use crate::peers::CronkenThread;
 use crate::signals::{SignalListener, SignalRequest};
 use crate::state_dir::{EnvPaths, StateDir};
@@ -52,6 +53,9 @@ const OUTPUTS_MAX: u64 = 10 << 30;
 const SHARED_OUTPUTS_MAX: u64 = 256 << 20;
 /// How long a stopping node may take for its last commits. After that the daemon exits, which loses nothing.
 const STOP_WAIT: Span = Span::from_secs(10);
+
+/// How long a node that has stopped may take to leave the list of running nodes.
+const UNREGISTER_WAIT: Span = Span::from_secs(2);
 
 /// What the daemon takes from its process.
 #[derive(Debug)]
@@ -129,7 +133,7 @@ pub fn up(up: &UpArgs, setting: &DaemonEnv) -> Result<ExitStatus, CliError> {
         defaults: Arc::new(defaults),
         ..world
     };
-    let name = up.name.clone().unwrap_or_else(host_name);
+    let name = node_name::expand(up.name.as_deref());
     let outputs_max = up.outputs_max.unwrap_or(if url.is_shared() { SHARED_OUTPUTS_MAX } else { OUTPUTS_MAX });
     let options = Options { force: up.force, outputs_max: Some(outputs_max), ..Options::new(node, name) };
     info!(event = "starting", node = %node, name = options.name, store = %url, version = VERSION,
@@ -145,6 +149,7 @@ pub fn up(up: &UpArgs, setting: &DaemonEnv) -> Result<ExitStatus, CliError> {
     let executor = tokio::runtime::Builder::new_current_thread().enable_io().build();
     let executor = executor.map_err(|error| cannot_start(&error))?;
     let outcome = executor.block_on(async {
+        let clock = SystemClock::new().map_err(|error| cannot_start(&error))?;
         // From here on a signal waits until the daemon can handle it.
         let mut signals = SignalListener::new().map_err(|error| cannot_start(&error))?;
         tokio::select! {
@@ -155,13 +160,26 @@ pub fn up(up: &UpArgs, setting: &DaemonEnv) -> Result<ExitStatus, CliError> {
             }
             there = await_store(&*store) => there?,
         }
+        tokio::select! {
+            biased;
+            signal = signals.next_stop() => {
+                info!(event = "stopped", signal, "received {signal}; stopped before the node had its name");
+                return Ok(ExitStatus::Done);
+            }
+            registered = node_name::register(&*store, &options.name, node, up.force) => registered?,
+        }
         // After the store: if another daemon runs, the error of the store names it, and an address in use does not.
         let front = listen.map(|listen| BoundServer::bind(&listen, up, &home)).transpose()?;
         let cache = JobFileCache::new(home.job_file_cache(), cache_tag(setting));
         let files = JobDirectories::load(node, (roots, cache), world, &*store, clock::now(), &log).await;
         let files = files.map_err(|fault| store_failure(&fault))?;
-        let parts = assemble(store, options, files, front, (setting, &up.pass_env), &home, &log)?;
-        live(parts, signals, &home, &log).await
+        let parts = assemble(Arc::clone(&store), options, files, front, (setting, &up.pass_env), &home, &log)?;
+        let outcome = live(parts, signals, &home, &log).await;
+        tokio::select! {
+            () = node_name::unregister(&*store) => {}
+            () = clock.sleep(UNREGISTER_WAIT) => {}
+        }
+        outcome
     });
     log.end();
     outcome
@@ -413,10 +431,6 @@ fn short_form(up: &UpArgs) -> Option<Level> {
         (_, true) => Some(Level::DEBUG),
         _ => None,
     }
-}
-
-fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 pub(crate) fn cannot_start(error: &io::Error) -> CliError {

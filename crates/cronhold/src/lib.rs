@@ -16,6 +16,7 @@ pub mod job_files;
 pub mod local_store_server;
 pub mod log;
 mod memory;
+mod node_name;
 mod peers;
 pub mod plugin_check;
 mod progress_line;

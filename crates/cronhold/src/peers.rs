@@ -82,7 +82,7 @@ impl CronkenThread {
 }
 
 fn log_failure(log: &Log, error: &io::Error) {
-    let message = format!("cannot follow the jobs and events shared with Cronken: {error}");
+    let message = format!("cannot follow the jobs and events shared with other programs: {error}");
     log.emit(Weight::Trouble, "foreign_unheard", message);
 }
 

@@ -25,11 +25,10 @@ use cronhold_store::{
     DefinitionUpdate, EventPlace, Fault, SharedEvent, Store, all_nodes, find_job, has_foreign_nodes, lock_mutex,
 };
 
-use crate::definition;
+use crate::definition::{self, Dialect, ReadOptions};
 use crate::event::{CronkenEvent, resume_all};
 use crate::new_job_uid;
 use crate::plan::rules;
-use crate::reconciler::read_options;
 use crate::report::{EventOutcome, FollowerObserver, SharedJobReport, mistakes_text};
 use crate::requests::ReconcileRequests;
 use crate::snapshot::{removed_holder, removed_lock};
@@ -213,13 +212,19 @@ impl EventHandler {
         Ok(answer(is_first))
     }
 
+    /// How the definitions in events are read. Only Cronken has events.
+    fn read_options(&self) -> ReadOptions<'_> {
+        let dialect = if has_foreign_nodes(&*self.store) { Dialect::Cronken } else { Dialect::Cron };
+        ReadOptions { zones: &self.zones, dialect }
+    }
+
     /// Creates a job. Its definition is written first, exactly as it was sent, so that nothing of it is lost. If no node
     /// gets to create the job, the next reconciliation removes the definition.
     async fn add(&self, identity: &str, id: JobId, form: &ForeignForm) -> Result<CommandReply, EventError> {
         if self.is_handled(identity).await? {
             return Ok(CommandReply::Unchanged);
         }
-        let options = read_options(&self.zones, has_foreign_nodes(&*self.store));
+        let options = self.read_options();
         let read = definition::read_form(form, &options);
         let job = read.job.ok_or_else(|| EventError::InvalidJob(mistakes_text(&read.mistakes)))?;
         if find_job(&*self.store, &id).await?.is_some() {
@@ -250,8 +255,7 @@ impl EventHandler {
             let rejection = Rejection::OtherSource { job: id, source_of_job: source };
             return Err(RequestError::Rejected(rejection).into());
         }
-        let has_foreign = has_foreign_nodes(&*self.store);
-        let written = definition::write(&record.job, None, &read_options(&self.zones, has_foreign));
+        let written = definition::write(&record.job, None, &self.read_options());
         if written.unexpressed.is_empty() {
             let (lock, holder) = (removed_lock(&id), removed_holder());
             self.node.request(Actor::ForeignEvent, Command::AcquireLock { lock, holder, ttl: REMOVED }).await?;

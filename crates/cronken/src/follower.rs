@@ -1,5 +1,6 @@
 //! Follows what Cronken's clients do with the shared store: receives their events, and reconciles jobs with their
-//! definitions at the start, after each change on either side, and periodically.
+//! definitions at the start, after each change on either side, and periodically. castle-cron has no events: there a
+//! watch reports changed definitions, and servers that join and leave.
 //!
 //! The daemon gives the follower a thread of its own, because a reconciliation of many jobs takes longer than a run may
 //! wait. Three tasks run side by side so that none delays another: receiving events, acting on them, and reconciling.
@@ -66,7 +67,25 @@ impl CronkenFollower {
         let receiving = receive_events(&*self.store, sender);
         let handling = self.handle_events(received, clock);
         let reconciling = self.reconcile(clock, is_ready);
-        tokio::join!(receiving, handling, reconciling);
+        let (definitions, nodes) = (self.receive_definition_changes(), self.report_nodes());
+        tokio::join!(receiving, handling, reconciling, definitions, nodes);
+    }
+
+    /// Reconciles the jobs whose definitions other programs change.
+    async fn receive_definition_changes(&self) {
+        let Some(shared) = self.store.shared() else { return };
+        loop {
+            self.requests.reconcile_definitions(shared.definition_changes().await);
+        }
+    }
+
+    /// Reports nodes that join and leave.
+    async fn report_nodes(&self) {
+        let Some(shared) = self.store.shared() else { return };
+        loop {
+            let change = shared.node_list_changes().await;
+            self.observer.on_report(&SharedJobReport::NodeListChanged(change));
+        }
     }
 
     async fn handle_events(&self, mut received: mpsc::Receiver<SharedEvent>, clock: &dyn MachineClock) {

@@ -2,7 +2,8 @@
 //! without this crate: to the core, Cronken is one *foreign system*.
 //!
 //! Cronken's clients write job definitions into a shared hash and publish events to all nodes. Cronhold carries out both,
-//! and writes its own jobs into the same hash in Cronken's form.
+//! and writes its own jobs into the same hash in Cronken's form. Definitions of castle-cron, which shares a ZooKeeper in the
+//! same way, are reconciled by the same rules; only their form differs.
 //!
 //! In reading order: [`definition`] reads and writes Cronken's form of a job; [`event`] parses its events; `plan` decides
 //! what one job needs so that its definition and its record agree; `snapshot` loads definitions and records; `reconciler`
@@ -14,6 +15,7 @@ pub mod event;
 mod event_handler;
 mod follower;
 mod plan;
+mod plan_castle;
 mod reconciler;
 mod report;
 mod report_history;

@@ -18,6 +18,7 @@ use cronhold_schedule::Timing;
 use cronhold_store::{DefinitionRules, DefinitionStatus, DefinitionUpdate, SharedDefinition};
 
 use crate::definition::{self, Dialect, ParsedDefinition, ReadOptions};
+use crate::plan_castle::plan_invalid_castle;
 
 /// A job as this store has it.
 #[derive(Debug, Clone, Copy)]
@@ -77,11 +78,12 @@ pub(crate) fn plan_job(
     options: &ReadOptions<'_>,
 ) -> JobPlan {
     let Some(text) = &shared.text else { return plan_missing_definition(shared, local, options) };
-    let read = definition::read(text, options);
+    let read = definition::read_of(id, text, options);
     let plan = match (&read.job, local) {
         (None, Some(local)) if is_from_file(local.record) => {
             JobPlan { is_overruled: true, ..plan_rewrite(shared, local, &read, options) }
         }
+        (None, local) if options.dialect == Dialect::Castle => plan_invalid_castle(id, shared, local, &read, options),
         // A definition with a mistake is not overwritten: its writer has to see it to fix it.
         (None, _) => JobPlan { mistakes: read.mistakes, ..JobPlan::default() },
         (Some(job), None) => plan_missing_job(id, shared, (&read, job), was_removed, uid, options),
@@ -102,7 +104,7 @@ pub(crate) fn plan_job(
 /// By whose rules definitions are read with these options.
 pub(crate) const fn rules(options: &ReadOptions<'_>) -> DefinitionRules {
     match options.dialect {
-        Dialect::Cron => DefinitionRules::Ours,
+        Dialect::Cron | Dialect::Castle => DefinitionRules::Ours,
         Dialect::Cronken => DefinitionRules::Theirs,
     }
 }
@@ -123,7 +125,8 @@ fn plan_missing_definition(
             JobPlan { commands: vec![removal], settle: settle(shared, None, options), ..JobPlan::default() }
         }
         Some(local) => {
-            let text = definition_of(&local.record.job, local.shows_paused(), None, options).to_string();
+            let form = definition_of(&local.record.id, &local.record.job, local.shows_paused(), None, options);
+            let text = definition::to_text(&form, options);
             let (settle, notification) = (settle(shared, Some(text), options), Some(PeerNotification::Changed));
             JobPlan { settle, notification, is_overruled: was_there, ..JobPlan::default() }
         }
@@ -154,22 +157,22 @@ fn plan_missing_job(
     }
     let (id, job, source) = (id.clone(), Arc::new(job.clone()), JobSource::Foreign);
     let put = Command::PutJob { id, job, source, uid, provided: Precondition::New };
-    let text = new_text(shared, &read.form, &definition::without_errors(read.form.clone()));
+    let text = new_text(shared, &read.form, &definition::without_errors(read.form.clone()), options);
     JobPlan { commands: vec![put], settle: settle(shared, text, options), ..JobPlan::default() }
 }
 
 /// The record has changed, or nothing has: writes the definition from the record where they differ.
-fn plan_rewrite(
+pub(crate) fn plan_rewrite(
     shared: &SharedDefinition,
     local: LocalJob<'_>,
     read: &ParsedDefinition,
     options: &ReadOptions<'_>,
 ) -> JobPlan {
-    let new = definition_of(&local.record.job, local.shows_paused(), Some(&read.form), options);
+    let new = definition_of(&local.record.id, &local.record.job, local.shows_paused(), Some(&read.form), options);
     if new == read.form && shared.standing == DefinitionStatus::Settled(rules(options)) {
         return JobPlan::default();
     }
-    let text = new_text(shared, &read.form, &new);
+    let text = new_text(shared, &read.form, &new, options);
     let notification = notification_for(read.job.as_ref(), &new, options);
     JobPlan { settle: settle(shared, text, options), notification, ..JobPlan::default() }
 }
@@ -191,8 +194,8 @@ fn plan_reread(
 ) -> JobPlan {
     let record = local.record;
     let job = Job { schedules: theirs.schedules.clone(), ..(*record.job).clone() };
-    let new = definition_of(&job, local.shows_paused(), Some(&read.form), options);
-    let settle = settle(shared, new_text(shared, &read.form, &new), options);
+    let new = definition_of(&record.id, &job, local.shows_paused(), Some(&read.form), options);
+    let settle = settle(shared, new_text(shared, &read.form, &new, options), options);
     let notification = notification_for(Some(theirs), &new, options);
     JobPlan { commands: vec![change_job(record, job)], settle, notification, is_reread: true, ..JobPlan::default() }
 }
@@ -207,13 +210,16 @@ fn plan_merge(
     options: &ReadOptions<'_>,
 ) -> JobPlan {
     let LocalJob { record, is_paused, all_paused } = local;
-    let base = definition::read_form(&definition_of(&record.job, local.shows_paused(), None, options), options).job;
+    let base = definition_of(&record.id, &record.job, local.shows_paused(), None, options);
+    let base = definition::read_form(&base, options).job;
     let job = merge(&record.job, base.as_ref(), theirs);
     let is_file = is_from_file(record);
     let is_changed = job != *record.job;
     let mut commands = Vec::new();
     // While everything is paused, every definition has `paused`, and a writer that keeps it does not pause the job.
-    if theirs.paused && !local.shows_paused() {
+    // A form that cannot express the job may show it as paused.
+    let is_new_pause = theirs.paused && base.as_ref().is_none_or(|base| !base.paused) && !local.shows_paused();
+    if is_new_pause {
         let why = "paused in its shared definition".to_owned();
         commands.push(Command::Pause { job: Some(id.clone()), why, until: None });
     }
@@ -224,9 +230,10 @@ fn plan_merge(
         commands.push(Command::Resume { job: Some(id.clone()) });
     }
     let job = if is_file { &*record.job } else { &job };
-    let new = definition_of(job, theirs.paused || all_paused, Some(&read.form), options);
+    let shows_paused = is_new_pause || (theirs.paused && is_paused) || all_paused;
+    let new = definition_of(&record.id, job, shows_paused, Some(&read.form), options);
     let notification = notification_for(Some(theirs), &new, options);
-    let settle = settle(shared, new_text(shared, &read.form, &new), options);
+    let settle = settle(shared, new_text(shared, &read.form, &new, options), options);
     JobPlan { commands, settle, notification, is_overruled: is_file && is_changed, ..JobPlan::default() }
 }
 
@@ -256,14 +263,25 @@ fn merge(local: &Job, base: Option<&Job>, theirs: &Job) -> Job {
     job
 }
 
-/// The job in Cronken's form. There `paused` is the present state, while in a job it is the initial one.
-fn definition_of(job: &Job, is_paused: bool, found: Option<&ForeignForm>, options: &ReadOptions<'_>) -> ForeignForm {
-    definition::without_errors(definition::write(&Job { paused: is_paused, ..job.clone() }, found, options).form)
+/// The job of a record in the foreign form. There `paused` is the present state, while in a job it is the initial one.
+fn definition_of(
+    id: &JobId,
+    job: &Job,
+    is_paused: bool,
+    found: Option<&ForeignForm>,
+    options: &ReadOptions<'_>,
+) -> ForeignForm {
+    definition::write_valid(id, &Job { paused: is_paused, ..job.clone() }, found, options)
 }
 
 /// The new text of a definition. If it means the same as before, its spelling stays.
-fn new_text(shared: &SharedDefinition, found: &ForeignForm, new: &ForeignForm) -> Option<String> {
-    if new == found { shared.text.clone() } else { Some(new.to_string()) }
+pub(crate) fn new_text(
+    shared: &SharedDefinition,
+    found: &ForeignForm,
+    new: &ForeignForm,
+    options: &ReadOptions<'_>,
+) -> Option<String> {
+    if new == found { shared.text.clone() } else { Some(definition::to_text(new, options)) }
 }
 
 /// Whether a job comes from a job file, which alone can change it.
@@ -271,7 +289,7 @@ fn is_from_file(record: &JobRecord) -> bool {
     matches!(record.source, JobSource::Directory(_))
 }
 
-fn settle(shared: &SharedDefinition, text: Option<String>, options: &ReadOptions<'_>) -> Option<DefinitionUpdate> {
+pub(crate) fn settle(shared: &SharedDefinition, text: Option<String>, options: &ReadOptions<'_>) -> Option<DefinitionUpdate> {
     Some(DefinitionUpdate { name: shared.name.clone(), found: shared.text.clone(), text, reading: rules(options) })
 }
 
@@ -359,8 +377,8 @@ mod tests {
         let mut words: Vec<String> = Vec::new();
         for command in &plan.commands {
             words.push(match command {
-                Command::PutJob { job, source, provided, .. } => {
-                    let form = definition_of(job, job.paused, None, options).to_string();
+                Command::PutJob { id, job, source, provided, .. } => {
+                    let form = definition_of(id, job, job.paused, None, options).to_string();
                     let rich = if job.timeout.is_some() { " rich" } else { "" };
                     format!("put {}{rich} ({source}, {})", described(&form), provided_words(provided))
                 }

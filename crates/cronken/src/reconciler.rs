@@ -11,7 +11,7 @@ use cronhold_core::{JobId, JobUid};
 use cronhold_engine::{NodeHandle, RequestError};
 use cronhold_jobfile::foreign::ForeignForm;
 use cronhold_schedule::ZoneRegistry;
-use cronhold_store::{DefinitionStatus, DefinitionUpdate, Fault, SharedStore, Store};
+use cronhold_store::{DefinitionStatus, DefinitionUpdate, Fault, ForeignSystem, SharedStore, Store};
 use tokio::task::{JoinSet, yield_now};
 
 use crate::definition::{self, Dialect, ReadOptions};
@@ -114,12 +114,15 @@ impl Reconciler {
         self.history.report_invalid_names(&snapshot.invalid_names, &mut result.reports);
         if *scope == JobScope::All {
             self.history.retain_mistakes(|id| snapshot.definitions.contains_key(id));
-            self.guard_against_loss(&mut snapshot, &mut result);
+            // ZooKeeper does not lose data, so clients have removed what is gone.
+            if shared.system() == ForeignSystem::Cronken {
+                self.guard_against_loss(&mut snapshot, &mut result);
+            }
         }
         let restored = if restore_removed { snapshot.restore_removed() } else { BTreeSet::new() };
         self.had_foreign_nodes = shared.has_foreign_nodes();
-        let mut plans = self.plan_all(&snapshot, &mut result).await;
-        if *scope == JobScope::All {
+        let mut plans = self.plan_all(&snapshot, shared, &mut result).await;
+        if *scope == JobScope::All || shared.system() == ForeignSystem::CastleCron {
             self.confirm_removals(&mut plans, shared).await?;
         } else {
             // A job is removed only while all jobs are known, so that a loss of all definitions is recognised.
@@ -171,7 +174,7 @@ impl Reconciler {
         let store = Arc::clone(&self.store);
         let Some(shared) = store.shared() else { return Ok(0) };
         let definitions = shared.forms(Some(names).filter(|names| !names.is_empty())).await?;
-        let options = read_options(&self.zones, shared.has_foreign_nodes());
+        let options = read_options(&self.zones, shared);
         let marked = definitions.into_iter().filter_map(|found| {
             let text = found.text?;
             let read = definition::read(&text, &options);
@@ -204,10 +207,15 @@ impl Reconciler {
         self.had_lost_all_jobs = has_lost;
     }
 
-    async fn plan_all(&mut self, snapshot: &ReconcileSnapshot, result: &mut ReconcileResult) -> Vec<(JobId, JobPlan)> {
+    async fn plan_all(
+        &mut self,
+        snapshot: &ReconcileSnapshot,
+        shared: &dyn SharedStore,
+        result: &mut ReconcileResult,
+    ) -> Vec<(JobId, JobPlan)> {
         let mut plans = Vec::new();
         let zones = Arc::clone(&self.zones);
-        let options = read_options(&zones, self.had_foreign_nodes);
+        let options = read_options(&zones, shared);
         for (count, id) in snapshot.definitions.keys().enumerate() {
             if count % PLANS_PER_TURN == PLANS_PER_TURN - 1 {
                 yield_now().await;
@@ -405,9 +413,13 @@ impl JobPlan {
     }
 }
 
-/// How definitions are read, which depends on whether Cronken's nodes run the same jobs.
-pub(crate) fn read_options(zones: &ZoneRegistry, has_foreign_nodes: bool) -> ReadOptions<'_> {
-    let dialect = if has_foreign_nodes { Dialect::Cronken } else { Dialect::Cron };
+/// How definitions are read, which depends on whose they are, and on whether Cronken's nodes run the same jobs.
+pub(crate) fn read_options<'z>(zones: &'z ZoneRegistry, shared: &dyn SharedStore) -> ReadOptions<'z> {
+    let dialect = match shared.system() {
+        ForeignSystem::CastleCron => Dialect::Castle,
+        ForeignSystem::Cronken if shared.has_foreign_nodes() => Dialect::Cronken,
+        ForeignSystem::Cronken => Dialect::Cron,
+    };
     ReadOptions { zones, dialect }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use cronhold_core::JobId;
 use cronhold_jobfile::foreign::{FieldMistake, FormNote};
 use cronhold_schedule::text::shortened;
-use cronhold_store::DefinitionRules;
+use cronhold_store::{DefinitionRules, NodeListChange};
 
 /// Job ids that a message lists; it only counts the others.
 const IDS_SHOWN_MAX: usize = 5;
@@ -50,6 +50,8 @@ pub enum SharedJobReport {
     ForeignNodesArrived,
     /// Cronken's nodes do not run the same jobs any longer.
     ForeignNodesLeft,
+    /// Servers have joined or left the list that castle-cron's clients see.
+    NodeListChanged(NodeListChange),
     /// Jobs were created, changed or removed because of their definitions.
     JobsChanged {
         /// Jobs that are new or changed.
@@ -132,6 +134,7 @@ impl SharedJobReport {
                 ReportLevel::Debug
             }
             Self::JobsChanged { .. }
+            | Self::NodeListChanged(_)
             | Self::DefinitionFixed { .. }
             | Self::DefinitionNote { .. }
             | Self::Overruled { .. }
@@ -154,6 +157,7 @@ impl SharedJobReport {
     pub const fn event_name(&self) -> &'static str {
         match self {
             Self::ForeignNodesArrived | Self::ForeignNodesLeft => "foreign_nodes_changed",
+            Self::NodeListChanged(_) => "servers_changed",
             Self::DefinitionNote { .. } => "foreign_job_note",
             Self::Unreadable { .. } => "foreign_jobs_unreadable",
             Self::Validated { .. } => "foreign_jobs_validated",
@@ -176,9 +180,10 @@ impl SharedJobReport {
         match self {
             Self::ForeignNodesArrived => "nodes of Cronken run the same jobs from now on (peers=cronken)".to_owned(),
             Self::ForeignNodesLeft => "nodes of Cronken no longer run the same jobs (peers=none)".to_owned(),
+            Self::NodeListChanged(change) => nodes_text(change),
             Self::JobsChanged { changed, removed } => changes_text(changed, removed),
-            Self::DefinitionsWritten { count: 1 } => "1 job definition written for Cronken".to_owned(),
-            Self::DefinitionsWritten { count } => format!("{count} job definitions written for Cronken"),
+            Self::DefinitionsWritten { count: 1 } => "1 shared job definition written".to_owned(),
+            Self::DefinitionsWritten { count } => format!("{count} shared job definitions written"),
             Self::InvalidName { name, reason } => {
                 format!("shared job `{}` is ignored: {reason}", shortened(name))
             }
@@ -207,7 +212,7 @@ impl SharedJobReport {
             Self::AllJobsLost => {
                 "all jobs are gone at once while their shared definitions exist; the jobs are created again".to_owned()
             }
-            Self::Unreadable { reason } => format!("cannot read the jobs shared with Cronken: {reason}"),
+            Self::Unreadable { reason } => format!("cannot read the shared jobs: {reason}"),
             Self::Validated { newly_invalid } => {
                 format!("shared jobs are validated: {newly_invalid} newly marked as invalid")
             }
@@ -240,7 +245,14 @@ fn changes_text(changed: &[JobId], removed: &[JobId]) -> String {
     let parts = [("new or changed", changed), ("removed", removed)];
     let parts = parts.iter().filter(|(_, ids)| !ids.is_empty());
     let parts: Vec<String> = parts.map(|(what, ids)| format!("{} {what} ({})", ids.len(), ids_text(ids))).collect();
-    format!("jobs shared with Cronken: {}", parts.join(", "))
+    format!("shared jobs: {}", parts.join(", "))
+}
+
+fn nodes_text(NodeListChange { joined, left, all }: &NodeListChange) -> String {
+    let parts = [("joined", joined), ("left", left)].into_iter().filter(|(_, names)| !names.is_empty());
+    let parts: Vec<String> = parts.map(|(verb, names)| format!("{} {verb}", names.join(", "))).collect();
+    let all = if all.is_empty() { "none".to_owned() } else { all.join(", ") };
+    format!("servers: {}; running now: {all}", parts.join(", "))
 }
 
 fn ids_text(ids: &[JobId]) -> String {
@@ -263,8 +275,16 @@ mod tests {
     fn long_lists_of_jobs_are_counted() {
         let changed: Vec<JobId> = (1..=7).map(|number| job(&format!("j{number}"))).collect();
         let report = SharedJobReport::JobsChanged { changed, removed: vec![job("old")] };
-        let expected = "jobs shared with Cronken: 7 new or changed (j1, j2, j3, j4, j5, 2 more), 1 removed (old)";
+        let expected = "shared jobs: 7 new or changed (j1, j2, j3, j4, j5, 2 more), 1 removed (old)";
         assert_eq!(report.to_string(), expected);
+    }
+
+    #[test]
+    fn servers_that_come_and_go_are_reported_with_all() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let change = NodeListChange { joined: names(&["c"]), left: names(&["a", "b"]), all: names(&["c", "d"]) };
+        let report = SharedJobReport::NodeListChanged(change);
+        assert_eq!(report.to_string(), "servers: c joined, a, b left; running now: c, d");
     }
 
     #[test]

@@ -48,6 +48,20 @@ impl ReconcileRequests {
         self.add(|pending| (pending.all, pending.restore_removed) = (true, true));
     }
 
+    /// Reconciles the jobs whose definitions other programs have changed.
+    pub(crate) fn reconcile_definitions(&self, names: Vec<String>) {
+        self.add(|pending| {
+            for name in names {
+                match JobId::parse(&name) {
+                    Ok(id) => drop(pending.jobs.entry(id).or_insert(true)),
+                    // Only a complete reconciliation reports names that no job can have.
+                    Err(_) => pending.all = true,
+                }
+            }
+            pending.limit_jobs();
+        });
+    }
+
     /// Checks a little later that another node has reconciled all jobs.
     pub(crate) fn check_soon(&self) {
         self.add(|pending| pending.check_soon = true);
@@ -104,11 +118,17 @@ impl ReconcileRequests {
         self.add(|pending| {
             let known = pending.jobs.entry(job.clone()).or_insert(true);
             *known &= is_known;
-            if pending.jobs.len() > JOBS_MAX {
-                pending.jobs.clear();
-                pending.all = true;
-            }
+            pending.limit_jobs();
         });
+    }
+}
+
+impl PendingRequest {
+    fn limit_jobs(&mut self) {
+        if self.jobs.len() > JOBS_MAX {
+            self.jobs.clear();
+            self.all = true;
+        }
     }
 }
 

@@ -69,7 +69,7 @@ pub struct UpArgs {
     /// Start even if the store is configured to evict data
     #[arg(long)]
     pub accept_loss: bool,
-    /// Name of this node [default: the host name]
+    /// Name of this node, in which `%h` is the host and `%p` the process id [default: the host name]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Label of this node, which jobs can require with `nodes`; repeatable

@@ -92,7 +92,7 @@ impl LocalStoreServer {
         if let Ok(executor) = executor() {
             if self.changes_jobs
                 && store.shared().is_some()
-                && let Err(fault) = executor.block_on(self.reconcile(&store, &commands))
+                && let Err(fault) = executor.block_on(self.publish(&store, &commands))
             {
                 let _ = writeln!(err, "note: other programs that share the store do not see the change yet: {fault}");
             }
@@ -107,6 +107,15 @@ impl LocalStoreServer {
     async fn reconcile(&self, store: &Arc<dyn Store>, commands: &NodeHandle) -> Result<(), Fault> {
         let zones = Arc::clone(&self.zone_rules.zones);
         cronhold_cronken::reconcile_once(Arc::clone(store), commands.clone(), zones).await
+    }
+
+    /// Reconciles the jobs after the verb, and updates the times that other programs see.
+    async fn publish(&self, store: &Arc<dyn Store>, commands: &NodeHandle) -> Result<(), Fault> {
+        self.reconcile(store, commands).await?;
+        match store.shared() {
+            Some(shared) => shared.publish_times().await,
+            None => Ok(()),
+        }
     }
 
     /// Adopts jobs that only other programs have defined so far. That happens before the verb changes jobs, and if the

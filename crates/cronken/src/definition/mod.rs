@@ -1,15 +1,17 @@
-//! Cronken's form of a job: the JSON in its job hash, with `cron_args`, `job_args` and `job_state`.
+//! Cronken's form of a job: the JSON in its job hash, with `cron_args`, `job_args` and `job_state`. `castle` has the form
+//! of castle-cron, which is used instead on ZooKeeper.
 //!
 //! Other programs write that hash too. The reader therefore accepts fields that it does not know, and the writer changes
 //! only the fields that have to change.
 
+mod castle;
 mod read;
 #[cfg(test)]
 mod tests;
 mod timing;
 mod write;
 
-use cronhold_core::Job;
+use cronhold_core::{Job, JobId};
 use cronhold_jobfile::foreign::{FieldMistake, ForeignForm, FormNote};
 use cronhold_schedule::ZoneRegistry;
 
@@ -24,11 +26,15 @@ pub enum Dialect {
     Cron,
     /// The rules of Cronken's own nodes, for a namespace shared with them: weekday 0 is Monday, and all fields must match.
     Cronken,
+    /// The form of castle-cron, with cron's rules.
+    Castle,
 }
 
 impl Dialect {
+    /// The dialect by which nodes of the same system may have read a definition.
     pub const fn other(self) -> Self {
         match self {
+            Self::Castle => Self::Castle,
             Self::Cron => Self::Cronken,
             Self::Cronken => Self::Cron,
         }
@@ -66,6 +72,39 @@ pub struct ParsedDefinition {
     pub validation_errors: Option<String>,
     /// The form as it was found. Writing starts from it.
     pub form: ForeignForm,
+}
+
+/// Writes a job in the form of the dialect, without errors that a validation has noted. `found` is the present form.
+pub(crate) fn write_valid(
+    id: &JobId,
+    job: &Job,
+    found: Option<&ForeignForm>,
+    options: &ReadOptions<'_>,
+) -> ForeignForm {
+    match options.dialect {
+        Dialect::Castle => castle::write(id, job, found),
+        Dialect::Cron | Dialect::Cronken => without_errors(write(job, found, options).form),
+    }
+}
+
+/// The text of a form.
+pub(crate) fn to_text(form: &ForeignForm, options: &ReadOptions<'_>) -> String {
+    match options.dialect {
+        Dialect::Castle => cronhold_jobfile::foreign::castle::to_text(form),
+        Dialect::Cron | Dialect::Cronken => form.to_string(),
+    }
+}
+
+/// Reads the definition of a job, which has to name that job if its form has a name.
+pub(crate) fn read_of(id: &JobId, text: &str, options: &ReadOptions<'_>) -> ParsedDefinition {
+    let read = read(text, options);
+    match castle::name_mistake(id, &read.form).filter(|_| options.dialect == Dialect::Castle) {
+        Some(mistake) => {
+            let mistakes = read.mistakes.into_iter().chain([mistake]).collect();
+            ParsedDefinition { job: None, mistakes, ..read }
+        }
+        None => read,
+    }
 }
 
 /// The macros of a `cronstring`, with the expression of each. `@never` has none.

@@ -10,13 +10,16 @@ use cronhold_schedule::Span;
 use serde_json::Value;
 
 use super::timing::TimingReader;
-use super::{CRON_ARGS, JOB_ARGS, JOB_STATE, ParsedDefinition, ReadOptions};
+use super::{CRON_ARGS, Dialect, JOB_ARGS, JOB_STATE, ParsedDefinition, ReadOptions, castle};
 
 /// The longest `ttl`, one day. A lock that outlives its holder for longer is a mistake.
 pub(super) const TTL_MAX_SECS: u64 = 86_400;
 
 /// Reads a definition from its JSON text.
 pub fn read(text: &str, options: &ReadOptions<'_>) -> ParsedDefinition {
+    if options.dialect == Dialect::Castle {
+        return castle::read(text);
+    }
     match ForeignForm::parse(text) {
         Ok(form) => read_form(&form, options),
         Err(mistake) => ParsedDefinition {
@@ -32,6 +35,9 @@ pub fn read(text: &str, options: &ReadOptions<'_>) -> ParsedDefinition {
 
 /// Reads a definition from its form.
 pub fn read_form(form: &ForeignForm, options: &ReadOptions<'_>) -> ParsedDefinition {
+    if options.dialect == Dialect::Castle {
+        return castle::read_form(form);
+    }
     let mut mistakes = FormMistakes::default();
     let mut notes = Vec::new();
     let cron_args = mistakes.required(&form.0, "", CRON_ARGS, "write {\"cronstring\": \"0 3 * * *\"}");

@@ -65,7 +65,7 @@ impl<'a> TimingReader<'a> {
         }
         let timing = match self.options.dialect {
             Dialect::Cronken => as_cronken(expression).map(Timing::Fields),
-            Dialect::Cron => CronExpr::parse(expression).map(Timing::Cron),
+            Dialect::Cron | Dialect::Castle => CronExpr::parse(expression).map(Timing::Cron),
         };
         let surprises = if timing.is_ok() { surprises(expression) } else { Vec::new() };
         *self.depends_on_dialect = !surprises.is_empty();
