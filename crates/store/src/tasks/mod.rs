@@ -19,8 +19,8 @@ pub use board::TaskBoard;
 pub use execute::{ExecuteContext, TaskEffects};
 pub use memory::MemoryTaskStore;
 pub use port::{
-    ArrivalMark, ChannelListener, ChannelMessage, ChannelSummary, LeaseClass, LeaseRequest, LeasedStep, QueueSummary,
-    StepCall, TaskQuery, TaskReceipt, TaskStore, TaskTotals, TaskUnitError,
+    ArrivalMark, BareJob, BareJobEnd, BareJobEnding, ChannelListener, ChannelMessage, ChannelSummary, LeaseClass,
+    LeaseRequest, LeasedStep, QueueSummary, StepCall, TaskQuery, TaskReceipt, TaskStore, TaskTotals, TaskUnitError,
 };
 pub use process::{HeartbeatReply, ProcessHeartbeat, ProcessId, ProcessSignal, WorkerProcess};
 pub use rows::{OnceRecord, PortRecord, TaskCounter, TaskRows};

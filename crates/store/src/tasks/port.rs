@@ -3,8 +3,8 @@
 use std::fmt;
 
 use cronhold_core::task::{
-    ActOutcome, Channel, ChildName, ClassConfig, ClassName, JsonText, PortAddress, QueueName, StepId, TaskId, TaskKey,
-    TaskRecord, TaskRefusal, TaskStatus, TaskUnit,
+    ActOutcome, Channel, ChildName, ClassConfig, ClassName, JsonText, PortAddress, QueueName, StepError, StepId,
+    TaskAct, TaskId, TaskKey, TaskRecord, TaskRefusal, TaskStatus, TaskUnit,
 };
 use cronhold_schedule::{Instant, Span};
 
@@ -107,6 +107,28 @@ pub trait TaskStore: Send + Sync + fmt::Debug {
 
     /// The time by the clock of the store.
     fn time(&self) -> Pending<'_, Result<Instant, Fault>>;
+
+    /// Leases bare jobs: entries of a queue that plain Sidekiq clients have pushed, and that are not tasks. Only a store
+    /// whose queues are Sidekiq's has any.
+    fn lease_bare_jobs(&self, request: LeaseRequest) -> Pending<'_, Result<Vec<BareJob>, Fault>> {
+        drop(request);
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    /// Renews the leases of bare jobs, and returns those that are lost.
+    fn hold_bare_jobs(&self, held: Vec<StepId>, lease: Span) -> Pending<'_, Result<Vec<StepId>, Fault>> {
+        let _ = lease;
+        Box::pin(async { Ok(held) })
+    }
+
+    /// Commits the ends of bare jobs, each together with its acts or not at all. An end that is refused because its
+    /// acts are impossible fails the job. One whose job is not held any more is refused with
+    /// [`TaskRefusal::Invalid`], whether it was committed before or not.
+    fn end_bare_jobs(&self, ends: Vec<BareJobEnd>) -> Pending<'_, Vec<Result<(), TaskUnitError>>> {
+        let refused = ends.iter().map(|_| Err(TaskRefusal::Invalid("the store has no bare jobs".to_owned()).into()));
+        let refused = refused.collect();
+        Box::pin(async { refused })
+    }
 }
 
 /// Receives messages while it exists. A listener that falls behind loses the oldest ones.
@@ -179,6 +201,40 @@ pub struct LeasedStep {
 pub enum StepCall {
     Perform,
     Shutdown,
+}
+
+/// An entry of a plain Sidekiq client that a worker has to perform. It has no ports, no state and no children.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BareJob {
+    /// Holds the job until its end is committed.
+    pub step: StepId,
+    pub queue: QueueName,
+    pub class: ClassName,
+    /// Sidekiq's id of the job, which is not the id of a task.
+    pub jid: String,
+    /// A JSON list.
+    pub args: JsonText,
+    /// The whole entry as its client wrote it.
+    pub entry: JsonText,
+}
+
+/// The end of a bare job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BareJobEnd {
+    pub step: StepId,
+    pub ending: BareJobEnding,
+    /// What the job does to tasks, in order. Left out if it failed or is given back.
+    pub acts: Vec<TaskAct>,
+}
+
+/// How a bare job ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BareJobEnding {
+    Completed,
+    /// The worker failed. The job is retried as Sidekiq does it, or is dead after its last attempt.
+    Failed(StepError),
+    /// The worker process gives the job back before it began.
+    GivenBack,
 }
 
 /// Which tasks a page lists; `after` is the last one of the page before.

@@ -2,14 +2,14 @@
 //! changes.
 
 use cronhold_core::task::{
-    Channel, ChildName, ClassConfig, ClassName, PortAddress, QueueName, TaskId, TaskKey, TaskRecord, TaskUnit,
+    Channel, ChildName, ClassConfig, ClassName, PortAddress, QueueName, StepId, TaskId, TaskKey, TaskRecord, TaskUnit,
 };
-use cronhold_schedule::Instant;
+use cronhold_schedule::{Instant, Span};
 
 use super::{
-    ArrivalMark, ChannelListener, ChannelSummary, HeartbeatReply, LeaseRequest, LeasedStep, PortWindow,
-    ProcessHeartbeat, ProcessId, ProcessSignal, QueueSummary, TaskQuery, TaskReceipt, TaskStore, TaskTotals,
-    TaskUnitError, TaskWindow, WindowLimits, WorkerProcess,
+    ArrivalMark, BareJob, BareJobEnd, ChannelListener, ChannelSummary, HeartbeatReply, LeaseRequest, LeasedStep,
+    PortWindow, ProcessHeartbeat, ProcessId, ProcessSignal, QueueSummary, TaskQuery, TaskReceipt, TaskStore,
+    TaskTotals, TaskUnitError, TaskWindow, WindowLimits, WorkerProcess,
 };
 use crate::wrapper::wrapper;
 use crate::{Fault, Pending};
@@ -55,4 +55,7 @@ wrapper! {
     fn arrivals<'a>(&'a self, queue: &'a QueueName, seen: Option<ArrivalMark>) -> Pending<'a, ArrivalMark>;
     fn listen(&self, channels: Vec<Channel>) -> Pending<'_, Result<Box<dyn ChannelListener>, Fault>>;
     fn time(&self) -> Pending<'_, Result<Instant, Fault>>;
+    fn lease_bare_jobs(&self, request: LeaseRequest) -> Pending<'_, Result<Vec<BareJob>, Fault>>;
+    fn hold_bare_jobs(&self, held: Vec<StepId>, lease: Span) -> Pending<'_, Result<Vec<StepId>, Fault>>;
+    fn end_bare_jobs(&self, ends: Vec<BareJobEnd>) -> Pending<'_, Vec<Result<(), TaskUnitError>>>;
 }

@@ -15,12 +15,12 @@ use super::{ExecuteContext, TaskEffects, UnitExecutor, context_of_task};
 const CARE_MAX: usize = 64;
 
 /// A step that is leased, before its window is read.
-#[derive(Debug)]
-struct TakenStep {
-    task: TaskId,
-    step: StepId,
-    call: StepCall,
-    is_first: bool,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TakenStep {
+    pub task: TaskId,
+    pub step: StepId,
+    pub call: StepCall,
+    pub is_first: bool,
 }
 
 /// Leases steps.
@@ -29,6 +29,23 @@ pub fn execute_lease<R: TaskRows>(
     request: &LeaseRequest,
     context: ExecuteContext,
 ) -> Result<(Vec<LeasedStep>, TaskEffects), R::Error> {
+    let (taken, effects) = take_steps(rows, request, context)?;
+    // The windows are read last, because messages about the leases may have been written to these very tasks.
+    let mut leased = Vec::with_capacity(taken.len());
+    for TakenStep { task, step, call, is_first } in taken {
+        if let Some(window) = read_window(rows, task, &request.limits)? {
+            leased.push(LeasedStep { step, call, is_first, window });
+        }
+    }
+    Ok((leased, effects))
+}
+
+/// Leases steps for a store that reads their windows by itself, at the same instant or later.
+pub fn take_steps<R: TaskRows>(
+    rows: &mut R,
+    request: &LeaseRequest,
+    context: ExecuteContext,
+) -> Result<(Vec<TakenStep>, TaskEffects), R::Error> {
     let mut executor = UnitExecutor::of_store(rows, context, JsonObject::new());
     executor.queue_due_tasks()?;
     executor.take_back_expired_steps()?;
@@ -42,15 +59,7 @@ pub fn execute_lease<R: TaskRows>(
             None => break,
         }
     }
-    let effects = executor.finish()?;
-    // The windows are read last, because messages about the leases may have been written to these very tasks.
-    let mut leased = Vec::with_capacity(taken.len());
-    for TakenStep { task, step, call, is_first } in taken {
-        if let Some(window) = read_window(rows, task, &request.limits)? {
-            leased.push(LeasedStep { step, call, is_first, window });
-        }
-    }
-    Ok((leased, effects))
+    Ok((taken, executor.finish()?))
 }
 
 /// Renews the leases of steps, and returns those that are lost.
