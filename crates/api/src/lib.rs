@@ -12,6 +12,7 @@ mod problem;
 mod report;
 mod role;
 mod run;
+mod task_store;
 mod trigger;
 
 pub use entry::{AdminToken, DaemonLocation, PageLink, PageSession, SOCKET, SignInBody};
@@ -32,6 +33,12 @@ pub use role::CallerRole;
 pub use run::{
     ActionSummary, ChainDependency, ChainLink, OutputRange, ProgressSummary, ResponseHeader, RunChain, RunDetail,
     RunList, RunStep, RunSummary, RunTimes, ServiceResponse, StderrRanges,
+};
+pub use task_store::{
+    ARRIVALS_WAIT_SECS, ArrivalsBody, ChannelPageBody, CommitTasksBody, CommitTasksReply, FindTaskBody, ListenBody,
+    NoArguments, PortItemsBody, RegisterWorkerBody, SignalWorkerBody, TASK_STORE, TASK_STORE_BODY_MAX, TaskChildBody,
+    TaskChildrenBody, TaskPageBody, TaskQueueBody, TaskStoreCall, TaskStoreFault, TaskStoreFaultKind, TaskStoreReply,
+    TaskUnitProblem, TaskWindowBody, WorkerProcessBody,
 };
 pub use trigger::{
     PendingTriggerSummary, RemovedTriggers, RunTriggerSummary, TriggerBody, TriggerCountSummary,

@@ -13,7 +13,7 @@ use cronhold_core::record::TriggerId;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
-use crate::guard::BODY_MAX;
+use crate::guard;
 use crate::problem::ApiError;
 
 /// Timeout for the body of a request.
@@ -106,17 +106,18 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
 }
 
 /// The error for a body that is too long.
-pub(crate) fn too_long() -> ApiError {
-    ApiError::new(ProblemCode::TooLarge, format!("the body has more than {BODY_MAX} bytes"))
+pub(crate) fn too_long(body_max: usize) -> ApiError {
+    ApiError::new(ProblemCode::TooLarge, format!("the body has more than {body_max} bytes"))
 }
 
 /// Reads the whole body. The guard limits its length.
 pub(crate) async fn whole<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, ApiError> {
+    let body_max = guard::body_max(request.uri().path());
     let Ok(read) = timeout(BODY_WAIT, Bytes::from_request(request, state)).await else {
         return Err(ApiError::new(ProblemCode::BadRequest, "timeout while reading the body"));
     };
     read.map_err(|error| match error.status().as_u16() {
-        413 => too_long(),
+        413 => too_long(body_max),
         _ => ApiError::new(ProblemCode::BadRequest, format!("cannot read the body: {}", cause(&error))),
     })
 }

@@ -9,7 +9,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use cronhold_api::ProblemCode;
+use cronhold_api::{ProblemCode, TASK_STORE, TASK_STORE_BODY_MAX};
 use cronhold_core::RunId;
 use cronhold_core::percent;
 use cronhold_core::record::{Actor, Record, RecordKey, StoredRecord};
@@ -154,7 +154,7 @@ impl RequestGuard {
         }
         let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
         if changes {
-            check_body(headers)?;
+            check_body(headers, body_max(uri.path()))?;
         }
         if is_open(uri.path()) {
             return Ok(None);
@@ -283,10 +283,18 @@ fn check_origin(headers: &HeaderMap, host: &str) -> Result<(), ApiError> {
     Err(ApiError::new(ProblemCode::Forbidden, "the request comes from a page of another origin"))
 }
 
-fn check_body(headers: &HeaderMap) -> Result<(), ApiError> {
+/// Maximum length of the body of a request, in bytes.
+pub(crate) fn body_max(path: &str) -> usize {
+    match path.starts_with(TASK_STORE) {
+        true => TASK_STORE_BODY_MAX,
+        false => BODY_MAX,
+    }
+}
+
+fn check_body(headers: &HeaderMap, body_max: usize) -> Result<(), ApiError> {
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if length.is_some_and(|length| length > BODY_MAX as u64) {
-        return Err(extract::too_long());
+    if length.is_some_and(|length| length > body_max as u64) {
+        return Err(extract::too_long(body_max));
     }
     let has_body = length.is_some_and(|length| length > 0) || headers.contains_key(header::TRANSFER_ENCODING);
     let kind = extract::kind(headers);

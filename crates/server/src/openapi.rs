@@ -9,7 +9,7 @@ use utoipa::{Modify, OpenApi};
 
 use crate::routes::{
     ad_hoc_runs, backfill, chain, coming, control, entry, feed, health, holes, job_put, job_remove, job_rename, jobs,
-    metrics, next, nodes, outputs, pauses, peers, pools, reload, run_operations, runs, triggers, why,
+    metrics, next, nodes, outputs, pauses, peers, pools, reload, run_operations, runs, task_store, triggers, why,
 };
 
 /// The OpenAPI document.
@@ -26,6 +26,7 @@ use crate::routes::{
         run_operations::start, run_operations::skip, run_operations::stop, run_operations::kill,
         run_operations::signal, run_operations::mark, run_operations::rerun, chain::chain,
         triggers::create, triggers::list, triggers::clear, triggers::remove,
+        task_store::call,
         feed::feed,
         nodes::list, nodes::drain, nodes::undrain, peers::runs, pools::list, reload::reload, control::control,
         entry::link, entry::session, entry::token,

@@ -28,7 +28,8 @@ fn needed_role(method: &Method, path: &str) -> CallerRole {
         | (&Method::DELETE, ["jobs", _, "triggers", ..])
         | (&Method::POST, ["runs", _, "start" | "skip" | "stop" | "kill" | "signal" | "mark" | "rerun"])
         | (&Method::POST, ["nodes", _, "drain" | "undrain"])
-        | (&Method::POST, ["pause" | "resume" | "reload"]) => CallerRole::Operator,
+        | (&Method::POST, ["pause" | "resume" | "reload"])
+        | (&Method::POST, ["task-store", _]) => CallerRole::Operator,
         _ => CallerRole::Admin,
     }
 }

@@ -319,6 +319,6 @@ impl ServerFixture {
     }
 }
 
-fn world() -> DecisionContext {
+pub(crate) fn world() -> DecisionContext {
     DecisionContext::new(Arc::new(ZoneRegistry::bundled()), "test".into(), Zone::utc())
 }

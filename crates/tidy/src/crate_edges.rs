@@ -33,7 +33,7 @@ pub const CRATES: &[CrateEdges] = &[
     CrateEdges { name: "engine", may_use: &["schedule", "core", "store"] },
     CrateEdges { name: "cronken", may_use: &["schedule", "core", "jobfile", "store", "engine"] },
     CrateEdges { name: "programs", may_use: &["schedule", "core", "store", "engine", "keeper"] },
-    CrateEdges { name: "api", may_use: &["schedule", "core"] },
+    CrateEdges { name: "api", may_use: &["schedule", "core", "store"] },
     CrateEdges { name: "worker", may_use: &["schedule", "core", "store", "api"] },
     CrateEdges { name: "server", may_use: &["schedule", "core", "jobfile", "store", "engine", "cronken", "api"] },
     CrateEdges { name: "cli", may_use: &["core", "schedule", "jobfile", "api", "store"] },

@@ -35,6 +35,7 @@
 mod block_on;
 mod error;
 pub mod perform;
+pub mod remote_store;
 mod requests;
 pub mod runtime;
 pub mod step;
@@ -43,6 +44,7 @@ pub mod worker;
 
 pub use error::WorkerError;
 pub use perform::{StepOutcome, StepReport};
+pub use remote_store::RemoteTaskStore;
 pub use runtime::{RuntimeEvent, StopHandle, WorkerRuntime};
 pub use step::{ChildTask, TaskStep};
 pub use worker::{StepResult, StepStop, Worker};

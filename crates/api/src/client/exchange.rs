@@ -71,7 +71,7 @@ impl RequestBuilder {
         self
     }
 
-    fn request(self, caller: &CallerOptions) -> Request<String> {
+    pub(super) fn request(self, caller: &CallerOptions) -> Request<String> {
         let mut builder = self.header(HOST, caller.address.authority()).header(USER_AGENT, "cronhold");
         if let (Some(token), None) = (&caller.token, &caller.local) {
             builder = builder.header(AUTHORIZATION, &format!("Bearer {token}"));
@@ -123,21 +123,7 @@ pub(super) async fn plain(caller: &CallerOptions, request: RequestBuilder) -> Re
 /// Sends a request and returns after the response head. The body may be an endless stream.
 pub(super) async fn open(caller: &CallerOptions, request: RequestBuilder) -> Result<Response<Incoming>, CallError> {
     let address = caller.address.to_string();
-    let mut sender = match &caller.local {
-        Some(data) => {
-            let connect = async { connect_local(data).map_err(|error| cannot_connect(&data.join(SOCKET), &error)) };
-            handshake(in_time(CONNECT_TIMEOUT, caller, connect).await?, &address).await?
-        }
-        None => {
-            let target = (caller.address.host(), caller.address.port());
-            let connect =
-                async { TcpStream::connect(target).await.map_err(|error| cannot_connect(Path::new(&address), &error)) };
-            let stream = in_time(CONNECT_TIMEOUT, caller, connect).await?;
-            // Requests are small, and the caller waits for the response.
-            let _ = stream.set_nodelay(true);
-            handshake(stream, &address).await?
-        }
-    };
+    let mut sender = connect(caller).await?;
     let pending = sender.send_request(request.request(caller));
     let mut response =
         in_time(PATIENCE, caller, async { pending.await.map_err(|error| broken(&address, &error)) }).await?;
@@ -146,6 +132,26 @@ pub(super) async fn open(caller: &CallerOptions, request: RequestBuilder) -> Res
     }
     let status = response.status();
     Err(problem(status, &rest(response.body_mut(), &address).await?, &address))
+}
+
+/// Opens a connection.
+pub(super) async fn connect(caller: &CallerOptions) -> Result<SendRequest<String>, CallError> {
+    let address = caller.address.to_string();
+    match &caller.local {
+        Some(data) => {
+            let connect = async { connect_local(data).map_err(|error| cannot_connect(&data.join(SOCKET), &error)) };
+            handshake(in_time(CONNECT_TIMEOUT, caller, connect).await?, &address).await
+        }
+        None => {
+            let target = (caller.address.host(), caller.address.port());
+            let connect =
+                async { TcpStream::connect(target).await.map_err(|error| cannot_connect(Path::new(&address), &error)) };
+            let stream = in_time(CONNECT_TIMEOUT, caller, connect).await?;
+            // Requests are small, and the caller waits for the response.
+            let _ = stream.set_nodelay(true);
+            handshake(stream, &address).await
+        }
+    }
 }
 
 /// Connects by the directory's descriptor, because the path of a socket is limited to about a hundred bytes.
@@ -183,7 +189,7 @@ pub(super) async fn piece(body: &mut Incoming) -> Result<Option<Bytes>, hyper::E
     }
 }
 
-async fn rest(body: &mut Incoming, address: &str) -> Result<Vec<u8>, CallError> {
+pub(super) async fn rest(body: &mut Incoming, address: &str) -> Result<Vec<u8>, CallError> {
     let mut bytes = Vec::new();
     while let Some(piece) = piece(body).await.map_err(|error| broken(address, &error))? {
         bytes.extend_from_slice(&piece);
@@ -194,7 +200,7 @@ async fn rest(body: &mut Incoming, address: &str) -> Result<Vec<u8>, CallError> 
     Ok(bytes)
 }
 
-fn problem(status: StatusCode, bytes: &[u8], address: &str) -> CallError {
+pub(super) fn problem(status: StatusCode, bytes: &[u8], address: &str) -> CallError {
     match serde_json::from_slice::<Problem>(bytes) {
         Ok(problem) => CallError::Problem(Box::new(problem)),
         Err(_) => CallError::Broken(format!("unexpected response from {address}: status {status}")),
@@ -202,7 +208,7 @@ fn problem(status: StatusCode, bytes: &[u8], address: &str) -> CallError {
 }
 
 /// The error of a connection that was established but returned no valid response.
-fn broken(address: &str, error: &hyper::Error) -> CallError {
+pub(super) fn broken(address: &str, error: &hyper::Error) -> CallError {
     if error.is_incomplete_message() || error.is_canceled() || error.is_closed() {
         return CallError::Unreachable(format!("{address} closed the connection without a response"));
     }

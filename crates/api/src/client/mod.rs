@@ -10,6 +10,7 @@ mod interrupt;
 mod jobs;
 mod output;
 mod runs;
+mod task_store;
 mod triggers;
 
 use std::fmt;
@@ -29,6 +30,7 @@ pub use events::{FeedEvent, FeedStream};
 pub use jobs::{JobFilter, PutPrecondition};
 pub use output::OutputReader;
 pub use runs::RunFilter;
+pub use task_store::{MessageStream, TaskCallError, TaskStoreClient};
 
 use address::RequestPath;
 use exchange::{RequestBuilder, ResponseBody};

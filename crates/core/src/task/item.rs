@@ -2,17 +2,19 @@
 
 use cronhold_schedule::TextError;
 use cronhold_schedule::text::shortened;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::json::{JsonObject, JsonText};
 
 /// A value in a port, with the context in which it was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortItem {
     pub data: JsonText,
     /// Who wrote it, such as the task and the channel; `None` if it was written outside of any context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<JsonObject>,
     /// Options of the group in which it was written; `None` if it was written outside of any group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<JsonObject>,
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cronhold_schedule::TextError;
 use cronhold_schedule::text::shortened;
 use serde::de::DeserializeOwned;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -116,7 +116,7 @@ impl Serialize for JsonText {
     }
 }
 
-impl<'de> serde::Deserialize<'de> for JsonText {
+impl<'de> Deserialize<'de> for JsonText {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         Self::parse(raw.get()).map_err(serde::de::Error::custom)
@@ -124,7 +124,7 @@ impl<'de> serde::Deserialize<'de> for JsonText {
 }
 
 /// A JSON object by field, such as the context of an item. Fields are in the order of their names.
-#[derive(Clone, PartialEq, Eq, Default)]
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct JsonObject(BTreeMap<String, JsonText>);
 
 impl JsonObject {

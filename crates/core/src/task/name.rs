@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use cronhold_schedule::TextError;
 use cronhold_schedule::text::shortened;
+use serde::{Deserialize, Serialize};
 
 use super::limits::NAME_BYTES_MAX;
 
@@ -85,7 +86,8 @@ impl fmt::Debug for StepId {
 cronhold_schedule::stored_as_text!(StepId);
 
 /// A task as a person or a script names it: by its id or by an alias. An alias begins with a letter, so no text is both.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TaskKey {
     Id(TaskId),
     Alias(TaskAlias),

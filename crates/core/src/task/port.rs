@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use cronhold_schedule::TextError;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::TaskId;
 use super::channel::Channel;
@@ -13,14 +13,15 @@ use super::limits::{PORT_CHANNELS_MAX, PORTS_MAX};
 use super::name::PortName;
 
 /// Whether a task reads from a port or writes to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PortDirection {
     In,
     Out,
 }
 
 /// One port of a task.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PortAddress {
     pub task: TaskId,
     pub direction: PortDirection,
@@ -28,9 +29,10 @@ pub struct PortAddress {
 }
 
 /// Options of a port.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PortOptions {
     /// What a read returns while the port is empty; `null` is a default too.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub default: Option<JsonText>,
     /// For an in port, the channels whose messages it receives; for an out port, the channels to which it publishes.
     pub channels: Vec<Channel>,

@@ -1,6 +1,7 @@
 //! What a store keeps of a task beside its ports, its state and its children.
 
 use cronhold_schedule::Instant;
+use serde::{Deserialize, Serialize};
 
 use super::TaskId;
 use super::json::JsonText;
@@ -8,7 +9,7 @@ use super::name::{ChildName, ClassName, QueueName, StepId};
 use super::status::TaskStatus;
 
 /// A task.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskRecord {
     pub id: TaskId,
     pub queue: QueueName,
@@ -42,7 +43,7 @@ pub struct TaskRecord {
 }
 
 /// A step that holds a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepLease {
     pub step: StepId,
     /// When it is lost, unless it is renewed.

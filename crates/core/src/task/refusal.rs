@@ -1,11 +1,38 @@
 //! Why a unit is refused. Nothing of a refused unit takes effect.
 
+use serde::{Deserialize, Deserializer, Serialize};
+
 use super::TaskId;
 use super::name::{ChildName, ClassName, PortName, QueueName, TaskAlias};
 use super::port::PortAddress;
 
+/// What a limit counts, such as `acts of a unit`.
+pub type LimitedThing = &'static str;
+
+/// What limits count, so that a refusal can be read again.
+const LIMITED_THINGS: [LimitedThing; 10] = [
+    "acts of a unit",
+    "bytes of a value",
+    "bytes of a unit",
+    "ports",
+    "channels of a port",
+    "items to move",
+    "bytes of items to move",
+    "port writes caused by messages",
+    "levels of a tree of tasks",
+    "tasks below a task",
+];
+
+/// Reads what a limit counts.
+fn limited_thing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<LimitedThing, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    // A newer program may count something else; the message only becomes less exact.
+    Ok(LIMITED_THINGS.into_iter().find(|thing| *thing == text).unwrap_or("things"))
+}
+
 /// Why a unit is refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TaskRefusal {
     /// The step does not hold its task: its lease expired, or its end was committed before.
     #[error("step of task {0} has lost its lease")]
@@ -39,7 +66,12 @@ pub enum TaskRefusal {
     #[error("`{0}` is the template of ports, not a port")]
     TemplatePort(PortName),
     #[error("too many {what}: {found}, the limit is {limit}")]
-    TooLarge { what: &'static str, found: usize, limit: usize },
+    TooLarge {
+        #[serde(deserialize_with = "limited_thing")]
+        what: LimitedThing,
+        found: usize,
+        limit: usize,
+    },
     #[error("{0}")]
     Invalid(String),
 }

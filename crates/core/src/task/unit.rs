@@ -1,6 +1,7 @@
 //! A unit: everything that one step or one request changes. A store carries it out as a whole or not at all.
 
 use cronhold_schedule::Instant;
+use serde::{Deserialize, Serialize};
 
 use super::TaskId;
 use super::channel::Channel;
@@ -12,7 +13,7 @@ use super::port::{PortDirection, PortMap, check_ports};
 use super::refusal::TaskRefusal;
 
 /// What one step or one request changes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskUnit {
     pub origin: UnitOrigin,
     /// The context of the messages that the unit publishes.
@@ -23,7 +24,8 @@ pub struct TaskUnit {
 }
 
 /// Where a unit comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum UnitOrigin {
     /// A step. The unit is carried out only while the step holds its task.
     Step { task: TaskId, step: StepId, ending: StepEnding },
@@ -32,7 +34,8 @@ pub enum UnitOrigin {
 }
 
 /// How a step ends.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StepEnding {
     /// The startup has returned; the step goes on.
     Started,
@@ -52,14 +55,15 @@ pub enum StepEnding {
 }
 
 /// Why a step failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepError {
     pub message: String,
     pub backtrace: Option<String>,
 }
 
 /// The task that an act is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TaskTarget {
     Id(TaskId),
     /// The task that this [`TaskAct::Create`] of the same unit creates, counted from 0.
@@ -67,7 +71,7 @@ pub enum TaskTarget {
 }
 
 /// A port that an act is about.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortTarget {
     pub task: TaskTarget,
     pub direction: PortDirection,
@@ -75,14 +79,15 @@ pub struct PortTarget {
 }
 
 /// A child as a request to disown names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ChildTarget {
     Name(ChildName),
     Task(TaskTarget),
 }
 
 /// A task that is created.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewTask {
     pub queue: QueueName,
     pub class: ClassName,
@@ -100,7 +105,8 @@ pub struct NewTask {
 }
 
 /// One change.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TaskAct {
     /// Takes items that the step has read: the first `count`, if they still begin at `position`.
     Take {
@@ -201,7 +207,8 @@ pub enum TaskAct {
 }
 
 /// What an act returns.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ActOutcome {
     /// Nothing but that it took effect.
     Done,

@@ -24,6 +24,7 @@ pub(crate) mod pools;
 pub(crate) mod reload;
 pub(crate) mod run_operations;
 pub(crate) mod runs;
+pub(crate) mod task_store;
 pub(crate) mod triggers;
 pub(crate) mod why;
 
@@ -55,6 +56,7 @@ pub(crate) fn router() -> Router<Arc<AppState>> {
         .merge(runs::router())
         .merge(triggers::router())
         .merge(outputs::router())
+        .merge(task_store::router())
         .merge(feed::router())
         .merge(nodes::router())
         .merge(peers::router())

@@ -7,6 +7,7 @@ use cronhold_core::task::{
     TaskAct, TaskId, TaskKey, TaskRecord, TaskRefusal, TaskStatus, TaskUnit,
 };
 use cronhold_schedule::{Instant, Span};
+use serde::{Deserialize, Serialize};
 
 use super::process::{HeartbeatReply, ProcessHeartbeat, ProcessId, ProcessSignal, WorkerProcess};
 use super::window::{PortWindow, TaskWindow, WindowLimits};
@@ -138,7 +139,7 @@ pub trait ChannelListener: Send + fmt::Debug {
 }
 
 /// A message as a listener receives it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelMessage {
     /// The channel on which it was published, or one above it.
     pub channel: Channel,
@@ -146,7 +147,8 @@ pub struct ChannelMessage {
 }
 
 /// The result of a committed unit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TaskReceipt {
     /// What each act returned.
     Committed(Vec<ActOutcome>),
@@ -164,7 +166,7 @@ pub enum TaskUnitError {
 }
 
 /// A request for steps.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseRequest {
     pub queue: QueueName,
     /// The classes that the worker performs.
@@ -177,7 +179,7 @@ pub struct LeaseRequest {
 }
 
 /// A class that a worker performs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseClass {
     pub name: ClassName,
     /// Whether its first step begins with a startup, after which the worker commits [`StepEnding::Started`].
@@ -187,7 +189,7 @@ pub struct LeaseClass {
 }
 
 /// A step that a worker has to make.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeasedStep {
     pub step: StepId,
     pub call: StepCall,
@@ -197,7 +199,8 @@ pub struct LeasedStep {
 }
 
 /// What the worker does in a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StepCall {
     Perform,
     Shutdown,
@@ -238,7 +241,7 @@ pub enum BareJobEnding {
 }
 
 /// Which tasks a page lists; `after` is the last one of the page before.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TaskQuery {
     pub status: Option<TaskStatus>,
     pub queue: Option<QueueName>,
@@ -246,7 +249,7 @@ pub struct TaskQuery {
 }
 
 /// A queue and how many tasks wait in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueSummary {
     pub queue: QueueName,
     /// Tasks that can be leased now.
@@ -254,14 +257,14 @@ pub struct QueueSummary {
 }
 
 /// A channel and how many in ports receive its messages.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelSummary {
     pub channel: Channel,
     pub subscribers: u64,
 }
 
 /// Steps since the store was created.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TaskTotals {
     /// Steps that were committed, failed ones included.
     pub processed: u64,
@@ -270,5 +273,5 @@ pub struct TaskTotals {
 }
 
 /// How many arrivals a queue had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct ArrivalMark(pub u64);

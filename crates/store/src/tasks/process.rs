@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cronhold_core::task::{ClassName, QueueName, StepId, TaskId};
 use cronhold_schedule::{Instant, Span};
+use serde::{Deserialize, Serialize};
 
 /// A process that has not sent a heartbeat for this long is gone.
 pub const PROCESS_TTL: Span = Span::from_secs(60);
@@ -13,7 +14,8 @@ pub const PROCESS_TTL: Span = Span::from_secs(60);
 pub const CLASS_TTL: Span = Span::from_secs(24 * 3_600);
 
 /// The id of a worker process, such as `host:pid:nonce`. Cheap to clone.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
 pub struct ProcessId(Arc<str>);
 
 impl ProcessId {
@@ -23,6 +25,18 @@ impl ProcessId {
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl From<String> for ProcessId {
+    fn from(text: String) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<ProcessId> for String {
+    fn from(id: ProcessId) -> Self {
+        id.0.to_string()
     }
 }
 
@@ -39,7 +53,7 @@ impl fmt::Debug for ProcessId {
 }
 
 /// A worker process.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerProcess {
     pub id: ProcessId,
     pub queue: QueueName,
@@ -59,7 +73,8 @@ pub struct WorkerProcess {
 }
 
 /// A signal to a worker process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ProcessSignal {
     /// Lease no further steps.
     Quiet,
@@ -68,7 +83,7 @@ pub enum ProcessSignal {
 }
 
 /// A heartbeat of a worker process.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessHeartbeat {
     pub process: ProcessId,
     /// The steps that it makes.
@@ -79,7 +94,7 @@ pub struct ProcessHeartbeat {
 }
 
 /// The reply to a heartbeat.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct HeartbeatReply {
     /// Steps that the process does not hold any more.
     pub lost: Vec<StepId>,

@@ -6,10 +6,12 @@ use cronhold_core::task::{
     TaskId, TaskKey, TaskRecord, TaskStatus,
 };
 
+use serde::{Deserialize, Serialize};
+
 use super::rows::TaskRows;
 
 /// How much of a task a window has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowLimits {
     /// Items of each port. The first item is always there.
     pub items: usize,
@@ -27,7 +29,7 @@ impl WindowLimits {
 }
 
 /// The beginning of a task.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskWindow {
     pub task: TaskRecord,
     pub aliases: Vec<TaskAlias>,
@@ -41,7 +43,7 @@ pub struct TaskWindow {
 }
 
 /// The beginning of a port.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortWindow {
     pub name: PortName,
     /// All items that the port has.
@@ -54,7 +56,7 @@ pub struct PortWindow {
 }
 
 /// The beginning of a child.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildWindow {
     pub name: ChildName,
     pub task: TaskId,
