@@ -43,7 +43,7 @@ mod wake_signal;
 pub mod worker;
 
 pub use error::WorkerError;
-pub use perform::{StepOutcome, StepReport};
+pub use perform::{StepOutcome, StepReport, perform_step_with};
 pub use remote_store::RemoteTaskStore;
 pub use runtime::{RuntimeEvent, StopHandle, WorkerRuntime};
 pub use step::{ChildTask, TaskStep};

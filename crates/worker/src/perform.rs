@@ -40,9 +40,19 @@ pub enum StepOutcome {
 
 /// Makes a step that was leased.
 pub fn perform_step(store: &dyn TaskStore, worker: &dyn Worker, leased: LeasedStep) -> Result<StepReport, WorkerError> {
+    perform_step_with(store, worker, leased, &wait)
+}
+
+/// Makes a step that was leased, and calls `pause` before a unit is sent again.
+pub fn perform_step_with(
+    store: &dyn TaskStore,
+    worker: &dyn Worker,
+    leased: LeasedStep,
+    pause: &dyn Fn(Duration),
+) -> Result<StepReport, WorkerError> {
     let LeasedStep { step, call, is_first, window } = leased;
     let task = window.task.id;
-    let performer = StepPerformer { store, worker, task, step };
+    let performer = StepPerformer { store, worker, task, step, pause };
     let outcome = match call {
         StepCall::Shutdown => performer.shut_down(window)?,
         StepCall::Perform if is_first && worker.has_startup() => performer.start_and_perform(window)?,
@@ -62,6 +72,7 @@ struct StepPerformer<'s> {
     worker: &'s dyn Worker,
     task: TaskId,
     step: StepId,
+    pause: &'s dyn Fn(Duration),
 }
 
 impl StepPerformer<'_> {
@@ -154,7 +165,7 @@ impl StepPerformer<'_> {
                     if !fault.is_transient() || paused >= COMMIT_PAUSES_MAX {
                         return Err(fault.into());
                     }
-                    wait(pause);
+                    (self.pause)(pause);
                     paused += pause;
                     pause = (2 * pause).min(COMMIT_PAUSE_MAX);
                 }

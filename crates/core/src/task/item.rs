@@ -64,6 +64,11 @@ impl PortItem {
         text
     }
 
+    /// Bytes of the context and the options.
+    pub fn label_bytes(&self) -> usize {
+        self.context.iter().chain(&self.options).map(JsonObject::written_bytes).sum()
+    }
+
     /// Whether a read of this item is logged. Older writers use `disable_log`.
     pub fn is_logged(&self) -> bool {
         let Some(options) = &self.options else { return true };

@@ -163,6 +163,11 @@ impl JsonObject {
         self.0.is_empty()
     }
 
+    /// Bytes of the fields and their values, without punctuation.
+    pub fn written_bytes(&self) -> usize {
+        self.iter().map(|(field, value)| field.len() + value.as_str().len()).sum()
+    }
+
     /// The fields in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &JsonText)> {
         self.0.iter().map(|(field, value)| (field.as_str(), value))

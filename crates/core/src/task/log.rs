@@ -1,10 +1,13 @@
 //! The entries that are published on `/sidejob/log`, and the messages on the channel of a task.
 
+use std::borrow::Cow;
+
 use cronhold_schedule::Instant;
 
 use super::TaskStatus;
 use super::item::PortItem;
 use super::json::{JsonObject, JsonText};
+use super::limits::{BACKTRACE_BYTES_MAX, ERROR_BYTES_MAX};
 use super::port::PortAddress;
 
 /// Values of one entry.
@@ -89,11 +92,22 @@ fn elements(ports: &[(PortAddress, Vec<JsonText>)]) -> String {
 
 /// The entry for an error.
 pub fn error_entry(context: &JsonObject, now: Instant, error: &str, backtrace: Option<&str>) -> JsonText {
-    let mut fields = format!(r#""error":{}"#, JsonText::of_text(error));
-    if let Some(backtrace) = backtrace {
-        fields.push_str(&format!(r#","backtrace":{}"#, JsonText::of_text(backtrace)));
+    let mut fields = format!(r#""error":{}"#, JsonText::of_text(&beginning(error, ERROR_BYTES_MAX)));
+    if let Some(backtrace) = backtrace.map(|text| beginning(text, BACKTRACE_BYTES_MAX)) {
+        fields.push_str(&format!(r#","backtrace":{}"#, JsonText::of_text(&backtrace)));
     }
     entry(context, now, &fields)
+}
+
+/// The beginning of a text that is too long.
+fn beginning(text: &str, bytes: usize) -> Cow<'_, str> {
+    match text.len() > bytes {
+        true => {
+            let end = (0..=bytes).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+            Cow::Owned(format!("{}…", &text[..end]))
+        }
+        false => Cow::Borrowed(text),
+    }
 }
 
 /// The entry for a text.

@@ -87,13 +87,14 @@ impl TaskRefusal {
             | Self::TreeCycle { .. }
             | Self::UnknownChild(_)
             | Self::AliasTaken { .. }
-            | Self::UnknownAlias { .. } => true,
+            | Self::UnknownAlias { .. }
+            // A worker that is told how often its step was refused does less at once.
+            | Self::TooLarge { .. } => true,
             Self::StepLost(_)
             | Self::UnknownNewTask(_)
             | Self::UnknownClass { .. }
             | Self::UnknownPort(_)
             | Self::TemplatePort(_)
-            | Self::TooLarge { .. }
             | Self::Invalid(_) => false,
         }
     }

@@ -7,7 +7,7 @@ use super::TaskId;
 use super::channel::Channel;
 use super::item::PortItem;
 use super::json::{JsonObject, JsonText};
-use super::limits::{UNIT_ACTS_MAX, UNIT_BYTES_MAX, VALUE_BYTES_MAX};
+use super::limits::{CONTEXT_BYTES_MAX, LABEL_BYTES_MAX, UNIT_ACTS_MAX, UNIT_BYTES_MAX, VALUE_BYTES_MAX};
 use super::name::{ChildName, ClassName, PortName, QueueName, StateField, StepId, TaskAlias};
 use super::port::{PortDirection, PortMap, check_ports};
 use super::refusal::TaskRefusal;
@@ -244,56 +244,104 @@ impl TaskUnit {
 
     /// Checks the limits that do not depend on what is stored.
     pub fn check(&self) -> Result<(), TaskRefusal> {
-        if self.acts.len() > UNIT_ACTS_MAX {
-            return Err(TaskRefusal::TooLarge { what: "acts of a unit", found: self.acts.len(), limit: UNIT_ACTS_MAX });
+        within("acts of a unit", self.acts.iter().map(TaskAct::changes).sum(), UNIT_ACTS_MAX)?;
+        within("bytes of a context", self.context.written_bytes(), CONTEXT_BYTES_MAX)?;
+        match &self.origin {
+            UnitOrigin::Request { key } => {
+                within("bytes of a key", key.as_ref().map_or(0, String::len), LABEL_BYTES_MAX)?;
+            }
+            UnitOrigin::Step { ending: StepEnding::GivenBack | StepEnding::Repeated(_), .. }
+                if !self.acts.is_empty() =>
+            {
+                let text = "a step that is repeated cannot change anything, because it would do so again";
+                return Err(TaskRefusal::Invalid(text.to_owned()));
+            }
+            UnitOrigin::Step { .. } => {}
         }
         let mut bytes = 0;
         for act in &self.acts {
-            for value in act.values()? {
-                if value.as_str().len() > VALUE_BYTES_MAX {
-                    let found = value.as_str().len();
-                    return Err(TaskRefusal::TooLarge { what: "bytes of a value", found, limit: VALUE_BYTES_MAX });
-                }
-                bytes += value.as_str().len();
+            act.check()?;
+            for value in act.values() {
+                within("bytes of a value", value.as_str().len(), VALUE_BYTES_MAX)?;
             }
+            bytes += act.written_bytes();
         }
-        match bytes > UNIT_BYTES_MAX {
-            true => Err(TaskRefusal::TooLarge { what: "bytes of a unit", found: bytes, limit: UNIT_BYTES_MAX }),
-            false => Ok(()),
-        }
+        within("bytes of a unit", bytes, UNIT_BYTES_MAX)
+    }
+}
+
+fn within(what: &'static str, found: usize, limit: usize) -> Result<(), TaskRefusal> {
+    match found > limit {
+        true => Err(TaskRefusal::TooLarge { what, found, limit }),
+        false => Ok(()),
     }
 }
 
 impl TaskAct {
-    /// Bytes of the JSON values that the act writes, as they count for the limit of a unit.
+    /// Bytes of the JSON that the act writes, as they count for the limit of a unit.
     pub fn written_bytes(&self) -> usize {
-        let bytes = |values: Vec<&JsonText>| values.iter().map(|value| value.as_str().len()).sum();
-        self.values().map_or(0, bytes)
+        let values: usize = self.values().iter().map(|value| value.as_str().len()).sum();
+        values + self.items().iter().map(PortItem::label_bytes).sum::<usize>()
     }
 
-    /// The JSON values that the act writes; fails if something else of it is invalid.
-    fn values(&self) -> Result<Vec<&JsonText>, TaskRefusal> {
+    /// What the act changes, as it counts for the limit of a unit: the act itself, or each item, field or target of it.
+    pub fn changes(&self) -> usize {
+        let parts = match self {
+            Self::Write { items, as_default: false, .. } => items.len(),
+            Self::SetState { fields, .. } => fields.len(),
+            Self::UnsetState { fields, .. } => fields.len(),
+            Self::SetPorts { ports, .. } => ports.len(),
+            Self::Connect { to, .. } => to.len(),
+            _ => 1,
+        };
+        parts.max(1)
+    }
+
+    /// Checks what is not a value.
+    fn check(&self) -> Result<(), TaskRefusal> {
         let check = |ports: &PortMap| check_ports(ports).map_err(|error| TaskRefusal::Invalid(error.to_string()));
-        Ok(match self {
-            Self::Write { items, .. } => items.iter().map(|item| &item.data).collect(),
-            Self::SetDefault { item, .. } => item.iter().map(|item| &item.data).collect(),
-            Self::SetState { fields, .. } => fields.iter().map(|(_, value)| value).collect(),
-            Self::SetPorts { ports, .. } => {
-                check(ports)?;
-                ports.values().filter_map(|options| options.default.as_ref()).collect()
+        for item in self.items() {
+            for part in item.context.iter().chain(&item.options) {
+                within("bytes of a context", part.written_bytes(), CONTEXT_BYTES_MAX)?;
             }
+        }
+        match self {
+            Self::SetPorts { ports, .. } => check(ports),
             Self::Create(task) => {
                 check(&task.inports)?;
                 check(&task.outports)?;
-                if task.args.as_ref().is_some_and(|args| !args.as_str().starts_with('[')) {
-                    return Err(TaskRefusal::Invalid("the args of a task are not a list".to_owned()));
+                within("bytes of the name of a creator", task.created_by.len(), LABEL_BYTES_MAX)?;
+                match task.args.as_ref().is_some_and(|args| !args.as_str().starts_with('[')) {
+                    true => Err(TaskRefusal::Invalid("the args of a task are not a list".to_owned())),
+                    false => Ok(()),
                 }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The items that the act writes.
+    fn items(&self) -> &[PortItem] {
+        match self {
+            Self::Write { items, .. } => items,
+            Self::SetDefault { item, .. } => item.as_slice(),
+            _ => &[],
+        }
+    }
+
+    /// The JSON values that the act writes.
+    fn values(&self) -> Vec<&JsonText> {
+        match self {
+            Self::Write { .. } | Self::SetDefault { .. } => self.items().iter().map(|item| &item.data).collect(),
+            Self::SetState { fields, .. } => fields.iter().map(|(_, value)| value).collect(),
+            Self::SetPorts { ports, .. } => ports.values().filter_map(|options| options.default.as_ref()).collect(),
+            Self::Create(task) => {
                 let options = task.inports.values().chain(task.outports.values());
                 options.filter_map(|options| options.default.as_ref()).chain(&task.args).collect()
             }
             Self::Publish { message, .. } => vec![message],
             _ => Vec::new(),
-        })
+        }
     }
 }
 

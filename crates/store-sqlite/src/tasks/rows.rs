@@ -151,6 +151,16 @@ impl TaskRows for TaskTransaction<'_> {
         })
     }
 
+    fn state_size(&mut self, task: TaskId) -> Result<(usize, usize), TaskRowError> {
+        let sql = "SELECT count(*), coalesce(sum(octet_length(field) + octet_length(value)), 0) FROM task_state \
+                   WHERE task = ?1";
+        let size = self.first(sql, [task.number()], |row| {
+            let cells = CellReader::new(row);
+            Ok((cells.integer()?, cells.integer()?))
+        })?;
+        Ok(size.unwrap_or_default())
+    }
+
     fn put_state(&mut self, task: TaskId, field: &StateField, value: &JsonText) -> Result<(), TaskRowError> {
         let sql = "INSERT INTO task_state (task, field, value) VALUES (?1, ?2, ?3) \
                    ON CONFLICT DO UPDATE SET value = excluded.value";
@@ -243,6 +253,20 @@ impl TaskRows for TaskTransaction<'_> {
             let (task, port) = (read_id(&cells)?, cells.parsed(PortName::parse)?);
             Ok(PortAddress { task, direction: PortDirection::In, port })
         })
+    }
+
+    /// One statement for all levels of a channel, because every change of a status asks.
+    fn has_subscribers(&mut self, channels: &[Channel]) -> Result<bool, TaskRowError> {
+        let sql = match channels.len() {
+            0 => return Ok(false),
+            // The channel of a task has four levels.
+            4 => "SELECT 1 FROM task_channels WHERE channel IN (?1, ?2, ?3, ?4) LIMIT 1".to_owned(),
+            count => {
+                let places = vec!["?"; count].join(", ");
+                format!("SELECT 1 FROM task_channels WHERE channel IN ({places}) LIMIT 1")
+            }
+        };
+        Ok(self.first(&sql, params_from_iter(channels.iter().map(Channel::as_str)), only_number)?.is_some())
     }
 
     fn has_class(&mut self, queue: &QueueName, class: &ClassName) -> Result<bool, TaskRowError> {

@@ -43,6 +43,8 @@ pub trait TaskRows {
     fn delete_alias(&mut self, alias: &TaskAlias) -> Result<(), Self::Error>;
 
     fn state(&mut self, task: TaskId) -> Result<Vec<(StateField, JsonText)>, Self::Error>;
+    /// The number of fields, and the bytes of their names and values.
+    fn state_size(&mut self, task: TaskId) -> Result<(usize, usize), Self::Error>;
     fn put_state(&mut self, task: TaskId, field: &StateField, value: &JsonText) -> Result<(), Self::Error>;
     fn delete_state(&mut self, task: TaskId, field: &StateField) -> Result<(), Self::Error>;
 
@@ -71,6 +73,9 @@ pub trait TaskRows {
 
     /// The in ports that receive the messages of exactly this channel, in order.
     fn subscribers(&mut self, channel: &Channel) -> Result<Vec<PortAddress>, Self::Error>;
+
+    /// Whether an in port receives the messages of one of these channels.
+    fn has_subscribers(&mut self, channels: &[Channel]) -> Result<bool, Self::Error>;
 
     fn has_class(&mut self, queue: &QueueName, class: &ClassName) -> Result<bool, Self::Error>;
     fn class(&mut self, queue: &QueueName, class: &ClassName) -> Result<Option<ClassConfig>, Self::Error>;

@@ -13,7 +13,7 @@ use super::rows::TaskRows;
 /// How much of a task a window has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowLimits {
-    /// Items of each port. The first item is always there.
+    /// Items of each port. The first item is there unless the window is full.
     pub items: usize,
     /// Bytes of the items of each port.
     pub bytes: usize,
@@ -27,6 +27,9 @@ impl WindowLimits {
     /// A page of the items of one port.
     pub const ITEMS: Self = Self { items: 10_000, bytes: 1 << 20, children: 0 };
 }
+
+/// Bytes of all items of a window together. Ports beyond it come without items, which are read one port at a time.
+const WINDOW_BYTES_MAX: usize = 8 << 20;
 
 /// The beginning of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,12 +86,13 @@ pub fn read_window<R: TaskRows>(
     limits: &WindowLimits,
 ) -> Result<Option<TaskWindow>, R::Error> {
     let Some(task) = rows.task(id)? else { return Ok(None) };
-    let (inports, has_inport_template) = read_ports(rows, id, PortDirection::In, limits)?;
-    let (outports, has_outport_template) = read_ports(rows, id, PortDirection::Out, limits)?;
+    let mut left = WINDOW_BYTES_MAX;
+    let (inports, has_inport_template) = read_ports(rows, id, PortDirection::In, limits, &mut left)?;
+    let (outports, has_outport_template) = read_ports(rows, id, PortDirection::Out, limits, &mut left)?;
     let mut children = Vec::new();
     for (name, child) in rows.children(id, None, limits.children)? {
         if let Some(record) = rows.task(child)? {
-            let (outports, _) = read_ports(rows, child, PortDirection::Out, limits)?;
+            let (outports, _) = read_ports(rows, child, PortDirection::Out, limits, &mut left)?;
             children.push(ChildWindow { name, task: child, class: record.class, status: record.status, outports });
         }
     }
@@ -121,12 +125,13 @@ pub fn read_items<R: TaskRows>(
     Ok(Some(PortWindow { name, size, position, items, default: record.default, channels: record.channels }))
 }
 
-/// The windows of all ports, and whether there is a template.
+/// The windows of all ports, and whether there is a template. `left` is how many bytes the whole window can still have.
 fn read_ports<R: TaskRows>(
     rows: &mut R,
     task: TaskId,
     direction: PortDirection,
     limits: &WindowLimits,
+    left: &mut usize,
 ) -> Result<(Vec<PortWindow>, bool), R::Error> {
     let (mut windows, mut has_template) = (Vec::new(), false);
     for (name, record) in rows.ports(task, direction)? {
@@ -137,11 +142,15 @@ fn read_ports<R: TaskRows>(
         let size = record.size();
         let items = match size {
             0 => Vec::new(),
+            _ if *left == 0 => Vec::new(),
             _ => {
                 let port = PortAddress { task, direction, port: name.clone() };
-                first_items(rows, &port, record.first, limits)?
+                let limits = WindowLimits { bytes: limits.bytes.min(*left), ..*limits };
+                first_items(rows, &port, record.first, &limits)?
             }
         };
+        let bytes: usize = items.iter().map(|item| item.data.as_str().len() + item.label_bytes()).sum();
+        *left = left.saturating_sub(bytes);
         let (default, channels) = (record.default, record.channels);
         windows.push(PortWindow { name, size, position: record.first, items, default, channels });
     }

@@ -17,7 +17,8 @@ impl TaskStep<'_> {
     /// the state, which all calls of one worker share.
     ///
     /// A step whose rounds have used half of the changes or bytes of a unit is suspended, and another step goes on with
-    /// the next round.
+    /// the next round. A step that was refused, for example because its messages have too many receivers, makes half as
+    /// many rounds.
     pub fn for_inputs<T: DeserializeOwned>(
         &mut self,
         ports: &[&str],
@@ -28,7 +29,8 @@ impl TaskStep<'_> {
             self.buffer(port)?;
         }
         self.end_log_entry();
-        let mut has_read = false;
+        let mut rounds = 0;
+        let most = self.rounds_max(&ports)?;
         loop {
             let mut states = Vec::with_capacity(ports.len());
             for port in &ports {
@@ -40,12 +42,12 @@ impl TaskStep<'_> {
             let is_last = match next_round(&states, last.as_ref()) {
                 InputRound::End => return Ok(()),
                 InputRound::Suspend => return self.suspend(),
-                InputRound::Read if has_read && self.is_half_full() => {
+                InputRound::Read if rounds > 0 && (rounds >= most || !self.has_room()) => {
                     self.run_again();
                     return self.suspend();
                 }
                 InputRound::Read => {
-                    has_read = true;
+                    rounds += 1;
                     false
                 }
                 InputRound::Defaults(defaults) => {
@@ -67,5 +69,14 @@ impl TaskStep<'_> {
                 return Ok(());
             }
         }
+    }
+    /// How many rounds the step makes at most: as many as the longest port has items, or half of that for each time that
+    /// the step was refused.
+    fn rounds_max(&mut self, ports: &[PortAddress]) -> StepResult<usize> {
+        let mut longest = 0;
+        for port in ports {
+            longest = self.buffer(port)?.left().max(longest);
+        }
+        Ok(self.share_of(usize::try_from(longest).unwrap_or(usize::MAX)))
     }
 }

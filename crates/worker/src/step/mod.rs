@@ -179,13 +179,21 @@ impl<'s> TaskStep<'s> {
         acts
     }
 
-    /// Whether the step has used half of what one unit can change.
-    fn is_half_full(&mut self) -> bool {
+    /// Whether the step has used less than half of what one unit can change. A worker that reads in a loop of its own can
+    /// stop when this returns false: `step.run_again(); return step.suspend();`
+    ///
+    /// If the step was refused before, each refusal halves what it uses, because its messages may have too many receivers.
+    pub fn has_room(&mut self) -> bool {
         let (acts, bytes) = self.counted;
         let added: usize = self.acts[acts..].iter().map(TaskAct::written_bytes).sum();
         self.counted = (self.acts.len(), bytes + added);
-        let bytes = self.counted.1 + self.state_bytes;
-        self.acts.len() > UNIT_ACTS_MAX / 2 || bytes > UNIT_BYTES_MAX / 2
+        let (acts, bytes) = (self.acts.len() + self.state.len(), self.counted.1 + self.state_bytes);
+        acts <= self.share_of(UNIT_ACTS_MAX / 2) && bytes <= self.share_of(UNIT_BYTES_MAX / 2)
+    }
+
+    /// How much of an amount the step uses: half of it for each time that it was refused.
+    fn share_of(&self, amount: usize) -> usize {
+        amount.checked_shr(self.window.task.refused_steps).unwrap_or(0)
     }
 
     /// Ends the entry of the log that has what was read and written since the last one.

@@ -1,6 +1,8 @@
 //! Tasks are created as a whole or not at all.
 
-use cronhold_core::task::{ActOutcome, NewTask, QueueName, TaskAct, TaskRefusal, TaskStatus, TaskTarget, TaskUnit};
+use cronhold_core::task::{
+    ActOutcome, JsonObject, NewTask, QueueName, TaskAct, TaskRefusal, TaskStatus, TaskTarget, TaskUnit,
+};
 use cronhold_schedule::Span;
 
 use super::TaskSubject;
@@ -113,4 +115,18 @@ pub fn request_with_a_key_takes_effect_once(subject: &dyn TaskSubject) {
     assert_eq!(fixture.commit_unit(repaired), Ok(TaskReceipt::Committed(vec![ActOutcome::Created(id(2))])));
     subject.pass(Span::from_secs(3_600));
     assert_eq!(fixture.commit_unit(unit), Ok(TaskReceipt::Committed(vec![ActOutcome::Created(id(3))])), "after a day");
+}
+
+/// Out ports can be given too, and a default that a request gives is written in its context.
+pub fn out_ports_are_given_at_creation(subject: &dyn TaskSubject) {
+    let fixture = TaskFixture::of(subject);
+    let outports = cronhold_core::task::port::parse_ports(r#"{"more":{"default":[1]}}"#).expect("ports");
+    let context = JsonObject::parse(r#"{"user":"ann"}"#).expect("an object");
+    let create = TaskAct::Create(NewTask { outports, ..new_task("Pipe") });
+    fixture.commit_unit(TaskUnit { context: context.clone(), ..TaskUnit::request(vec![create]) }).expect("a task");
+    let task = id(1);
+    assert_eq!(fixture.ports(task), "in other | more out");
+    assert_eq!(fixture.read(task, "out:more").as_deref(), Some("[1]"));
+    let default = fixture.port(task, "out:more").and_then(|port| port.default).expect("it was given");
+    assert_eq!(default.context, Some(context));
 }

@@ -1,6 +1,8 @@
 //! Channels: messages reach ports and listeners, up the hierarchy.
 
-use cronhold_core::task::{JsonObject, PortDirection, StepEnding, TaskAct, TaskStatus, TaskTarget, TaskUnit};
+use cronhold_core::task::{JsonObject, JsonText, PortDirection, StepEnding, TaskAct, TaskStatus, TaskTarget, TaskUnit};
+
+use cronhold_schedule::Span;
 
 use super::super::block_on;
 use super::TaskSubject;
@@ -207,4 +209,78 @@ pub fn many_listeners_to_statuses_refuse_no_lease(subject: &dyn TaskSubject) {
         assert_eq!(fixture.status(id(number)), TaskStatus::Queued, "it is woken");
     }
     fixture.finish(&step, StepEnding::Completed);
+}
+
+/// Channels can be read back. Those of an in port receive, those of an out port do not, and replacing the ports of a task
+/// replaces their channels.
+pub fn channels_of_ports_are_replaced(subject: &dyn TaskSubject) {
+    let fixture = TaskFixture::of(subject);
+    let task = fixture.create_task(with_inports("Open", r#"{"in":{"channels":["/a","/b","/a"]}}"#));
+    let set_ports = |direction, ports: &str| TaskAct::SetPorts {
+        task: TaskTarget::Id(task),
+        direction,
+        ports: cronhold_core::task::port::parse_ports(ports).expect(ports),
+    };
+    let channels = |name: &str| {
+        let channels = fixture.port(task, name).map(|port| port.channels).unwrap_or_default();
+        channels.iter().map(|channel| channel.as_str().to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(channels("in:in"), "/a /b", "each once");
+    fixture.act(set_ports(PortDirection::Out, r#"{"out":{"channels":["/c"]}}"#));
+    assert_eq!(channels("out:out"), "/c");
+    let subscribers = || {
+        let found = block_on(fixture.store.channels(None, 9)).expect("channels can be read");
+        found.iter().map(|found| format!("{}={}", found.channel, found.subscribers)).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(subscribers(), "/a=1 /b=1", "an out port receives nothing");
+    fixture.act(publish("/a", "1"));
+    fixture.act(set_ports(PortDirection::In, r#"{"in":{"channels":["/b"]},"other":{"channels":["/b"]}}"#));
+    assert_eq!((channels("in:in").as_str(), subscribers().as_str()), ("/b", "/b=2"));
+    fixture.act(publish("/a", "2"));
+    fixture.act(publish("/b", "3"));
+    assert_eq!((fixture.values(task, "in:in").as_str(), fixture.values(task, "in:other").as_str()), ("1 3", "3"));
+    fixture.act(set_ports(PortDirection::In, r#"{"in":{}}"#));
+    assert_eq!((channels("in:in").as_str(), subscribers().as_str()), ("", ""));
+    assert_eq!(fixture.values(task, "in:in"), "1 3", "its items stay");
+}
+
+/// The context of a request is in its messages and in its entry of the log.
+pub fn context_of_a_request_is_in_messages_and_log(subject: &dyn TaskSubject) {
+    let fixture = TaskFixture::of(subject);
+    let task = fixture.create_task(with_inports("Pipe", r#"{"hear":{"channels":["/a"]}}"#));
+    let mut log = fixture.listen(&["/sidejob/log"]);
+    let context = JsonObject::parse(r#"{"user":"ann","channel":"none"}"#).expect("an object");
+    let acts = vec![write(task, "in:in", &["1"]), publish("/a/b", "2")];
+    fixture.commit_unit(TaskUnit { context, ..TaskUnit::request(acts) }).expect("both are possible");
+    let items = fixture.port(task, "in:hear").expect("it exists").items;
+    let heard_in = items[0].context.as_ref().map(JsonObject::to_json);
+    let expected = r#"{"channel":"/a/b","user":"ann"}"#;
+    assert_eq!(heard_in.as_ref().map(JsonText::as_str), Some(expected), "the channel is that of the message");
+    let heard = fixture.heard(&mut *log, "/sidejob/log");
+    assert_eq!(heard.len(), 2, "{heard:?}");
+    assert!(heard.iter().all(|entry| entry.contains(r#""user":"ann""#)), "{heard:?}");
+    fixture.act(write(task, "in:in", &["3"]));
+    let heard = fixture.heard(&mut *log, "/sidejob/log");
+    assert!(heard.len() == 1 && heard[0].starts_with(r#"/sidejob/log {"timestamp":"#), "no context: {heard:?}");
+}
+
+/// A subscriber whose class is not registered any more is terminated; the others get the message.
+pub fn subscriber_without_a_class_stops_no_message(subject: &dyn TaskSubject) {
+    let fixture = TaskFixture::of(subject);
+    let ports = r#"{"in":{"channels":["/a"]}}"#;
+    fixture.register("host:2", &[("Gone", "{}")]);
+    let (before, gone, after) = (
+        fixture.create_task(with_inports("Pass", ports)),
+        fixture.create_task(with_inports("Gone", ports)),
+        fixture.create_task(with_inports("Pass", ports)),
+    );
+    fixture.deregister("host:2");
+    subject.pass(Span::from_secs(24 * 3_600));
+    fixture.register("host:1", &[("Pass", "{}")]);
+    fixture.act(publish("/a", "1"));
+    for task in [before, gone, after] {
+        assert_eq!(fixture.values(task, "in:in"), "1");
+    }
+    assert_eq!((fixture.status(before), fixture.status(after)), (TaskStatus::Queued, TaskStatus::Queued));
+    assert_eq!(fixture.status(gone), TaskStatus::Terminated);
 }

@@ -74,6 +74,7 @@ macro_rules! task_conformance_cases {
             creation::ports_of_class_and_request_are_merged
             creation::task_for_later_waits_for_its_time
             creation::request_with_a_key_takes_effect_once
+            creation::out_ports_are_given_at_creation
             runs::run_queues_tasks_that_have_not_ended
             runs::run_of_ended_task_needs_force
             runs::write_to_ended_task_stays_in_the_port
@@ -99,6 +100,9 @@ macro_rules! task_conformance_cases {
             trees::alias_is_unique
             trees::state_fields_are_set_and_removed
             trees::window_has_the_children
+            trees::child_is_found_by_its_name
+            trees::shutdown_is_performed_after_lost_steps
+            trees::shutdown_is_performed_after_an_impossible_step
             ports::items_are_read_in_their_order
             ports::several_items_are_read_at_once
             ports::default_is_read_while_a_port_is_empty
@@ -114,6 +118,8 @@ macro_rules! task_conformance_cases {
             ports::refused_connection_moves_nothing
             ports::windows_are_limited
             ports::reads_and_connections_are_limited
+            ports::connection_to_an_out_port_wakes_the_parent_only
+            ports::connection_copies_the_default_to_all_targets
             messages::message_reaches_ports_on_its_channel_and_above
             messages::port_on_two_levels_gets_a_message_twice
             messages::port_leaves_channels
@@ -126,6 +132,9 @@ macro_rules! task_conformance_cases {
             messages::status_listener_does_not_loop_within_a_unit
             messages::message_reaches_many_subscribers
             messages::many_listeners_to_statuses_refuse_no_lease
+            messages::channels_of_ports_are_replaced
+            messages::context_of_a_request_is_in_messages_and_log
+            messages::subscriber_without_a_class_stops_no_message
             steps::step_is_running_and_then_completed
             steps::step_commits_everything_together
             steps::lost_step_commits_nothing
@@ -145,6 +154,8 @@ macro_rules! task_conformance_cases {
             steps::task_that_runs_away_is_terminated
             steps::units_of_a_commit_are_independent
             steps::steps_are_counted
+            steps::step_whose_port_was_removed_is_repeated
+            steps::step_that_is_too_large_is_repeated
             leases::heartbeats_hold_steps
             leases::lost_step_is_repeated
             leases::task_whose_workers_are_always_lost_fails

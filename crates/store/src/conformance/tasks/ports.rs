@@ -289,3 +289,31 @@ pub fn reads_and_connections_are_limited(subject: &dyn TaskSubject) {
     assert_eq!((taken(fixture.act(pop.clone())), taken(fixture.act(connect))), (17, 1));
     assert_eq!(taken(fixture.act(pop)), 0);
 }
+
+/// Items that are moved to an out port wake the parent of its task, and not the task.
+pub fn connection_to_an_out_port_wakes_the_parent_only(subject: &dyn TaskSubject) {
+    let fixture = TaskFixture::of(subject);
+    let parent = fixture.create_in(TaskStatus::Suspended);
+    let child = fixture.create_task(child_of(parent, "a", "Pipe"));
+    fixture.act(write(child, "in:in", &["1", "2"]));
+    while let Some(leased) = fixture.lease() {
+        fixture.finish(&leased, StepEnding::Suspended);
+    }
+    fixture.act(connect(child, "in:in", &[(child, "out:out")]));
+    assert_eq!((fixture.status(parent), fixture.status(child)), (TaskStatus::Queued, TaskStatus::Suspended));
+    assert_eq!((fixture.values(child, "in:in").as_str(), fixture.values(child, "out:out").as_str()), ("", "1 2"));
+    fixture.act(connect(child, "out:out", &[(child, "out:out")]));
+    assert_eq!(fixture.values(child, "out:out"), "1 2", "a port that is connected to itself keeps its items");
+}
+
+/// A default of the source replaces that of each target.
+pub fn connection_copies_the_default_to_all_targets(subject: &dyn TaskSubject) {
+    let fixture = TaskFixture::of(subject);
+    let (from, to, other) = (fixture.create("Pipe"), fixture.create("Pipe"), fixture.create("Pipe"));
+    fixture.act(set_default(from, "in:in", Some("null")));
+    let moved = fixture.act(connect(from, "in:in", &[(to, "in:in"), (other, "in:other")]));
+    assert_eq!(moved, ActOutcome::Items(Vec::new()));
+    for (task, name) in [(from, "in:in"), (to, "in:in"), (other, "in:other")] {
+        assert_eq!(fixture.read(task, name).as_deref(), Some("null"));
+    }
+}

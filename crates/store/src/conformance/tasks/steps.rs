@@ -331,3 +331,33 @@ pub fn steps_are_counted(subject: &dyn TaskSubject) {
     let totals = super::super::block_on(fixture.store.totals()).expect("totals can be read");
     assert_eq!((totals.processed, totals.failed), (3, 1), "a step that was given back does not count");
 }
+
+/// A port that was removed after the step has read it is like one whose items were taken.
+pub fn step_whose_port_was_removed_is_repeated(subject: &dyn TaskSubject) {
+    let fixture = TaskFixture::of(subject);
+    let task = fixture.create_task(with_inports("Pass", r#"{"in":{}}"#));
+    fixture.act(write(task, "in:in", &["1"]));
+    let leased = fixture.lease_of(task);
+    let position = leased.window.inports[0].position;
+    let ports = cronhold_core::task::PortMap::new();
+    let direction = cronhold_core::task::PortDirection::In;
+    fixture.act(TaskAct::SetPorts { task: TaskTarget::Id(task), direction, ports });
+    let take = TaskAct::Take { port: port(task, "in:in"), position, count: 1 };
+    let refusal = fixture.end(&leased, StepEnding::Completed, vec![take]);
+    assert_eq!(refusal, Err(TaskRefusal::ItemsTaken(super::fixture::address(task, "in:in"))));
+    fixture.perform(task, StepEnding::Completed);
+}
+
+/// A step that changes too much at once is repeated: its worker can do less.
+pub fn step_that_is_too_large_is_repeated(subject: &dyn TaskSubject) {
+    let fixture = TaskFixture::of(subject);
+    let task = fixture.create("Pipe");
+    let leased = fixture.lease_of(task);
+    let acts = vec![run(task); cronhold_core::task::limits::UNIT_ACTS_MAX + 1];
+    let refusal = fixture.end(&leased, StepEnding::Completed, acts).expect_err("it has too many acts");
+    assert!(matches!(refusal, TaskRefusal::TooLarge { .. }), "{refusal}");
+    let leased = fixture.lease_of(task);
+    assert_eq!(leased.window.task.refused_steps, 1, "the worker can see it");
+    fixture.finish(&leased, StepEnding::Completed);
+    assert_eq!(fixture.record(task).refused_steps, 0);
+}

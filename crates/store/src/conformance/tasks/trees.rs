@@ -4,9 +4,11 @@ use cronhold_core::task::{
     ActOutcome, ChildTarget, NewTask, StepEnding, StepError, TaskAct, TaskId, TaskRefusal, TaskStatus, TaskTarget,
 };
 
+use super::super::block_on;
 use super::TaskSubject;
 use super::fixture::{
-    TaskFixture, alias, child_name, child_of, id, item, new_task, port, publish, run, set_state, terminate, write,
+    LEASE, TaskFixture, alias, child_name, child_of, id, item, new_task, port, publish, run, set_state, terminate,
+    write,
 };
 use crate::tasks::{PortWindow, StepCall};
 
@@ -266,4 +268,49 @@ pub fn window_has_the_children(subject: &dyn TaskSubject) {
         seen.outports.iter().map(|port: &PortWindow| (port.name.as_str(), port.size, port.items.len())).collect();
     assert_eq!(out, [("out", 2, 2)]);
     fixture.act(run(parent));
+}
+
+pub fn child_is_found_by_its_name(subject: &dyn TaskSubject) {
+    let fixture = TaskFixture::of(subject);
+    let parent = fixture.create("Pass");
+    let child = fixture.create_task(child_of(parent, "a", "Pass"));
+    let found =
+        |task, name: &str| block_on(fixture.store.child(task, &child_name(name))).expect("children can be read");
+    assert_eq!((found(parent, "a"), found(parent, "A"), found(child, "a")), (Some(child), None, None));
+    assert_eq!(found(id(9), "a"), None, "a task that does not exist has no children");
+}
+
+/// A task whose steps were lost is terminated like any other: its shutdown is performed, and repeated if it is lost.
+pub fn shutdown_is_performed_after_lost_steps(subject: &dyn TaskSubject) {
+    let fixture = TaskFixture::of(subject);
+    let task = fixture.create("Pass");
+    for _ in 0..2 {
+        fixture.lease_of(task);
+        subject.pass(LEASE);
+    }
+    fixture.lease_of(task);
+    fixture.act(terminate(task, false));
+    for _ in 0..2 {
+        subject.pass(LEASE);
+        let shutdown = fixture.lease_of(task);
+        assert_eq!((shutdown.call, fixture.status(task)), (StepCall::Shutdown, TaskStatus::Terminating));
+    }
+    subject.pass(LEASE);
+    assert_eq!(fixture.lease(), None);
+    assert_eq!(fixture.status(task), TaskStatus::Terminated, "a shutdown that is always lost is given up");
+}
+
+/// A step that can never be committed does not replace the shutdown of a task that is terminated meanwhile.
+pub fn shutdown_is_performed_after_an_impossible_step(subject: &dyn TaskSubject) {
+    let fixture = TaskFixture::of(subject);
+    let task = fixture.create("Pass");
+    let leased = fixture.lease_of(task);
+    fixture.act(terminate(task, false));
+    let impossible = || vec![write(task, "in:unknown", &["1"])];
+    fixture.end(&leased, StepEnding::Completed, impossible()).expect_err("a port is unknown");
+    assert_eq!(fixture.status(task), TaskStatus::Terminating);
+    let shutdown = fixture.lease_of(task);
+    assert_eq!(shutdown.call, StepCall::Shutdown);
+    fixture.end(&shutdown, StepEnding::ShutDown(None), impossible()).expect_err("a port is unknown");
+    assert_eq!((fixture.status(task), fixture.lease()), (TaskStatus::Terminated, None), "it is not tried again");
 }

@@ -49,6 +49,7 @@ impl<R: TaskRows> UnitExecutor<'_, R> {
                 for (field, value) in fields {
                     self.rows.put_state(task, field, value)?;
                 }
+                self.changed_states.insert(task);
             }
             TaskAct::UnsetState { task, fields } => {
                 let task = self.target_task(*task)?.id;

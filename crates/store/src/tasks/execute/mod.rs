@@ -65,6 +65,8 @@ struct UnitExecutor<'r, R> {
     /// Messages that are delivered after all changes, in order.
     outbox: VecDeque<OutgoingMessage>,
     deliveries: DeliveryCount,
+    /// Tasks whose state has got fields.
+    changed_states: BTreeSet<TaskId>,
     /// What a request reads and writes, if the log has receivers. Steps log what they do by themselves.
     log: Option<PortLog>,
     effects: TaskEffects,
@@ -79,6 +81,7 @@ impl<'r, R: TaskRows> UnitExecutor<'r, R> {
             created: Vec::new(),
             outbox: VecDeque::new(),
             deliveries: DeliveryCount::default(),
+            changed_states: BTreeSet::new(),
             log: None,
             effects: TaskEffects::default(),
         }

@@ -37,9 +37,16 @@ impl<R: TaskRows> UnitExecutor<'_, R> {
 
     /// Takes the items that a step has read.
     pub(super) fn take_items(&mut self, address: &PortAddress, position: u64, count: u64) -> Result<(), R::Error> {
-        let mut port = self.open_port(address)?;
+        let taken = || TaskRefusal::ItemsTaken(address.clone());
+        let mut port = match self.open_port(address) {
+            // The step has read from it, so it was removed meanwhile.
+            Err(_) if count > 0 && self.rows.port(address)?.is_none() && self.rows.task(address.task)?.is_some() => {
+                return Err(taken().into());
+            }
+            opened => opened?,
+        };
         if count > 0 && (port.first != position || port.size() < count) {
-            return Err(TaskRefusal::ItemsTaken(address.clone()).into());
+            return Err(taken().into());
         }
         self.drop_items(address, &mut port, count)
     }
@@ -172,15 +179,17 @@ impl<R: TaskRows> UnitExecutor<'_, R> {
     /// Moves all items of a port to others, each of which gets all of them, and copies the default.
     pub(super) fn connect_ports(&mut self, from: &PortAddress, to: &[PortAddress]) -> Result<ActOutcome, R::Error> {
         let mut source = self.open_port(from)?;
-        let found = usize::try_from(source.size()).unwrap_or(usize::MAX);
+        let targets = to.len().max(1);
+        let found = usize::try_from(source.size()).unwrap_or(usize::MAX).saturating_mul(targets);
         if found > MOVED_ITEMS_MAX {
             return Err(TaskRefusal::TooLarge { what: "items to move", found, limit: MOVED_ITEMS_MAX }.into());
         }
         let items = self.read_items(from, source.first, source.size())?;
         let count = source.size();
-        if (items.len() as u64) < count {
+        let bytes = |item: &PortItem| item.data.as_str().len() + item.label_bytes();
+        let found = targets * items.iter().map(bytes).sum::<usize>();
+        if (items.len() as u64) < count || found > UNIT_BYTES_MAX {
             let (what, limit) = ("bytes of items to move", UNIT_BYTES_MAX);
-            let found = items.iter().map(|item| item.data.as_str().len()).sum();
             return Err(TaskRefusal::TooLarge { what, found, limit }.into());
         }
         self.drop_items(from, &mut source, count)?;

@@ -1,6 +1,6 @@
 //! Delivers messages to the in ports that listen to a channel or to one above it.
 
-use cronhold_core::task::limits::DELIVERIES_MAX;
+use cronhold_core::task::limits::{DELIVERED_BYTES_MAX, DELIVERIES_MAX};
 use cronhold_core::task::log::{PortLog, status_message};
 use cronhold_core::task::{Channel, JsonObject, JsonText, PortAddress, PortItem, TaskRecord, TaskRefusal};
 
@@ -28,10 +28,37 @@ pub(super) struct DeliveryCount {
     /// Whether the present messages are caused by a delivery.
     is_delivering: bool,
     /// Writes by messages of acts and of the store.
-    direct: usize,
+    direct: WriteCount,
     /// Writes by messages that were caused by deliveries.
-    caused: usize,
+    caused: WriteCount,
     has_left_out: bool,
+}
+
+/// Port writes, and the bytes that they write.
+#[derive(Debug, Default)]
+struct WriteCount {
+    writes: usize,
+    bytes: usize,
+}
+
+impl WriteCount {
+    fn add(&mut self, bytes: usize) {
+        self.writes += 1;
+        self.bytes += bytes;
+    }
+
+    /// The limit that is exceeded.
+    fn check(&self) -> Result<(), TaskRefusal> {
+        for (what, found, limit) in [
+            ("port writes caused by messages", self.writes, DELIVERIES_MAX),
+            ("bytes of port writes caused by messages", self.bytes, DELIVERED_BYTES_MAX),
+        ] {
+            if found > limit {
+                return Err(TaskRefusal::TooLarge { what, found, limit });
+            }
+        }
+        Ok(())
+    }
 }
 
 impl DeliveryCount {
@@ -41,22 +68,21 @@ impl DeliveryCount {
     }
 
     /// Counts a write. Returns false if it is left out.
-    fn admits(&mut self, is_caused: bool) -> Result<bool, TaskRefusal> {
+    fn admits(&mut self, is_caused: bool, bytes: usize) -> Result<bool, TaskRefusal> {
         if is_caused {
-            self.caused += 1;
-            return Ok(self.caused <= DELIVERIES_MAX);
+            self.caused.add(bytes);
+            return Ok(self.caused.check().is_ok());
         }
-        self.direct += 1;
-        if self.direct > DELIVERIES_MAX && !self.is_of_store {
-            let (what, found) = ("port writes caused by messages", self.direct);
-            return Err(TaskRefusal::TooLarge { what, found, limit: DELIVERIES_MAX });
+        self.direct.add(bytes);
+        match self.is_of_store {
+            true => Ok(true),
+            false => self.direct.check().map(|()| true),
         }
-        Ok(true)
     }
 
     /// Whether a store that does several things in one commit leaves the rest to the next one.
-    pub(super) const fn is_exceeded(&self) -> bool {
-        self.direct > DELIVERIES_MAX
+    pub(super) fn is_exceeded(&self) -> bool {
+        self.direct.check().is_err()
     }
 }
 
@@ -97,13 +123,14 @@ impl<R: TaskRows> UnitExecutor<'_, R> {
         while let Some(outgoing) = self.outbox.pop_front() {
             let context =
                 JsonObject::clone(&self.item_context).with("channel", JsonText::of_text(outgoing.channel.as_str()));
+            let bytes = outgoing.message.as_str().len() + context.written_bytes();
             for level in outgoing.channel.levels() {
                 if self.context.has_listeners {
                     let message = outgoing.message.clone();
                     self.effects.messages.push(ChannelMessage { channel: level.clone(), message });
                 }
                 for port in self.rows.subscribers(&level)? {
-                    if !self.deliveries.admits(outgoing.is_caused)? {
+                    if !self.deliveries.admits(outgoing.is_caused, bytes)? {
                         self.log_left_out();
                         break;
                     }
@@ -149,7 +176,8 @@ impl<R: TaskRows> UnitExecutor<'_, R> {
     /// Logs once that messages are left out.
     fn log_left_out(&mut self) {
         if !std::mem::replace(&mut self.deliveries.has_left_out, true) {
-            let text = format!("messages about deliveries were left out after {DELIVERIES_MAX} port writes");
+            let writes = self.deliveries.caused.writes - 1;
+            let text = format!("messages about deliveries were left out after {writes} port writes");
             self.log_error(&text, None);
         }
     }
@@ -166,11 +194,6 @@ impl<R: TaskRows> UnitExecutor<'_, R> {
         if self.context.has_listeners {
             return Ok(true);
         }
-        for level in channel.levels() {
-            if !self.rows.subscribers(&level)?.is_empty() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        self.rows.has_subscribers(&channel.levels())
     }
 }

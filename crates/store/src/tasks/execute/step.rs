@@ -1,10 +1,10 @@
 //! Carries out a unit, and ends the step that it belongs to.
 
-use cronhold_core::task::limits::REFUSED_STEPS_MAX;
+use cronhold_core::task::limits::{REFUSED_STEPS_MAX, STATE_BYTES_MAX, STATE_FIELDS_MAX};
 use cronhold_core::task::log::PortLog;
 use cronhold_core::task::{
-    ActOutcome, Channel, StatusCause, StepEnding, StepError, StepId, TaskId, TaskRecord, TaskRefusal, TaskUnit,
-    UnitOrigin,
+    ActOutcome, Channel, StatusCause, StepEnding, StepError, StepId, TaskId, TaskRecord, TaskRefusal, TaskStatus,
+    TaskUnit, UnitOrigin,
 };
 use cronhold_schedule::Span;
 
@@ -31,6 +31,7 @@ pub fn execute_unit<R: TaskRows>(
         UnitOrigin::Request { key: Some(key) } => executor.run_once(unit, key)?,
         UnitOrigin::Step { task, step, ending } => executor.run_step(unit, *task, *step, ending)?,
     };
+    executor.check_states()?;
     Ok((receipt, executor.finish()?))
 }
 
@@ -42,12 +43,14 @@ pub fn end_refused_step<R: TaskRows>(
     refusal: &TaskRefusal,
     context: ExecuteContext,
 ) -> Result<TaskEffects, R::Error> {
-    let UnitOrigin::Step { task: id, step, .. } = &unit.origin else { return Ok(TaskEffects::default()) };
+    let UnitOrigin::Step { task: id, step, ending } = &unit.origin else { return Ok(TaskEffects::default()) };
     let Some(mut task) = rows.task(*id)?.filter(|task| task.lease.is_some_and(|lease| lease.step == *step)) else {
         return Ok(TaskEffects::default());
     };
     let mut executor = UnitExecutor::of_store(rows, context, context_of_task(*id));
-    if !refusal.may_pass_later() {
+    // A task that was terminated during its step goes on with its shutdown, whatever has become of the step.
+    let has_shutdown_ahead = task.status == TaskStatus::Terminating && !matches!(ending, StepEnding::ShutDown(_));
+    if !refusal.may_pass_later() && !has_shutdown_ahead {
         task.refused_steps = REFUSED_STEPS_MAX;
     }
     executor.repeat_step(task, &refusal.to_string())?;
@@ -57,6 +60,22 @@ pub fn end_refused_step<R: TaskRows>(
 impl<R: TaskRows> UnitExecutor<'_, R> {
     fn run_acts(&mut self, unit: &TaskUnit) -> Result<Vec<ActOutcome>, R::Error> {
         unit.acts.iter().map(|act| self.act(act)).collect()
+    }
+
+    /// Checks the size of each state that the unit has added to.
+    fn check_states(&mut self) -> Result<(), R::Error> {
+        for task in std::mem::take(&mut self.changed_states) {
+            let (fields, bytes) = self.rows.state_size(task)?;
+            for (what, found, limit) in [
+                ("fields of the state of a task", fields, STATE_FIELDS_MAX),
+                ("bytes of the state of a task", bytes, STATE_BYTES_MAX),
+            ] {
+                if found > limit {
+                    return Err(TaskRefusal::TooLarge { what, found, limit }.into());
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Carries out a request, and logs what it reads and writes in one entry.

@@ -1,6 +1,6 @@
 //! Changes who is whose child, and deletes tasks.
 
-use cronhold_core::task::limits::TREE_DEPTH_MAX;
+use cronhold_core::task::limits::{ALIASES_MAX, TREE_DEPTH_MAX};
 use cronhold_core::task::log::deleted_message;
 use cronhold_core::task::{
     ActOutcome, Channel, ChildName, ChildTarget, PortAddress, PortDirection, TaskAlias, TaskId, TaskRecord,
@@ -57,7 +57,13 @@ impl<R: TaskRows> UnitExecutor<'_, R> {
         match self.rows.alias(alias)? {
             Some(owner) if owner != task => Err(TaskRefusal::AliasTaken { alias: alias.clone(), task: owner }.into()),
             Some(_) => Ok(()),
-            None => self.rows.put_alias(alias, task),
+            None => {
+                let found = self.rows.aliases(task)?.len() + 1;
+                if found > ALIASES_MAX {
+                    return Err(TaskRefusal::TooLarge { what: "aliases of a task", found, limit: ALIASES_MAX }.into());
+                }
+                self.rows.put_alias(alias, task)
+            }
         }
     }
 

@@ -122,6 +122,8 @@ impl<R: TaskRows> UnitExecutor<'_, R> {
                 return self.terminate_classless(task);
             }
             self.change_status(&mut task, StatusCause::Terminate)?;
+            // Steps that were lost or refused before do not count against the shutdown.
+            (task.lost_steps, task.refused_steps) = (0, 0);
             self.give_entry(&mut task)?;
             self.rows.put_task(&task)?;
         }

@@ -85,6 +85,11 @@ impl TaskRows for TaskTables {
         Ok(fields.map(|((_, field), value)| (field.clone(), value.clone())).collect())
     }
 
+    fn state_size(&mut self, task: TaskId) -> Result<(usize, usize), TaskRefusal> {
+        let fields = self.state(task)?;
+        Ok((fields.len(), fields.iter().map(|(field, value)| field.as_str().len() + value.as_str().len()).sum()))
+    }
+
     fn put_state(&mut self, task: TaskId, field: &StateField, value: &JsonText) -> Result<(), TaskRefusal> {
         self.change(TableChange::State((task, field.clone()), Some(value.clone())));
         Ok(())
@@ -155,6 +160,15 @@ impl TaskRows for TaskTables {
         let first = PortAddress { task: TaskId::FIRST, direction: PortDirection::In, port: PortName::first() };
         let ports = self.subscribers.range((channel.clone(), first)..).take_while(|(of, _)| of == channel);
         Ok(ports.map(|(_, port)| port.clone()).collect())
+    }
+
+    fn has_subscribers(&mut self, channels: &[Channel]) -> Result<bool, TaskRefusal> {
+        let first = PortAddress { task: TaskId::FIRST, direction: PortDirection::In, port: PortName::first() };
+        let is_received = |channel: &Channel| {
+            let mut ports = self.subscribers.range((channel.clone(), first.clone())..);
+            ports.next().is_some_and(|(of, _)| of == channel)
+        };
+        Ok(channels.iter().any(is_received))
     }
 
     fn has_class(&mut self, queue: &QueueName, class: &ClassName) -> Result<bool, TaskRefusal> {
