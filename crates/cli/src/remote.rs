@@ -352,6 +352,10 @@ mod tests {
         fn cronken_jobs(&self, _: &NamedStore<'_>, _: bool) -> Result<Vec<ForeignJob>, CliError> {
             Ok(Vec::new())
         }
+
+        fn castle_jobs(&self, _: &NamedStore<'_>) -> Result<Vec<ForeignJob>, CliError> {
+            Ok(Vec::new())
+        }
     }
 
     /// A data directory with the address and the token of a daemon. It is deleted on drop.

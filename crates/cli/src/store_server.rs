@@ -44,6 +44,9 @@ pub trait StoreServer: fmt::Debug {
     /// Reads the jobs that Cronken keeps in a store, in any order. With `as_cronken`, cron texts are read by the rules of
     /// Cronken's nodes.
     fn cronken_jobs(&self, named: &NamedStore<'_>, as_cronken: bool) -> Result<Vec<ForeignJob>, CliError>;
+
+    /// Reads the jobs of castle-cron from its ZooKeeper, in any order.
+    fn castle_jobs(&self, named: &NamedStore<'_>) -> Result<Vec<ForeignJob>, CliError>;
 }
 
 /// For tests that use no store.
@@ -58,6 +61,10 @@ impl StoreServer for NoStoreServer {
     }
 
     fn cronken_jobs(&self, named: &NamedStore<'_>, _: bool) -> Result<Vec<ForeignJob>, CliError> {
+        self.serve(named).map(|_| Vec::new())
+    }
+
+    fn castle_jobs(&self, named: &NamedStore<'_>) -> Result<Vec<ForeignJob>, CliError> {
         self.serve(named).map(|_| Vec::new())
     }
 }

@@ -12,8 +12,9 @@ use cronhold_cronken::{
 };
 use cronhold_engine::NodeHandle;
 use cronhold_server::MistakeAt;
-use cronhold_store::Store;
+use cronhold_store::{NodeListChange, Store};
 use tokio::sync::oneshot;
+use tracing::info;
 
 use crate::clock::SystemClock;
 use crate::job_files::{JobDirectories, JobFileStatus};
@@ -93,6 +94,11 @@ impl FollowerObserver for DaemonObserver {
             ReportLevel::Info => Weight::Usual,
             ReportLevel::Warn => Weight::Trouble,
         };
+        if let SharedJobReport::NodeListChanged(NodeListChange { joined, left, all }) = report {
+            let [joined, left, all] = [joined, left, all].map(|names| names.join(", "));
+            info!(event = report.event_name(), joined, left, all, "{report}");
+            return;
+        }
         self.log.emit(weight, report.event_name(), report.to_string());
     }
 

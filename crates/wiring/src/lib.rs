@@ -73,6 +73,19 @@ pub async fn read_shared(url: &StoreUrl, around: StoreContext) -> Result<Vec<Sha
     Ok(shared.forms(None).await?)
 }
 
+/// Reads the data of castle-cron's jobs with the names of their znodes. Writes nothing. Blocks, and must not be called
+/// inside an executor.
+pub fn read_castle_jobs(url: &StoreUrl) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+    match url {
+        #[cfg(feature = "zookeeper")]
+        StoreUrl::ZooKeeper(url) => {
+            let jobs = cronhold_store_zookeeper::read_castle_jobs(url)??;
+            Ok(jobs.into_iter().map(|job| (job.name, job.data)).collect())
+        }
+        other => Err(StoreError::NotShared(other.clone())),
+    }
+}
+
 /// Copies a store into a new file. Calls `progress` with the parts that are done and their total.
 pub fn backup(url: &StoreUrl, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<(), StoreError> {
     match url {

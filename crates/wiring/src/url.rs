@@ -123,6 +123,15 @@ impl StoreUrl {
         }
     }
 
+    /// Whether it is a store on ZooKeeper, which castle-cron uses too.
+    pub fn is_zookeeper(&self) -> bool {
+        match self {
+            #[cfg(feature = "zookeeper")]
+            Self::ZooKeeper(_) => true,
+            _ => false,
+        }
+    }
+
     /// Whether several nodes, and commands besides them, can use it at the same time.
     pub fn is_shared(&self) -> bool {
         match self {

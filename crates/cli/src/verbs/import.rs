@@ -26,6 +26,25 @@ pub(crate) struct ImportArgs {
 enum ImportSource {
     /// Import jobs from Cronken's Redis
     Cronken(ImportCronkenArgs),
+    /// Import jobs from castle-cron's ZooKeeper
+    CastleCron(ImportCastleArgs),
+}
+
+/// Options of all imports.
+#[derive(Debug, Args)]
+struct ImportOptions {
+    /// Show what would be imported, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Prefix for the names of the imported jobs, such as old/
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    prefix: String,
+    /// Pause the imported jobs
+    #[arg(long)]
+    pause: bool,
+    /// Format of the result
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: OutputFormat,
 }
 
 #[derive(Debug, Args)]
@@ -47,21 +66,34 @@ struct ImportCronkenArgs {
     /// URL of Cronken's Redis, such as redis://10.0.0.5?namespace={cronken}
     #[arg(long, value_name = "URL")]
     from: String,
-    /// Show what would be imported, and change nothing
-    #[arg(long)]
-    dry_run: bool,
-    /// Prefix for the names of the imported jobs, such as old/
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    prefix: String,
-    /// Pause the imported jobs
-    #[arg(long)]
-    pause: bool,
     /// Read weekday numbers and restricted days as Cronken's nodes do
     #[arg(long)]
     as_cronken: bool,
-    /// Format of the result
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: OutputFormat,
+    #[command(flatten)]
+    options: ImportOptions,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+castle-cron's ZooKeeper is only read: its jobs as castle-cron itself stores them, or as JSON. A job is
+not imported if a job of its name exists already. A job with an error there is paused here.
+
+castle-cron starts jobs by the local time of its servers, and Cronhold by UTC: run the daemon with
+--timezone if they differ. A schedule with more than seven fields is not imported.
+
+Stop castle-cron before the jobs start here, or both will run them: import with --pause, stop
+castle-cron, and `cronhold resume` the jobs. Its znodes cannot be used as a store; give Cronhold
+another root, such as zk://zk1/cronhold.
+
+Examples:
+  cronhold import castle-cron --from zk://zk1,zk2,zk3/castle-cron --dry-run
+  cronhold import castle-cron --from zk://zk1,zk2,zk3/castle-cron --prefix old/ --pause")]
+struct ImportCastleArgs {
+    /// URL of castle-cron's root znode, such as zk://zk1,zk2,zk3/castle-cron
+    #[arg(long, value_name = "URL")]
+    from: String,
+    #[command(flatten)]
+    options: ImportOptions,
 }
 
 /// The result for one job.
@@ -96,15 +128,18 @@ impl ImportArgs {
         out: &mut dyn Write,
         err: &mut dyn Write,
     ) -> Result<ExitStatus, CliError> {
-        let ImportSource::Cronken(cronken) = &self.origin;
-        let named = NamedStore { origin: "--from", url: &cronken.from };
-        let mut jobs = remote.session.stores.cronken_jobs(&named, cronken.as_cronken)?;
+        let stores = &remote.session.stores;
+        let named = |url| NamedStore { origin: "--from", url };
+        let (mut jobs, options) = match &self.origin {
+            ImportSource::Cronken(from) => (stores.cronken_jobs(&named(&from.from), from.as_cronken)?, &from.options),
+            ImportSource::CastleCron(from) => (stores.castle_jobs(&named(&from.from))?, &from.options),
+        };
         jobs.sort_by(|one, other| one.name.cmp(&other.name));
         let mut imported = Vec::with_capacity(jobs.len());
         for job in jobs {
-            imported.push(cronken.import(job, remote)?);
+            imported.push(options.import(job, remote)?);
         }
-        match cronken.output.encoding() {
+        match options.output.encoding() {
             Some(encoding) => encoding.write(&imported, out)?,
             None => render::import::table(&imported, remote.session.colours, out, err)?,
         }
@@ -113,7 +148,7 @@ impl ImportArgs {
     }
 }
 
-impl ImportCronkenArgs {
+impl ImportOptions {
     fn import(&self, foreign: ForeignJob, remote: &RemoteDaemon<'_>) -> Result<ImportedJob, CliError> {
         let job = format!("{}{}", self.prefix, foreign.name);
         let refuse =

@@ -223,6 +223,10 @@ impl StoreServer for LocalStoreServer {
     fn cronken_jobs(&self, named: &NamedStore<'_>, as_cronken: bool) -> Result<Vec<ForeignJob>, CliError> {
         crate::import::cronken_jobs(named, as_cronken, &self.zone_rules.zones)
     }
+
+    fn castle_jobs(&self, named: &NamedStore<'_>) -> Result<Vec<ForeignJob>, CliError> {
+        crate::import::castle_jobs(named, self.zookeeper_servers.as_deref())
+    }
 }
 
 /// Checks that the store answers, and determines the zone of its jobs.

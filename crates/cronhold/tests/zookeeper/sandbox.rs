@@ -119,6 +119,12 @@ impl ZooKeeperNode {
         text.lines().filter(|line| find_event(line, event, &[]).is_some()).count()
     }
 
+    /// Whether an event with these fields is in the log.
+    pub(crate) fn has_logged(&self, event: &str, fields: &[(&str, &str)]) -> bool {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        log.lines().any(|line| find_event(line, event, fields).is_some())
+    }
+
     /// Sends a signal to the daemon. Its keeper keeps running.
     pub(crate) fn send(&self, signal: Signal) {
         kill_process(Pid::from_child(self.child.as_ref().expect("it was started")), signal).expect("it runs");

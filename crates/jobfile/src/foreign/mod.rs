@@ -2,6 +2,7 @@
 //! kept, and keys that a form cannot express are listed.
 
 pub mod castle;
+pub mod gob;
 pub mod object;
 
 use std::fmt;
