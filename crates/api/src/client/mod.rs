@@ -2,6 +2,7 @@
 //! the daemon between two requests needs no handling.
 
 mod address;
+mod channels;
 mod daemon;
 mod error;
 mod events;
@@ -10,6 +11,7 @@ mod interrupt;
 mod jobs;
 mod output;
 mod runs;
+mod tasks;
 mod triggers;
 
 use std::fmt;
@@ -24,11 +26,13 @@ use tokio::runtime::{Builder, Runtime};
 use crate::{BASE, RunSummary};
 
 pub use address::{AddressError, DaemonAddress};
+pub use channels::ChannelStream;
 pub use error::CallError;
 pub use events::{FeedEvent, FeedStream};
 pub use jobs::{JobFilter, PutPrecondition};
 pub use output::OutputReader;
 pub use runs::RunFilter;
+pub use tasks::TaskFilter;
 
 use address::RequestPath;
 use exchange::{RequestBuilder, ResponseBody};
