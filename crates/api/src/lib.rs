@@ -12,6 +12,7 @@ mod problem;
 mod report;
 mod role;
 mod run;
+mod task;
 mod task_store;
 mod trigger;
 
@@ -33,6 +34,13 @@ pub use role::CallerRole;
 pub use run::{
     ActionSummary, ChainDependency, ChainLink, OutputRange, ProgressSummary, ResponseHeader, RunChain, RunDetail,
     RunList, RunStep, RunSummary, RunTimes, ServiceResponse, StderrRanges,
+};
+pub use task::{
+    AdoptBody, AliasesBody, ChannelEvent, ChannelList, ClassesBody, ConnectBody, ConnectReply, CreatedTask, DisownBody,
+    PortChangeBody, PortItemList, PortItemValue, PortReadBody, PortReadReply, PublishBody, QueueReport,
+    SubscribedChannel, TaskBody, TaskChild, TaskChildList, TaskDetail, TaskList, TaskPortOptions, TaskPortPlace,
+    TaskPortSummary, TaskPortsBody, TaskReference, TaskRunBody, TaskStateBody, TaskSummary, TaskTree, TaskTreeNode,
+    TerminateBody, WorkerReport,
 };
 pub use task_store::{
     ARRIVALS_WAIT_SECS, ArrivalsBody, ChannelPageBody, CommitTasksBody, CommitTasksReply, FindTaskBody, ListenBody,

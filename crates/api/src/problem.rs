@@ -54,6 +54,8 @@ pub enum ProblemCode {
     Unavailable,
     /// A stored record cannot be read. It can be replaced or removed.
     Unreadable,
+    /// The store of the daemon does not support the request.
+    Unsupported,
     /// Internal error.
     Internal,
 }
@@ -75,6 +77,7 @@ impl ProblemCode {
             Self::Busy => 429,
             Self::HeadTooLarge => 431,
             Self::Unreadable | Self::Internal => 500,
+            Self::Unsupported => 501,
             Self::Unavailable => 503,
         }
     }
@@ -96,6 +99,7 @@ impl ProblemCode {
             Self::Invalid => "invalid request",
             Self::Busy => "too many requests",
             Self::Unavailable => "unavailable",
+            Self::Unsupported => "not supported by the store",
             Self::Unreadable => "stored record cannot be read",
             Self::Internal => "internal error",
         }

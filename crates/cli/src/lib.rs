@@ -143,7 +143,7 @@ pub enum OfflineVerb {
     Check(verbs::check::CheckArgs),
 }
 
-/// Commands about jobs and runs, which need a daemon or a shared store.
+/// Commands about jobs, runs and tasks, which need a daemon or a shared store.
 #[derive(Debug, Subcommand)]
 #[expect(private_interfaces, missing_docs, reason = "only clap constructs these, and a comment would become help")]
 pub enum RemoteVerb {
@@ -176,6 +176,10 @@ pub enum RemoteVerb {
     Reload(verbs::reload::ReloadArgs),
     Nodes(verbs::nodes::NodesArgs),
     Pools(verbs::pools::PoolsArgs),
+    Task(verbs::task::TaskCommand),
+    Channel(verbs::channel::ChannelCommand),
+    Queues(verbs::queues::QueuesArgs),
+    Workers(verbs::workers::WorkersArgs),
     Drain(verbs::drain::DrainArgs),
     Token(verbs::token::TokenArgs),
 }
@@ -303,6 +307,10 @@ impl RemoteVerb {
             Self::Reload(reload) => reload.run(remote, out, err),
             Self::Nodes(nodes) => nodes.run(remote, out, err),
             Self::Pools(pools) => pools.run(remote, out, err),
+            Self::Task(task) => task.run(remote, out, err),
+            Self::Channel(channel) => channel.run(remote, out, err),
+            Self::Queues(queues) => queues.run(remote, out, err),
+            Self::Workers(workers) => workers.run(remote, out, err),
             Self::Drain(drain) => drain.run(remote, out, err),
             Self::Token(token) => token.run(remote.session, out),
         }

@@ -167,7 +167,8 @@ impl RequestGuard {
             None if is_local => (Credential::LocalUser, name(headers)?),
             None => self.check_caller(headers)?,
         };
-        if !self.app.is_ready() && uri.path().starts_with(cronhold_api::BASE) {
+        let needs_store = uri.path().starts_with(cronhold_api::BASE) || uri.path().starts_with(roles::SIDEJOB);
+        if !self.app.is_ready() && needs_store {
             return Err(ApiError::new(ProblemCode::Unavailable, "the daemon is starting").hint("try again in a moment"));
         }
         let (credential, name) = caller;

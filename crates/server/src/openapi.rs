@@ -8,8 +8,9 @@ use utoipa::openapi::{Content, RefOr, Required, Schema};
 use utoipa::{Modify, OpenApi};
 
 use crate::routes::{
-    ad_hoc_runs, backfill, chain, coming, control, entry, feed, health, holes, job_put, job_remove, job_rename, jobs,
-    metrics, next, nodes, outputs, pauses, peers, pools, reload, run_operations, runs, task_store, triggers, why,
+    ad_hoc_runs, backfill, chain, channels, coming, control, entry, feed, health, holes, job_put, job_remove,
+    job_rename, jobs, metrics, next, nodes, outputs, pauses, peers, pools, queues, reload, run_operations, runs,
+    task_store, tasks, triggers, why,
 };
 
 /// The OpenAPI document.
@@ -27,6 +28,14 @@ use crate::routes::{
         run_operations::signal, run_operations::mark, run_operations::rerun, chain::chain,
         triggers::create, triggers::list, triggers::clear, triggers::remove,
         task_store::call,
+        tasks::show::list, tasks::create::create, tasks::show::show, tasks::change::delete,
+        tasks::family::children, tasks::family::tree, tasks::change::run, tasks::change::terminate,
+        tasks::family::adopt, tasks::family::disown, tasks::change::aliases, tasks::change::state,
+        tasks::ports::replace, tasks::ports::connect,
+        tasks::ports::show_in, tasks::ports::change_in, tasks::ports::read_in,
+        tasks::ports::show_out, tasks::ports::change_out, tasks::ports::read_out,
+        channels::list, channels::publish, channels::tail,
+        queues::queues, queues::register, queues::workers, queues::quiet, queues::stop,
         feed::feed,
         nodes::list, nodes::drain, nodes::undrain, peers::runs, pools::list, reload::reload, control::control,
         entry::link, entry::session, entry::token,

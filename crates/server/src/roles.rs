@@ -6,6 +6,9 @@ use cronhold_api::{BASE, CallerRole, ProblemCode};
 
 use crate::problem::ApiError;
 
+/// Path prefix of SideJob's own interface.
+pub(crate) const SIDEJOB: &str = "/sidejob/";
+
 /// Refuses a request that needs another role than its caller has.
 pub(crate) fn check(role: CallerRole, caller: &str, method: &Method, path: &str) -> Result<(), ApiError> {
     let needed = needed_role(method, path);
@@ -22,14 +25,20 @@ fn needed_role(method: &Method, path: &str) -> CallerRole {
     if matches!(*method, Method::GET | Method::HEAD) {
         return CallerRole::Viewer;
     }
+    if path.starts_with(SIDEJOB) {
+        return CallerRole::Operator;
+    }
     let segments: Vec<&str> = path.strip_prefix(BASE).unwrap_or_default().split('/').skip(1).collect();
     match (method, segments.as_slice()) {
         (&Method::POST, ["jobs", _, "runs" | "triggers" | "pause" | "resume"])
         | (&Method::DELETE, ["jobs", _, "triggers", ..])
         | (&Method::POST, ["runs", _, "start" | "skip" | "stop" | "kill" | "signal" | "mark" | "rerun"])
         | (&Method::POST, ["nodes", _, "drain" | "undrain"])
-        | (&Method::POST, ["pause" | "resume" | "reload"])
-        | (&Method::POST, ["task-store", _]) => CallerRole::Operator,
+        | (&Method::POST, ["task-store", _])
+        | (&Method::POST, ["tasks" | "channels", ..])
+        | (&Method::DELETE, ["tasks", _])
+        | (&Method::POST, ["workers", _, "quiet" | "stop"])
+        | (&Method::POST, ["pause" | "resume" | "reload"]) => CallerRole::Operator,
         _ => CallerRole::Admin,
     }
 }
@@ -59,6 +68,7 @@ mod tests {
             "POST /api/v1/control",
             "POST /api/v1/jobs/{id}/rename",
             "POST /api/v1/link",
+            "POST /api/v1/queues/{queue}/classes",
             "POST /api/v1/runs",
             "POST /api/v1/session",
             "POST /api/v1/token",
@@ -76,6 +86,12 @@ mod tests {
             (Method::POST, "/api/v1/jobs/a/runs", [false, false, true, true]),
             (Method::POST, "/api/v1/runs/a%231/stop", [false, false, true, true]),
             (Method::POST, "/api/v1/runs", [false, false, false, true]),
+            (Method::POST, "/api/v1/tasks", [false, false, true, true]),
+            (Method::POST, "/api/v1/tasks/7/inports/in/read", [false, false, true, true]),
+            (Method::POST, "/api/v1/channels/shop/orders", [false, false, true, true]),
+            (Method::POST, "/api/v1/queues/core/classes", [false, false, false, true]),
+            (Method::GET, "/sidejob/jobs/7", [false, true, true, true]),
+            (Method::DELETE, "/sidejob/jobs/7", [false, false, true, true]),
             (Method::PUT, "/api/v1/jobs/a", [false, false, false, true]),
             (Method::POST, "/api/v1/token", [false, false, false, true]),
             (Method::DELETE, "/api/v1/runs/a/stop", [false, false, false, true]),

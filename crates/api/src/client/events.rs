@@ -16,7 +16,7 @@ const TRIES: u32 = 10;
 /// Delay before the first reconnect attempt; it grows with each attempt.
 const WAIT: Duration = Duration::from_millis(200);
 /// Maximum time between two messages; the daemon sends keep-alives more often.
-const SILENCE_MAX: Duration = Duration::from_secs(60);
+pub(super) const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// Maximum length of a line of an event, in bytes.
 const LINE_MAX: usize = 4 * 1024 * 1024;
 
@@ -82,7 +82,7 @@ impl FeedStream<'_> {
 
     async fn here(&mut self) -> Result<Option<FeedEvent>, CallError> {
         loop {
-            if let Some(event) = self.lines.ready.pop_front() {
+            if let Some(event) = self.lines.next_event() {
                 if !event.id.is_empty() {
                     self.last = Some(event.id.clone());
                 }
@@ -126,14 +126,20 @@ impl FeedStream<'_> {
 
 /// Parser of the event stream.
 #[derive(Debug, Default)]
-struct LineBuffer {
+pub(super) struct LineBuffer {
     partial: Vec<u8>,
     event: FeedEvent,
     ready: VecDeque<FeedEvent>,
 }
 
 impl LineBuffer {
-    fn take(&mut self, bytes: &[u8]) -> Result<(), CallError> {
+    /// The next complete event.
+    pub(super) fn next_event(&mut self) -> Option<FeedEvent> {
+        self.ready.pop_front()
+    }
+
+    /// Adds bytes of the stream.
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(), CallError> {
         self.partial.extend_from_slice(bytes);
         while let Some(end) = self.partial.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.partial.drain(..=end).collect();

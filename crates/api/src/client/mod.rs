@@ -2,6 +2,7 @@
 //! the daemon between two requests needs no handling.
 
 mod address;
+mod channels;
 mod daemon;
 mod error;
 mod events;
@@ -11,6 +12,7 @@ mod jobs;
 mod output;
 mod runs;
 mod task_store;
+mod tasks;
 mod triggers;
 
 use std::fmt;
@@ -25,12 +27,14 @@ use tokio::runtime::{Builder, Runtime};
 use crate::{BASE, RunSummary};
 
 pub use address::{AddressError, DaemonAddress};
+pub use channels::ChannelStream;
 pub use error::CallError;
 pub use events::{FeedEvent, FeedStream};
 pub use jobs::{JobFilter, PutPrecondition};
 pub use output::OutputReader;
 pub use runs::RunFilter;
 pub use task_store::{MessageStream, TaskCallError, TaskStoreClient};
+pub use tasks::TaskFilter;
 
 use address::RequestPath;
 use exchange::{RequestBuilder, ResponseBody};

@@ -103,7 +103,7 @@ fn named(run: &str) -> RequestPath {
 }
 
 /// The request with an idempotency key.
-fn with_key(request: RequestBuilder, key: Option<&str>) -> RequestBuilder {
+pub(super) fn with_key(request: RequestBuilder, key: Option<&str>) -> RequestBuilder {
     match key {
         Some(key) => request.header(HeaderName::from_static("idempotency-key"), key),
         None => request,

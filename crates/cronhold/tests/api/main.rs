@@ -17,4 +17,6 @@ mod processes;
 mod queries;
 mod runs;
 mod sandbox;
+mod sidejob;
+mod tasks;
 mod wire;

@@ -32,11 +32,16 @@ const VERBS: &[&[&str]] = &[
     &["nodes"],
     &["pools"],
     &["drain"],
+    &["task", "show", "1"],
+    &["channel", "list"],
+    &["queues"],
+    &["workers"],
     &["token", "link"],
 ];
 
 /// Verbs that do not refer to an existing job or run.
-const GENERAL: [&str; 8] = ["add", "list", "coming", "reload", "nodes", "pools", "drain", "token"];
+const GENERAL: [&str; 12] =
+    ["add", "list", "coming", "reload", "nodes", "pools", "drain", "task", "channel", "queues", "workers", "token"];
 
 #[test]
 fn every_verb_exits_3_without_a_daemon() {

@@ -26,6 +26,7 @@ mod redact;
 mod rename;
 mod runs;
 mod sandbox;
+mod tasks;
 mod texts;
 mod unreachable;
 mod watch;

@@ -188,7 +188,9 @@ fn servers_come_and_go() {
     assert_eq!(client.children("servers"), ["one", "plain", "two"]);
     let znode = client.call("get", json!({"path": "/castle-cron/servers/one"}));
     assert!(znode["ephemeral"] == true && znode["data"].as_str().is_some_and(|data| data.starts_with("castle-cron")));
-    eventually("the first node has logged the list of all", || one.has_logged("servers_changed", &[("all", "one, plain, two")]));
+    eventually("the first node has logged the list of all", || {
+        one.has_logged("servers_changed", &[("all", "one, plain, two")])
+    });
 
     // A name that is in use is refused, unless the operator takes it over.
     let up = ["up", "--name", "plain", "--data", "plain", "--listen", "127.0.0.1:0", "--store", &sandbox.url()];
@@ -222,12 +224,17 @@ fn gob_of(name: &str, schedule: &str) -> String {
         format!("{:02x}{bytes}", text.len())
     };
     let types = concat!(
-        "57ff81030101034a6f6201ff820001060104", "4e616d65010c000103436d64010c0001044172677301ff84000108",
-        "4861734572726f7201020001", "0b4e65787452756e74696d6501ff86000108", "5363686564756c65010c000000",
-        "16ff83020101085b5d737472696e6701ff8400010c0000", "10ff850501010454696d6501ff86000000",
+        "57ff81030101034a6f6201ff820001060104",
+        "4e616d65010c000103436d64010c0001044172677301ff84000108",
+        "4861734572726f7201020001",
+        "0b4e65787452756e74696d6501ff86000108",
+        "5363686564756c65010c000000",
+        "16ff83020101085b5d737472696e6701ff8400010c0000",
+        "10ff850501010454696d6501ff86000000",
     );
     let time = "0f010000000ecfc308b000000000ffff";
-    let value = format!("ff8201{}01{}0102{}{}02{time}01{}00", text(name), text("echo"), text("a"), text("b"), text(schedule));
+    let value =
+        format!("ff8201{}01{}0102{}{}02{time}01{}00", text(name), text("echo"), text("a"), text("b"), text(schedule));
     format!("{types}{:02x}{value}", value.len() / 2)
 }
 
@@ -248,8 +255,12 @@ fn jobs_of_a_real_castle_cron_are_imported() {
     assert_eq!(jobs(&sandbox), []);
     let done = import(&["--pause", "--prefix", "old/", "-o", "json"]);
     let rows = parsed(&done.text);
-    let outcomes: Vec<(&str, &str)> =
-        rows.as_array().expect("rows").iter().filter_map(|row| Some((row["job"].as_str()?, row["outcome"].as_str()?))).collect();
+    let outcomes: Vec<(&str, &str)> = rows
+        .as_array()
+        .expect("rows")
+        .iter()
+        .filter_map(|row| Some((row["job"].as_str()?, row["outcome"].as_str()?)))
+        .collect();
     let expected = [("old/backup", "imported"), ("old/broken", "not_imported"), ("old/noise", "not_imported")];
     assert_eq!(outcomes, expected, "{done:?}");
     assert_eq!(jobs(&sandbox), [("old/backup".to_owned(), true)]);

@@ -55,6 +55,7 @@ const ASSETS: &[PageAsset] = assets![
     STYLE "tables.css",
     STYLE "views.css",
     STYLE "run.css",
+    STYLE "tasks.css",
     PICTURE "icon.svg",
     SCRIPT "main.js",
     SCRIPT "api.js",
@@ -74,6 +75,8 @@ const ASSETS: &[PageAsset] = assets![
     SCRIPT "deliveries.js",
     SCRIPT "run.js",
     SCRIPT "peers.js",
+    SCRIPT "tasks.js",
+    SCRIPT "task.js",
 ];
 
 /// The name of the folder: a hash of all files.

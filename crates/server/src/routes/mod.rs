@@ -3,6 +3,7 @@
 pub(crate) mod ad_hoc_runs;
 pub(crate) mod backfill;
 pub(crate) mod chain;
+pub(crate) mod channels;
 pub(crate) mod coming;
 pub(crate) mod control;
 pub(crate) mod document;
@@ -21,10 +22,13 @@ pub(crate) mod outputs;
 pub(crate) mod pauses;
 pub(crate) mod peers;
 pub(crate) mod pools;
+pub(crate) mod queues;
 pub(crate) mod reload;
 pub(crate) mod run_operations;
 pub(crate) mod runs;
+pub(crate) mod sidejob;
 pub(crate) mod task_store;
+pub(crate) mod tasks;
 pub(crate) mod triggers;
 pub(crate) mod why;
 
@@ -61,6 +65,10 @@ pub(crate) fn router() -> Router<Arc<AppState>> {
         .merge(nodes::router())
         .merge(peers::router())
         .merge(pools::router())
+        .merge(tasks::router())
+        .merge(channels::router())
+        .merge(queues::router())
+        .merge(sidejob::router())
         .merge(reload::router())
         .merge(control::router())
         .merge(entry::router())

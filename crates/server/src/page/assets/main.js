@@ -10,6 +10,8 @@ import * as job from "./job.js";
 import * as jobs from "./jobs.js";
 import * as run from "./run.js";
 import * as runs from "./runs.js";
+import * as task from "./task.js";
+import * as tasks from "./tasks.js";
 
 /** How long the feed may be disconnected before the page shows a warning. */
 const UNREACHABLE_AFTER_MS = 1500;
@@ -37,6 +39,8 @@ function routeOf(hash) {
     const id = decodeSegment(rest);
     if (viewName === "job" && id) return { module: job, name: "jobs", id, query };
     if (viewName === "run" && id) return { module: run, name: "runs", id, query };
+    if (viewName === "task" && id) return { module: task, name: "tasks", id, query };
+    if (viewName === "tasks") return { module: tasks, name: "tasks", query };
     if (viewName === "runs") return { module: runs, name: "runs", query };
     return { module: jobs, name: "jobs", query };
 }
