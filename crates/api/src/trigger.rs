@@ -6,6 +6,7 @@ use cronhold_core::decision::TriggerStatus;
 use cronhold_core::record;
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 /// Parameters of a trigger.
@@ -66,6 +67,12 @@ pub struct PendingTriggerSummary {
     pub by: String,
     /// Args of its run by name.
     pub args: BTreeMap<String, String>,
+    /// Channel of the message that it stands for; missing if it did not come from a channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// The message, if it came from a channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Value>,
 }
 
 /// Numbers of triggers.
@@ -117,6 +124,12 @@ pub struct RunTriggerSummary {
     pub at: Instant,
     /// Who or what sent it.
     pub by: String,
+    /// Channel of the message that it stands for; missing if it did not come from a channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// The message, if it came from a channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Value>,
 }
 
 /// Response to a removal of triggers.
@@ -160,15 +173,20 @@ impl TriggerList {
 
 impl From<&record::PendingTrigger> for PendingTriggerSummary {
     fn from(trigger: &record::PendingTrigger) -> Self {
-        let record::PendingTrigger { id, at, by, args } = trigger;
+        let record::PendingTrigger { id, at, by, args, message } = trigger;
+        let channel = message.as_ref().map(|message| message.channel.to_string());
+        let message = message.as_ref().map(|message| message.message.value());
         let args = args.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        Self { id: id.to_string(), at: *at, by: by.to_string(), args }
+        Self { id: id.to_string(), at: *at, by: by.to_string(), args, channel, message }
     }
 }
 
 impl From<&record::RunTrigger> for RunTriggerSummary {
     fn from(trigger: &record::RunTrigger) -> Self {
-        Self { id: trigger.id.to_string(), at: trigger.at, by: trigger.by.to_string() }
+        let record::RunTrigger { id, at, by, message } = trigger;
+        let channel = message.as_ref().map(|message| message.channel.to_string());
+        let message = message.as_ref().map(|message| message.message.value());
+        Self { id: id.to_string(), at: *at, by: by.to_string(), channel, message }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::job::Job;
 use crate::plugin::PluginProgress;
 use crate::record::{
     ActionId, Actor, JobSource, LockName, OutputSummary, PoolName, ProgramExit, Record, RecordKey, RecordVersion,
-    ResponseSummary, RunOwner, ScheduleId, StoredRecord, TriggerId,
+    ResponseSummary, RunOwner, ScheduleId, StoredRecord, TriggerId, TriggerMessage,
 };
 use crate::run::{Reason, State};
 use crate::signal::Signal;
@@ -90,6 +90,9 @@ pub enum Command {
         /// The args by name.
         args: BTreeMap<String, String>,
         trigger: TriggerId,
+        /// The message that it stands for, which gives it the args that the job has for its channel. `None` if it does
+        /// not come from a channel.
+        message: Option<Box<TriggerMessage>>,
         /// The id of the run that the trigger creates if the job has no batching policy. It also identifies the
         /// command: a second one with the same id gets the same reply.
         id: RunId,

@@ -4,12 +4,14 @@ use cronhold_schedule::{Instant, Span};
 
 use crate::args::ArgErrors;
 use crate::ids::{JobId, NodeId, RunId, RunNumber};
+use crate::job::{Feature, STORE_WITHOUT_TASKS, TASKS_HINT};
 use crate::record::{
     ActionId, ActionRecord, JobSource, JobState, LockName, Pool, PoolName, Record, RecordKey, Run, ScheduleId,
-    TriggerId, TriggerSet,
+    TriggerId, TriggerMessage, TriggerSet,
 };
 use crate::run;
 use crate::signal::Signal;
+use crate::task::TaskAlias;
 use crate::when::When;
 use std::sync::Arc;
 
@@ -225,7 +227,7 @@ pub enum Rejection {
     NoTrigger { job: JobId, trigger: TriggerId },
     /// So many triggers of the job are pending that there is no room for another one.
     #[error(
-        "too many triggers of `{0}` are pending; at most {most} with {kib} KiB of ids and args are allowed",
+        "too many triggers of `{0}` are pending; at most {most} with {kib} KiB of ids, args and messages are allowed",
         most = TriggerSet::PENDING_MAX,
         kib = TriggerSet::BYTES_MAX / 1024
     )]
@@ -325,6 +327,22 @@ pub enum Rejection {
         /// The id of both.
         schedule: ScheduleId,
     },
+    /// The id of a job with triggers is too long for the alias of its task.
+    #[error("the id `{0}` is too long for a job with `triggers`; at most {most} bytes are allowed", most = TaskAlias::TRIGGER_JOB_MAX)]
+    TriggerName(JobId),
+    /// The args of a trigger cannot be bound to its message.
+    #[error("the arg `{name}` of the trigger of `{job}` does not fit the message: {message}")]
+    TriggerArg { job: JobId, name: String, message: String },
+    /// A message is too large for a trigger.
+    #[error("a message for `{job}` has {bytes} bytes; at most {} are allowed", TriggerMessage::BYTES_MAX)]
+    MessageTooLarge { job: JobId, bytes: usize },
+    /// The job uses something that needs tasks, and the store does not keep any.
+    #[error("{} of `{job}` need tasks, and {STORE_WITHOUT_TASKS}", feature.noun())]
+    NeedsTasks {
+        job: JobId,
+        /// What needs tasks.
+        feature: Feature,
+    },
     /// An ad hoc run was requested with a key that starts further runs.
     #[error("an ad hoc run cannot have `{0}`")]
     AdHocKey(&'static str),
@@ -422,6 +440,10 @@ impl Rejection {
             Self::RunsCreated(_) => Some("try again; pause the job if it runs very often"),
             Self::PauseUntil(_) => Some("give a time in the future"),
             Self::StopBeforeStart(_) => Some("give a later time"),
+            Self::TriggerName(_) => Some("choose a shorter name"),
+            Self::TriggerArg { .. } => Some("change the template of the arg, or what is published"),
+            Self::MessageTooLarge { .. } => Some("publish where the data is, instead of the data"),
+            Self::NeedsTasks { .. } => Some(TASKS_HINT),
             Self::AdHocKey(_) => Some("remove it; a job that runs more than once is created with `cronhold add`"),
             Self::AdHocJob(_) => Some("choose another name"),
             Self::JobTooLarge { .. } => {

@@ -71,24 +71,7 @@ pub fn check_task(task: &str) -> Result<(), TextError> {
 fn parse_response(request: &str, text: &str) -> Result<BoundValue, TextError> {
     let value: Value = serde_json::from_str(text)
         .map_err(|error| TextError::new(0..0, format!("the response to `{request}` is not JSON: {error}")))?;
-    Ok(bound_value(value))
-}
-
-/// A JSON value as templates see it.
-fn bound_value(value: Value) -> BoundValue {
-    match value {
-        Value::Null => BoundValue::Null,
-        Value::Bool(value) => BoundValue::Bool(value),
-        Value::Number(number) => match number.as_i64() {
-            Some(whole) => BoundValue::Number(whole),
-            None => BoundValue::Float(number.as_f64().unwrap_or(f64::NAN)),
-        },
-        Value::String(text) => BoundValue::Text(text),
-        Value::Array(items) => BoundValue::List(items.into_iter().map(bound_value).collect()),
-        Value::Object(entries) => {
-            BoundValue::Map(entries.into_iter().map(|(name, value)| (name, bound_value(value))).collect())
-        }
-    }
+    Ok(BoundValue::of_json(value))
 }
 
 /// Resolves a request whose texts are templates.

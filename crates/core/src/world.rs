@@ -10,6 +10,7 @@ use crate::ids::{JobId, NodeId};
 use crate::job::{JobDefaults, NodeSelector};
 use crate::policy::lease::LEASE_DEFAULT;
 use crate::record::NodeRecord;
+use crate::task::RunChannels;
 use crate::template::Bindings;
 
 /// What decisions depend on besides records. It is the same for all commands of a batch.
@@ -31,6 +32,10 @@ pub struct DecisionContext {
     pub is_shared: bool,
     /// The lease of runs without a lock on such a store, for jobs that set none.
     pub lease: Span,
+    /// Whether the store keeps tasks. The node sets it.
+    pub has_tasks: bool,
+    /// Which channels of runs have subscribers.
+    pub run_channels: Arc<RunChannels>,
     /// Whether commands are decided on a node. Without one, a command may create runs but not start them.
     pub is_node: bool,
     /// Whether this node is draining and starts nothing.
@@ -55,6 +60,8 @@ impl DecisionContext {
             labels: Arc::default(),
             is_shared: false,
             lease: LEASE_DEFAULT,
+            has_tasks: false,
+            run_channels: Arc::default(),
             is_node: true,
             is_draining: false,
             keeper_problem: None,

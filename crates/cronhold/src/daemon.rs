@@ -26,6 +26,7 @@ use tracing::{Level, info, warn};
 
 use crate::await_store::await_store;
 use crate::chance::SystemEntropy;
+use crate::channels::ChannelParts;
 use crate::clock::{self, SystemClock};
 use crate::http::{self, BoundServer, RunningServer, ServerParts};
 use crate::job_defaults;
@@ -97,6 +98,8 @@ struct NodeParts {
     feed: Arc<cronhold_server::FeedBuffer>,
     /// Requests to reconcile jobs with the definitions shared with Cronken.
     reconciling: Arc<ReconcileRequests>,
+    /// What connects jobs with tasks; `None` if the store does not keep tasks.
+    channels: Option<ChannelParts>,
 }
 
 /// Runs the daemon until a signal stops it.
@@ -221,7 +224,11 @@ fn assemble(
     let observer = log::program_event_observer(log.clone());
     let mail = mail_settings(&setting.env)?;
     let programs = LocalRunner::new(VERSION, Arc::clone(&system_clock), host_env, observer, data.clone(), mail);
-    let programs = Arc::new(programs.map_err(|error| cannot_start(&error))?);
+    let programs = programs.map_err(|error| cannot_start(&error))?;
+    let entropy: Arc<dyn EntropySource> = Arc::new(SystemEntropy);
+    let subscriptions = options.run_subscriptions.clone();
+    let (store, channels) = ChannelParts::new(store, subscriptions, &system_clock, &entropy);
+    let programs = Arc::new(programs.with_tasks(store.task_store()));
     let outputs = OutputShipper::start(data.clone(), Arc::clone(&store), Arc::clone(&programs), SystemClock::new);
     let outputs = outputs.map_err(|error| cannot_start(&error))?;
     let client_options = ClientOptions {
@@ -240,16 +247,17 @@ fn assemble(
     if store.shared().is_some() {
         observers.push(Arc::clone(&reconciling) as _);
     }
+    observers.extend(channels.iter().flat_map(ChannelParts::observers));
     let ports = NodePorts {
         clock: system_clock,
-        entropy: Arc::new(SystemEntropy),
+        entropy,
         store,
         programs: Arc::clone(&programs) as _,
         feed: Arc::new(ObserverList(observers)),
     };
     #[cfg(debug_assertions)]
     let ports = crate::fail_ports::wrap(ports, &setting.env);
-    Ok(NodeParts { ports, options, programs, outputs, client, files, front, feed, reconciling })
+    Ok(NodeParts { ports, options, programs, outputs, client, files, front, feed, reconciling, channels })
 }
 
 /// The mail server and the sender of mails, from the environment.
@@ -281,7 +289,7 @@ async fn live(
     home: &StateDir,
     log: &Log,
 ) -> Result<ExitStatus, CliError> {
-    let NodeParts { ports, options, programs, outputs, client, files, front, feed, reconciling } = parts;
+    let NodeParts { ports, options, programs, outputs, client, files, front, feed, reconciling, channels } = parts;
     let (clock, store) = (Arc::clone(&ports.clock), Arc::clone(&ports.store));
     let (this, status) = (options.node, files.status());
     let (requests, loaders) = (files.status(), files.loaders());
@@ -302,6 +310,13 @@ async fn live(
     };
     let mut startup = std::pin::pin!(startup);
     let mut reporting = std::pin::pin!(programs.run(&node));
+    let connecting = async {
+        if let Some(channels) = &channels {
+            channels.run(&node).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    let mut connecting = std::pin::pin!(connecting);
     loop {
         tokio::select! {
             biased;
@@ -314,6 +329,7 @@ async fn live(
             },
             () = &mut startup => {}
             () = &mut reporting => {}
+            () = &mut connecting => {}
             ended = &mut running => return ended.map(|()| ExitStatus::Done).map_err(engine_failure),
         }
     }

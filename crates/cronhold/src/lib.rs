@@ -5,6 +5,7 @@ mod await_store;
 pub mod backup;
 pub mod bench;
 pub mod chance;
+mod channels;
 pub mod clock;
 pub mod daemon;
 #[cfg(debug_assertions)]

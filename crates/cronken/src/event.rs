@@ -98,7 +98,7 @@ impl CronkenEvent {
             }
             Self::Trigger(job) => {
                 let trigger = TriggerId::parse(&format!("event {id}")).expect("it is short and printable");
-                Some(Command::Trigger { job: job.clone(), args: Default::default(), trigger, id })
+                Some(Command::Trigger { job: job.clone(), args: Default::default(), trigger, message: None, id })
             }
             Self::Resume(None) | Self::Add(..) | Self::Reload | Self::Validate(_) | Self::Drain(_) => None,
         }

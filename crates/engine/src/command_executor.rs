@@ -47,7 +47,8 @@ impl CommandExecutor {
         let id = NodeId::from_bits(entropy.bits());
         let handle = NodeHandle::new(clock, entropy);
         let has_foreign = has_foreign_nodes(&*store);
-        let world = DecisionContext { is_shared: store.is_shared(), is_node: false, has_foreign, ..world };
+        let has_tasks = store.task_store().is_some();
+        let world = DecisionContext { is_shared: store.is_shared(), is_node: false, has_foreign, has_tasks, ..world };
         (Self { store, world, id, handle: handle.clone(), session: None }, handle)
     }
 

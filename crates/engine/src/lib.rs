@@ -33,6 +33,7 @@ pub mod ports;
 pub mod queue;
 mod race;
 mod retention;
+mod run_subscriptions;
 mod skew;
 mod store_clock;
 mod store_health;
@@ -45,6 +46,7 @@ pub use counters::{ActionCount, CounterSnapshot, Counters};
 pub use history_moves::next_history_moves;
 pub use intake::{NodeHandle, RequestError};
 pub use node::{Engine, EngineError, Options};
+pub use run_subscriptions::RunSubscriptions;
 pub use ports::{
     EngineEvent, EngineObserver, EntropySource, LaunchRequest, MachineClock, NoPrograms, NodePorts, ProbeRequest,
     ProgramRunner,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use cronhold_core::RunId;
+use cronhold_core::{JobId, RunId};
 use cronhold_core::command::{Command, CommandStamp};
 use cronhold_core::decision::DecidedUnit;
 use cronhold_core::record::{ActionRecord, RecordKey, ResolvedProbe, Run};
@@ -129,6 +129,8 @@ pub enum EngineEvent<'a> {
         /// How long the recovery took.
         took: Span,
     },
+    /// The walk over all jobs has met a job with triggers.
+    TriggersChecked(&'a JobId),
     /// A command was committed.
     Committed {
         /// When the command was requested, by which actor, and on which node.

@@ -183,7 +183,7 @@ impl HostEnv {
                     .flatten()
                     .for_each(add_headers);
             }
-            ResolvedProgram::Noop(_) | ResolvedProgram::Unsupported(_) => {}
+            ResolvedProgram::Noop(_) | ResolvedProgram::Task(_) | ResolvedProgram::Unsupported(_) => {}
         }
         let values: Vec<Option<String>> = sources.iter().map(|source| self.secret(source).ok()).collect();
         let is_unreadable = values.contains(&None);
@@ -301,8 +301,13 @@ fn triggers_file(run: &Run) -> Option<ProgramFile> {
         return None;
     }
     let shown = |trigger: &RunTrigger| {
-        let RunTrigger { id, at, by } = trigger;
-        json!({"id": id, "at": at, "by": by, "args": run.args})
+        let RunTrigger { id, at, by, message } = trigger;
+        let mut shown = json!({"id": id, "at": at, "by": by, "args": run.args});
+        if let Some(message) = message {
+            shown["channel"] = json!(message.channel);
+            shown["message"] = message.message.value();
+        }
+        shown
     };
     let text = Value::from_iter(run.triggers.iter().map(shown)).to_string();
     Some(ProgramFile { variable: TRIGGERS_FILE.to_owned(), text })

@@ -26,6 +26,7 @@ use cronhold_keeper::client::{Wakeup, runs_in_journal};
 use cronhold_keeper::{RunKey, fail};
 use cronhold_schedule::Span;
 use cronhold_store::lock_mutex;
+use cronhold_store::tasks::TaskStore;
 use tokio::sync::Notify;
 
 use crate::command_actions::CommandActions;
@@ -37,8 +38,10 @@ use crate::noop::Noops;
 use crate::output::SecretMask;
 use crate::plugin::PluginSpools;
 use crate::probes::{CommandProbes, ProbeReport, ProbeReportFn, ThreadProbes};
+use crate::publisher::Publisher;
 use crate::process::{KEEPER_PENDING, Processes, UnstoredOutput};
 use crate::service::{ServicePrograms, is_service};
+use crate::task_programs::{TaskPrograms, is_task};
 
 /// How long the keeper's journal may take to be read. A launch that it cannot be asked about may have been carried out.
 const JOURNAL_WAIT: Span = Span::from_secs(5);
@@ -55,6 +58,7 @@ pub struct LocalRunner {
     noops: Mutex<Noops>,
     processes: Mutex<Processes>,
     services: ServicePrograms,
+    tasks: TaskPrograms,
     /// There may be a report earlier than expected.
     report_wakeup: Arc<Notify>,
     /// There may be an output to store.
@@ -74,6 +78,8 @@ pub struct LocalRunner {
     /// Sends webhooks and mails.
     deliveries: DeliveryPool,
     commands: Mutex<CommandActions>,
+    /// Publishes messages.
+    publisher: Publisher,
     delivery_reports: Arc<ReportQueue<DeliveryReport>>,
     /// Looks at files for waiting runs.
     thread_probes: ThreadProbes,
@@ -123,6 +129,8 @@ impl LocalRunner {
         });
         let services = ServicePrograms::new(&data, Arc::clone(&clock), http, host_env.clone(), notify);
         let plugins = PluginSpools::open(&data);
+        let publisher = Publisher::new(None, Arc::clone(&clock));
+        let tasks = TaskPrograms::new(None, Arc::clone(&clock));
         Ok(Self {
             version: version.to_owned(),
             clock,
@@ -131,6 +139,7 @@ impl LocalRunner {
             noops: Mutex::default(),
             processes: Mutex::default(),
             services,
+            tasks,
             report_wakeup,
             output_wakeup,
             request_wakeup: Notify::new(),
@@ -141,6 +150,7 @@ impl LocalRunner {
             data,
             deliveries,
             commands: Mutex::default(),
+            publisher,
             delivery_reports,
             thread_probes,
             command_probes: Mutex::default(),
@@ -150,12 +160,21 @@ impl LocalRunner {
         })
     }
 
+    /// This runner with a store of tasks, for messages of actions and for programs; `None` if the store does not keep tasks.
+    #[must_use]
+    pub fn with_tasks(self, tasks: Option<Arc<dyn TaskStore>>) -> Self {
+        let programs = TaskPrograms::new(tasks.clone(), Arc::clone(&self.clock));
+        Self { publisher: Publisher::new(tasks, Arc::clone(&self.clock)), tasks: programs, ..self }
+    }
+
     /// Carries requests of the node and reports to it, until it is dropped.
     pub async fn run(&self, node: &NodeHandle) {
         tokio::join!(
             self.forward_requests(),
             self.forward_reports(node),
             self.forward_deliveries(node),
+            self.forward_messages(node),
+            self.tasks.run(node),
             self.forward_probes(node),
             self.forward_progress(node),
             self.forward_keeper_problems(node),
@@ -295,6 +314,14 @@ impl LocalRunner {
         }
     }
 
+    async fn forward_messages(&self, node: &NodeHandle) {
+        loop {
+            for DeliveryReport { action, attempt, result } in self.publisher.publish_next().await {
+                node.report_delivery(action, attempt, result).await;
+            }
+        }
+    }
+
     async fn forward_probes(&self, node: &NodeHandle) {
         loop {
             let ProbeReport { run, attempt, result } = self.probe_reports.next().await;
@@ -420,6 +447,8 @@ impl ProgramRunner for LocalRunner {
             self.processes().launch(request);
         } else if is_service(&request.run) {
             self.services.launch(&request);
+        } else if is_task(&request.run) {
+            self.tasks.launch(&request.run);
         } else {
             self.noops().launch(&request.run, request.kill_at, self.clock.uptime());
         }
@@ -432,6 +461,8 @@ impl ProgramRunner for LocalRunner {
             self.processes().adopt(run, self.clock.uptime());
         } else if is_service(&run) {
             self.services.adopt(&run);
+        } else if is_task(&run) {
+            self.tasks.launch(&run);
         } else {
             self.noops().adopt(&run, self.clock.now(), self.clock.uptime());
         }
@@ -451,6 +482,8 @@ impl ProgramRunner for LocalRunner {
             self.processes().stop(run);
         } else if is_service(run) {
             self.services.stop(run);
+        } else if is_task(run) {
+            self.tasks.stop(run);
         } else {
             self.noops().stop(run);
         }
@@ -459,6 +492,7 @@ impl ProgramRunner for LocalRunner {
 
     fn release(&self, run: RunId) {
         self.services.settled(run);
+        self.tasks.settled(run);
     }
 
     fn signal(&self, run: RunId, signal: Signal) {
@@ -467,6 +501,8 @@ impl ProgramRunner for LocalRunner {
             self.processes().signal(run, signal);
         } else if self.services.has(run) {
             self.services.signal(run, signal);
+        } else if self.tasks.has(run) {
+            self.tasks.signal(run, signal);
         } else {
             self.noops().signal(run, signal);
         }
@@ -483,8 +519,9 @@ impl ProgramRunner for LocalRunner {
                 }
             }
             ActionKind::Webhook | ActionKind::Email => self.deliveries.submit(action),
+            ActionKind::Publish => self.publisher.submit(action),
             // The node itself decides about these.
-            ActionKind::Run | ActionKind::Publish => {}
+            ActionKind::Run => {}
         }
     }
 
@@ -546,6 +583,7 @@ impl EngineObserver for LocalRunner {
                 });
                 let (services, others): (Vec<_>, Vec<_>) = finished.partition(|run| is_service(run));
                 services.into_iter().for_each(|run| self.services.settled(run.id));
+                others.iter().filter(|run| is_task(run)).for_each(|run| self.tasks.settled(run.id));
                 let mut settled = others.into_iter().filter(|run| is_process(run)).map(|run| run.id);
                 let Some(first) = settled.next() else { return };
                 let mut processes = self.processes();
@@ -554,6 +592,7 @@ impl EngineObserver for LocalRunner {
             }
             EngineEvent::ReportIgnored(run) => {
                 self.services.settled(*run);
+                self.tasks.settled(*run);
                 self.processes().settled(*run);
             }
             EngineEvent::Ready { .. } => {

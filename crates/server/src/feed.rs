@@ -164,7 +164,8 @@ impl cronhold_engine::EngineObserver for FeedBuffer {
             EngineEvent::RecordUnreadable(record) => self.record_unreadable(record),
             EngineEvent::StoreDamaged(_) => self.record_damage(),
             EngineEvent::ZonesDiffer { others, .. } => *lock_mutex(&self.other_zones) = others.to_vec(),
-            EngineEvent::Repaired { .. }
+            EngineEvent::TriggersChecked(_)
+            | EngineEvent::Repaired { .. }
             | EngineEvent::WatchdogDelayed { .. }
             | EngineEvent::OlderZones { .. }
             | EngineEvent::CommandDropped { .. }

@@ -116,7 +116,7 @@ impl OperatorWorkload {
             0 => Command::RemoveTriggers { job, trigger: rng.one_in(2).then(|| draw_id(rng)) },
             _ => {
                 let (args, trigger, id) = (self.args(&job, rng), draw_id(rng), self.run_id(rng));
-                Command::Trigger { job, args, trigger, id }
+                Command::Trigger { job, args, trigger, message: None, id }
             }
         }
     }

@@ -33,6 +33,7 @@ pub(super) fn add_actions(draft: &mut UnitDraft<'_>) {
                 let missed = (event == RunEvent::Missed).then_some(CountedRange::one(run.nominal));
                 add_of_event(draft, &mut count, &job, event, EventSource { run: &run, entry, missed });
             }
+            add_message(draft, &mut count, &job, EventSource { run: &run, entry, missed: None });
         }
         if count != run.actions {
             draft.put_run(Run { actions: count, ..(*run).clone() });
@@ -45,6 +46,7 @@ pub(super) fn add_actions(draft: &mut UnitDraft<'_>) {
         let mut count = span.actions;
         let source = EventSource { run: &listed, entry, missed: Some(span.range) };
         add_of_event(draft, &mut count, &job, RunEvent::Missed, source);
+        add_message(draft, &mut count, &job, source);
         if count != span.actions {
             let mut span = (*span).clone();
             span.actions = count;
@@ -53,10 +55,11 @@ pub(super) fn add_actions(draft: &mut UnitDraft<'_>) {
     }
 }
 
-/// The job of a run, if it or the node has any actions.
+/// The job of a run, if it or the node has any actions, or some runs have subscribers.
 fn job_with_actions(draft: &UnitDraft<'_>, run: &Run) -> Option<Arc<JobRecord>> {
     let job = draft.known_job(&run.job).filter(|job| job.uid == run.uid)?;
-    (!job.job.on.is_empty() || !draft.view.world.defaults.on.is_empty()).then_some(job)
+    let world = draft.view.world;
+    (!job.job.on.is_empty() || !world.defaults.on.is_empty() || !world.run_channels.is_empty()).then_some(job)
 }
 
 /// The events that an entry of a run's log is. The end of an attempt that is retried is not an end.
@@ -92,9 +95,21 @@ fn add_of_event(draft: &mut UnitDraft<'_>, count: &mut u32, job: &JobRecord, eve
             .is_none_or(|filter| action_filter::selects(filter, event, &job.job.labels, &source.run.args, step));
         if is_selected {
             let id = next_id(view, source.run.id, count);
-            let record = create(view, id, event, job, source, rule);
+            let work = bind_action::work(view.world, id, event, job, source, &rule.action);
+            let record = create(view, id, event, source, work.map_err(|error| (rule.action.kind(), error)));
             draft.put(Record::Action(Arc::new(record)));
         }
+    }
+}
+
+/// Adds the message about a transition, if somebody subscribes to it.
+fn add_message(draft: &mut UnitDraft<'_>, count: &mut u32, job: &JobRecord, source: EventSource<'_>) {
+    let (view, entry) = (draft.view, source.entry);
+    if entry.kind == TransitionKind::Entered && view.world.run_channels.hear(&job.id, entry.state) {
+        let id = next_id(view, source.run.id, count);
+        let work = bind_action::transition(source);
+        let record = create(view, id, RunEvent::State(entry.state), source, Ok(work));
+        draft.put(Record::Action(Arc::new(record)));
     }
 }
 
@@ -114,14 +129,13 @@ fn create(
     view: &DecisionView<'_>,
     id: ActionId,
     event: RunEvent,
-    job: &JobRecord,
     source: EventSource<'_>,
-    rule: &ActionRule,
+    work: Result<ResolvedAction, (ActionKind, String)>,
 ) -> ActionRecord {
     let now = view.stamp.at;
-    let (work, error) = match bind_action::work(view.world, id, event, job, source, &rule.action) {
+    let (work, error) = match work {
         Ok(work) => (work, None),
-        Err(error) => (ResolvedAction::Invalid(rule.action.kind()), Some(error)),
+        Err((kind, error)) => (ResolvedAction::Invalid(kind), Some(error)),
     };
     let kind = work.kind();
     let is_valid = error.is_none();
@@ -158,6 +172,7 @@ mod tests {
     use crate::job::{Action, ActionRule, JobDefaults, RunEvent};
     use crate::record::{ActionStatus, Record, ResolvedAction};
     use crate::run::State;
+    use crate::task::{Channel, RunChannels};
     use crate::template::Template;
 
     /// Each combination of args has outcomes of its own, in the state of the job or in an identity.
@@ -272,6 +287,30 @@ mod tests {
             00:40 due
                 #4 00:40 skipped: overlap, next 00:50",
         );
+    }
+
+    /// Only a transition whose channel has a subscriber has a message, each attempt of a run its own.
+    #[test]
+    fn transitions_with_subscribers_are_published() {
+        let mut bench = DecisionBench::new();
+        let channels = ["/cronhold/run/j/failure", "/cronhold/run/k", "/prices"];
+        let channels = channels.map(|text| Channel::parse(text).expect("a channel"));
+        bench.world.run_channels = Arc::new(RunChannels::new(channels));
+        for (command, expected) in [
+            ("put j overlap allow; retry 2; on failure command true", "job r1"),
+            ("put k overlap allow", "job r1"),
+            ("run j", "j#1 00:00 starting, → #1"),
+            (
+                "ended j#1 no",
+                "j#1 00:00 failure: exit code 1, j#2 00:00 attempt 2 scheduled, action 0 failure publish /cronhold/run/j/failure tried 1 at node 1.1",
+            ),
+            (
+                "run k",
+                "k#1 00:00 starting, action 0 waiting publish /cronhold/run/k/waiting tried 1 at node 1.1, action 1 starting publish /cronhold/run/k/starting tried 1 at node 1.1, → #1",
+            ),
+        ] {
+            assert_eq!(bench.happens(command).concat(), expected);
+        }
     }
 
     /// The actions of a node are added to those of the job, unless it declines them, and are stored with the event.

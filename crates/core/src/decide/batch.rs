@@ -99,7 +99,7 @@ fn forget(mut draft: UnitDraft<'_>, mut state: JobState) -> Result<DecidedUnit, 
 /// Writes a set and whether it has triggers. A job without a policy has no set, as soon as none is pending.
 pub(super) fn put(draft: &mut UnitDraft<'_>, job: &JobRecord, set: TriggerSet, state: &mut JobState) {
     let key = RecordKey::Triggers(set.job.clone());
-    if job.job.batching.is_some() || !set.pending.is_empty() {
+    if job.job.batching_policy().is_some() || !set.pending.is_empty() {
         return draft.put_triggers(set, state);
     }
     state.has_triggers = false;
@@ -177,7 +177,7 @@ fn policy_of(job: &JobRecord) -> Batching {
         (OverlapPolicy::Allow, LockPolicy::None) => u32::try_from(JobState::ACTIVE_MAX).expect("it is small"),
         _ => 1,
     };
-    job.job.batching.unwrap_or(Batching::SINGLY).limited(together)
+    job.job.batching_policy().unwrap_or(Batching::SINGLY).limited(together)
 }
 
 /// The runs that are active or wait to start, as far as they can overlap with a run that this node creates.

@@ -8,6 +8,7 @@ use cronhold_schedule::text::shortened;
 use cronhold_schedule::{FoldPolicy, GapPolicy, Instant, Span, TextError, WallTime};
 
 use super::bind_request::resolve_request;
+use super::bind_task;
 use crate::job::{EnvValue, Job, OnLost, PluginCall, Program, RemoteProgram, StderrPolicy, StdinSource, StopSchedule};
 use crate::plugin::{PluginKind, start_message};
 use crate::policy;
@@ -41,7 +42,7 @@ pub(super) fn work(job: &JobRecord, run: &Run, world: &DecisionContext) -> Resul
             return Ok(ResolvedProgram::Http(Box::new(ResolvedHttp { request, is_repeatable })));
         }
         Program::Remote(program) => return remote(program, job.job.on_lost, &bind),
-        Program::Task(_) => return Ok(ResolvedProgram::Unsupported("task".to_owned())),
+        Program::Task(task) => return bind_task::resolve(task, &bind).map(Box::new).map(ResolvedProgram::Task),
         Program::Plugin(call) => {
             let process = plugin(call, PluginKind::Program, &job.job, run, &bind)?;
             return Ok(ResolvedProgram::Process(Box::new(process)));

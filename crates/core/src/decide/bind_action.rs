@@ -6,12 +6,14 @@ use cronhold_schedule::TextError;
 use serde_json::{Map, Value, json};
 
 use super::bind;
+use super::bind_task::json_of;
 use crate::ids::JobId;
-use crate::job::{Action, Feature, HttpTarget, RunEvent};
+use crate::job::{Action, Feature, HttpTarget, RunEvent, STORE_WITHOUT_TASKS, TASKS_HINT};
 use crate::policy::catch_up::CountedRange;
 use crate::record::{
     ActionId, CommandLine, EnvText, JobRecord, ProgramExit, ResolvedAction, ResolvedWebhook, Run, Transition,
 };
+use crate::task::{Channel, JsonText};
 use crate::template::{Bindings, Template};
 use crate::world::DecisionContext;
 
@@ -71,10 +73,34 @@ pub(super) fn work(
             process.env.extend(summary.env());
             ResolvedAction::Command(Box::new(process))
         }
-        Action::Publish { .. } => return Err(feature.message()),
+        Action::Publish { channel, message } => {
+            if !world.has_tasks {
+                return Err(format!("{STORE_WITHOUT_TASKS} ({TASKS_HINT})"));
+            }
+            let channel = bound("publish.channel", channel, &names)?;
+            let channel = Channel::parse(&channel).map_err(|error| format!("`publish.channel`: {error}"))?;
+            let message = match message {
+                Some(message) => json_of(&bound("publish.message", message, &names)?),
+                None => summary.message(),
+            };
+            ResolvedAction::Publish { channel, message }
+        }
     };
     check_size(&work)?;
     Ok(work)
+}
+
+/// The channel and the message about a transition of a run.
+pub fn transition_message(run: &Run, entry: &Transition) -> (Channel, JsonText) {
+    let (id, event) = (ActionId::new(run.id, 0), RunEvent::State(entry.state));
+    let summary = EventSummary { id, event, run, entry, missed: None };
+    (Channel::of_run(&run.job, entry.state), summary.message())
+}
+
+/// The message about a transition, for those who subscribe to the channel of its run.
+pub(super) fn transition(source: EventSource<'_>) -> ResolvedAction {
+    let (channel, message) = transition_message(source.run, source.entry);
+    ResolvedAction::Publish { channel, message }
 }
 
 fn webhook(target: &HttpTarget, summary: &EventSummary<'_>, names: &Bindings) -> Result<ResolvedWebhook, String> {
@@ -105,6 +131,7 @@ fn check_size(work: &ResolvedAction) -> Result<(), String> {
         ResolvedAction::Run { args, .. } => of_map(args),
         ResolvedAction::Webhook(webhook) => webhook.url.len() + webhook.body.len() + of_map(&webhook.headers),
         ResolvedAction::Email { subject, body, .. } => subject.len() + body.len(),
+        ResolvedAction::Publish { message, .. } => message.as_str().len(),
         // The size of a process is checked where it is resolved.
         ResolvedAction::Command(_) | ResolvedAction::Invalid(_) => 0,
     };
@@ -185,6 +212,20 @@ impl EventSummary<'_> {
         let several = self.missed.filter(|missed| missed.count > 1);
         let several = several.map(|missed| format!(" {} times", missed.count)).unwrap_or_default();
         format!("{}#{} {}{several}", self.run.job, self.run.number.0, self.word())
+    }
+
+    /// The default message of `publish`.
+    fn message(&self) -> JsonText {
+        let Self { run, entry, .. } = self;
+        let message = json!({
+            "job": run.job,
+            "run": run.id,
+            "number": run.number.0,
+            "state": entry.state,
+            "reason": self.reason(),
+            "at": entry.at,
+        });
+        JsonText::parse(&message.to_string()).expect("it was written as JSON")
     }
 
     /// The default body of a webhook.

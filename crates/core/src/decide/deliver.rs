@@ -23,8 +23,9 @@ pub(super) fn decide(view: &DecisionView<'_>, id: ActionId) -> Result<DecidedUni
         let created = action.created_run().expect("an action of this kind creates a run");
         let inherited = inherited.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         return create_run(view, &action, created, |view| match view.job(job) {
-            Some(target) if target.job.batching.is_some() => {
-                let new = NewTrigger { job, args, inherited: &inherited, id: &action.trigger_id(), run: created };
+            Some(target) if target.job.batching_policy().is_some() => {
+                let (id, message) = (&action.trigger_id(), None);
+                let new = NewTrigger { job, args, inherited: &inherited, id, message, run: created };
                 trigger::receive(view, &new)
             }
             // The pass that does not know the job yet is discarded.
@@ -123,8 +124,9 @@ mod tests {
 
     use crate::decide::testing::{DecisionBench, play};
     use crate::policy::delivery::GIVE_UP_AFTER;
-    use crate::record::{ActionRecord, ActionStatus, Record};
+    use crate::record::{ActionRecord, ActionStatus, Record, ResolvedAction};
     use crate::run::State;
+    use crate::task::JsonText;
 
     fn actions(bench: &DecisionBench) -> Vec<ActionRecord> {
         let actions = bench.records.values().filter_map(|stored| match &stored.record {
@@ -321,14 +323,44 @@ mod tests {
     #[test]
     fn action_whose_templates_fail_is_visible_as_failed() {
         let bench = play(
-            "00:00 put j overlap allow; on success run {{reason}}; on finished publish /x
+            "00:00 put j overlap allow; on success run {{reason}}; on finished publish {{reason}}
                 job r1
             00:01 run j
                 #1 00:01 starting, → #1
             00:02 ended #1 yes
-                #1 00:01 success, action 0 success run failed (`run.job`: a job's id cannot be empty (write a name such as reports/prices)), action 1 finished publish failed (`publish` actions are not supported by this version)",
+                #1 00:01 success, action 0 success run failed (`run.job`: a job's id cannot be empty (write a name such as reports/prices)), action 1 finished publish failed (`publish.channel`: a channel cannot be empty (write a path such as /shop/orders))",
         );
         assert!(actions(&bench).iter().all(|action| action.attempts == 0));
+    }
+
+    #[test]
+    fn message_is_delivered_like_a_webhook_and_needs_a_store_with_tasks() {
+        let mut bench = play(
+            "00:00 put j overlap allow; on finished publish /jobs/{{job}}
+                job r1
+            00:01 run j
+                #1 00:01 starting, → #1
+            00:02 ended #1 yes
+                #1 00:01 success, action 0 finished publish /jobs/j tried 1 at node 1.1
+            00:02:01 node 1.2
+            00:02:01 deliver #1.0
+                action 0 finished publish /jobs/j tried 2 at node 1.2
+            00:02:02 delivered #1.0 2
+                action 0 finished publish /jobs/j tried 2 done",
+        );
+        let ResolvedAction::Publish { message, .. } = &actions(&bench)[0].work else {
+            panic!("it is not a message")
+        };
+        let run = bench.run(None, 1).id;
+        let expected = format!(
+            r#"{{"at":"2026-01-05T00:02:00Z","job":"j","number":1,"reason":"","run":"{run}","state":"success"}}"#
+        );
+        assert!(message.is_same_value(&JsonText::parse(&expected).expect("JSON")), "{message}");
+        bench.world.has_tasks = false;
+        assert_eq!(
+            bench.happens("put k overlap allow; on finished publish /x"),
+            ["! `publish` actions of `k` need tasks, and this store does not keep tasks"]
+        );
     }
 
     /// A node that was restarted before it could decide has the first turn again.

@@ -20,6 +20,7 @@ mod batch;
 mod bind;
 mod bind_action;
 mod bind_request;
+mod bind_task;
 mod catch_up;
 mod conditions;
 mod deliver;
@@ -75,6 +76,7 @@ use crate::decision::{DecidedUnit, Decision};
 use crate::view::{DecisionView, Halt};
 
 pub(crate) use bind::bindings as run_bindings;
+pub use bind_action::transition_message;
 pub use move_history::MOVED_MAX;
 pub use placement::NODES_MAX;
 pub use rename::RENAMED_PENDING_MAX;
@@ -110,9 +112,9 @@ fn dispatch(view: &DecisionView<'_>, command: &Command) -> Result<DecidedUnit, H
         Command::Resume { job } => resume::decide(view, job.as_ref()),
         Command::Fire { job, schedule, nominal, at_start } => fire::decide(view, job, schedule, *nominal, *at_start),
         Command::CatchUp { job, schedule } => catch_up::decide(view, job, schedule),
-        Command::Trigger { job, args, trigger, id } => {
-            let inherited = &Default::default();
-            trigger::receive(view, &trigger::NewTrigger { job, args, inherited, id: trigger, run: *id })
+        Command::Trigger { job, args, trigger, message, id } => {
+            let (inherited, message) = (&Default::default(), message.as_deref());
+            trigger::receive(view, &trigger::NewTrigger { job, args, inherited, id: trigger, message, run: *id })
         }
         Command::Batch { job } => batch::decide(view, job),
         Command::RemoveTriggers { job, trigger } => trigger::remove(view, job, trigger.as_ref()),

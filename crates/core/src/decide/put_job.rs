@@ -16,6 +16,7 @@ use crate::ids::{JobId, JobUid};
 use crate::job::Job;
 use crate::record::{Cursor, JobRecord, JobSource, JobState, LockName, Record, RecordKey, RecordKind, ScheduleId};
 use crate::run::Reason;
+use crate::task::TaskAlias;
 use crate::view::{DecisionView, Halt, RecordOversize};
 
 /// The reason of a pause that comes from the job's definition.
@@ -55,6 +56,7 @@ pub(super) fn decide(
     let mut new = JobRecord::new(id.clone(), uid, Arc::clone(job), zone, source.clone());
     new.revision = old.as_ref().map_or(1, |old| old.revision.wrapping_add(1));
     check_lock(id, job)?;
+    check_tasks(view, id, job)?;
     let tables = tables(view, &new)?;
 
     let before = state.clone();
@@ -106,7 +108,7 @@ fn follow_batching(draft: &mut UnitDraft<'_>, old: &JobRecord, job: &Job, state:
     let key = RecordKey::Triggers(old.id.clone());
     if state.has_triggers {
         draft.emit(Effect::PlanBatch { job: old.id.clone(), at: draft.at().into() });
-    } else if old.job.batching.is_some() && job.batching.is_none() && draft.view.stored(&key).is_some() {
+    } else if old.job.batching_policy().is_some() && job.batching_policy().is_none() && draft.view.stored(&key).is_some() {
         draft.delete(key);
     }
 }
@@ -142,6 +144,18 @@ pub(super) fn check_lock(id: &JobId, job: &Job) -> Result<(), Rejection> {
         }
         Some(lock) if lock.is_reserved() => Err(Rejection::ReservedLock { job: id.clone(), lock }),
         _ => Ok(()),
+    }
+}
+
+/// Checks that the store keeps tasks if the job needs them, and that a task can be named after it.
+pub(super) fn check_tasks(view: &DecisionView<'_>, id: &JobId, job: &Job) -> Result<(), Rejection> {
+    let needs = |job: &Job| job.features().into_iter().find(|feature| feature.needs_tasks());
+    match needs(job).filter(|_| !view.world.has_tasks) {
+        Some(feature) => Err(Rejection::NeedsTasks { job: id.clone(), feature }),
+        None if !job.triggers.is_empty() && TaskAlias::of_trigger(id).is_none() => {
+            Err(Rejection::TriggerName(id.clone()))
+        }
+        None => Ok(()),
     }
 }
 

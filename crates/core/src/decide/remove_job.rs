@@ -43,7 +43,7 @@ pub(super) fn decide(
     } else {
         return Err(Rejection::NoJob(id.clone()).into());
     }
-    let has_policy = job.as_ref().is_none_or(|job| job.job.batching.is_some());
+    let has_policy = job.as_ref().is_none_or(|job| job.job.batching_policy().is_some());
     if has_policy || std::mem::take(&mut state.has_triggers) {
         let triggers = RecordKey::Triggers(id.clone());
         state.has_triggers = false;

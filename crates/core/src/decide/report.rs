@@ -10,7 +10,7 @@ use crate::command::{ExitOutcome, ProgramReport};
 use crate::decision::{CommandReply, DecidedUnit, Effect};
 use crate::ids::RunId;
 use crate::plugin::PluginProgress;
-use crate::record::{Actor, ResolvedProgram, Run, RunProgress, Transition, TransitionKind};
+use crate::record::{Actor, ResolvedProgram, Run, RunProgress, ServiceState, Transition, TransitionKind};
 use crate::remote;
 use crate::run::{self, Cause, Reason, State};
 use crate::view::{DecisionView, Halt};
@@ -111,16 +111,19 @@ fn launched(view: &DecisionView<'_>, run: &Arc<Run>) -> Result<DecidedUnit, Halt
     draft.finish(CommandReply::Done)
 }
 
-/// The service has started the task of the run. From now on the task is polled, by this node or by one that takes the run
+/// The service has started the task of the run, or its durable task exists. From now on the task is polled, by this node or by one that takes the run
 /// over. If the run was asked to stop, the record owes the stop, which cancels the task.
 fn task_started(view: &DecisionView<'_>, run: &Arc<Run>, task: &str) -> Result<DecidedUnit, Halt> {
     let draft = UnitDraft::new(view);
-    let Some(ResolvedProgram::Remote(remote)) = run.work.as_ref().filter(|_| run.remote_task().is_none()) else {
-        return draft.finish(CommandReply::Unchanged);
-    };
-    let state = match remote::bind_task(remote, task, remote::run_bindings(run, view.world.bindings())) {
-        Ok(state) => state,
-        Err(error) => return gone(view, run, Reason::Unbound(error.to_string())),
+    let state = match run.work.as_ref().filter(|_| run.remote_task().is_none()) {
+        Some(ResolvedProgram::Remote(remote)) => {
+            match remote::bind_task(remote, task, remote::run_bindings(run, view.world.bindings())) {
+                Ok(state) => state,
+                Err(error) => return gone(view, run, Reason::Unbound(error.to_string())),
+            }
+        }
+        Some(ResolvedProgram::Task(_)) => ServiceState { task: Some(task.to_owned()), ..ServiceState::default() },
+        _ => return draft.finish(CommandReply::Unchanged),
     };
     let mut draft = draft;
     let mut after = (**run).clone();

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::draft::UnitDraft;
-use super::put_job::check_lock;
+use super::put_job::{check_lock, check_tasks};
 use super::run::{RequestedTimes, make_of, once};
 use crate::args::Args;
 use crate::decision::{DecidedUnit, Rejection};
@@ -45,6 +45,7 @@ fn make(
         return Err(Rejection::JobThere(job_id).into());
     }
     check_lock(&job_id, job)?;
+    check_tasks(view, &job_id, job)?;
     let args = Args::bind(&job.params, args, &BTreeMap::new())?;
     let (uid, zone) = (JobUid::from_bits(id.bits()), view.world.zone.name().into());
     let record = Arc::new(JobRecord::new(job_id, uid, Arc::clone(job), zone, JobSource::Api));

@@ -72,6 +72,7 @@ impl RecordSource for LoadedRecords {
 impl DecisionBench {
     pub(super) fn new() -> Self {
         let world = DecisionContext::new(Arc::new(ZoneRegistry::bundled()), "2026a".into(), Zone::utc());
+        let world = DecisionContext { has_tasks: true, ..world };
         let me = RunOwner { node: NodeId::from_bits(1), incarnation: 1 };
         let (has_lost_locks, has_lost_records) = (false, false);
         let (records, effects) = (BTreeMap::new(), Vec::new());

@@ -13,8 +13,10 @@ use crate::decision::{CommandReply, DecidedUnit, LockTake, Rejection, TriggerSta
 use crate::ids::{JobId, RunId};
 use crate::policy::retention::KEY_KEPT;
 use crate::record::{
-    JobRecord, JobState, LockName, PendingTrigger, RecordKey, RunTrigger, TriggerId, TriggerOutcome, TriggerSet,
+    JobRecord, JobState, LockName, PendingTrigger, RecordKey, RunTrigger, TriggerId, TriggerMessage, TriggerOutcome,
+    TriggerSet,
 };
+use crate::template::{BoundValue, Template};
 use crate::view::{DecisionView, Halt};
 
 /// A trigger to be received.
@@ -25,6 +27,8 @@ pub(super) struct NewTrigger<'a> {
     /// Values for params that it does not name; may have others too.
     pub(super) inherited: &'a BTreeMap<String, String>,
     pub(super) id: &'a TriggerId,
+    /// The message that it stands for.
+    pub(super) message: Option<&'a TriggerMessage>,
     /// The id of its run, if the job has no policy.
     pub(super) run: RunId,
 }
@@ -41,9 +45,13 @@ pub(super) fn receive(view: &DecisionView<'_>, new: &NewTrigger<'_>) -> Result<D
         return known(view, new, received.holder);
     }
     let job = job.ok_or_else(|| Rejection::NoJob(new.job.clone()))?;
-    let args = Args::bind(&job.job.params, new.args, new.inherited)?;
-    let trigger = PendingTrigger { id: new.id.clone(), at: view.stamp.at, by: view.stamp.actor.clone(), args };
-    let mut done = match job.job.batching {
+    let args = match new.message {
+        Some(message) => Args::bind(&job.job.params, &args_of_message(view, &job, message)?, new.inherited)?,
+        None => Args::bind(&job.job.params, new.args, new.inherited)?,
+    };
+    let (by, message) = (view.stamp.actor.clone(), new.message.cloned().map(Box::new));
+    let trigger = PendingTrigger { id: new.id.clone(), at: view.stamp.at, by, args, message };
+    let mut done = match job.job.batching_policy() {
         Some(_) => add(draft, &state, &job, trigger)?,
         None => run_at_once(draft, state, &job, trigger, new.run)?,
     };
@@ -51,6 +59,29 @@ pub(super) fn receive(view: &DecisionView<'_>, new: &NewTrigger<'_>) -> Result<D
         done.take.push(LockTake { lock: mark, holder: new.run, ttl: Some(KEY_KEPT) });
     }
     Ok(done)
+}
+
+/// The args that a job has for a message. A message on a channel that the job does not name any more has none.
+fn args_of_message(
+    view: &DecisionView<'_>,
+    job: &JobRecord,
+    message: &TriggerMessage,
+) -> Result<BTreeMap<String, String>, Rejection> {
+    let bytes = message.bytes();
+    if bytes > TriggerMessage::BYTES_MAX {
+        return Err(Rejection::MessageTooLarge { job: job.id.clone(), bytes });
+    }
+    let Some(trigger) = job.job.trigger_of(&message.channel) else { return Ok(BTreeMap::new()) };
+    let names = view.world.bindings().with("job", job.id.as_str()).with("channel", message.channel.as_str());
+    let names = names.with("message", BoundValue::of_json(message.message.value()));
+    let bind = |(name, template): (&String, &Template)| match template.bind(&names) {
+        Ok(value) => Ok((name.clone(), value)),
+        Err(error) => {
+            let (job, message) = (job.id.clone(), error.to_string());
+            Err(Rejection::TriggerArg { job, name: name.clone(), message })
+        }
+    };
+    trigger.args.iter().map(bind).collect()
 }
 
 /// Removes pending triggers: one, or all of them. Their ids stay known, so they have no effect if they are sent again.

@@ -28,12 +28,13 @@ pub use policies::{
 };
 pub use program::{PluginCall, Program, RemoteProgram, TaskProgram};
 pub use scope::{NAMES, TemplateName, TemplateScope};
-pub use support::Feature;
+pub use support::{Feature, STORE_WITHOUT_TASKS, TASKS_HINT};
 #[cfg(test)]
 pub(crate) use support::job_with;
 
 use crate::name_map::NameMap;
 use crate::record::PoolName;
+use crate::task::Channel;
 use crate::template::Template;
 
 /// A named template of runs: what to run, when, and under which conditions.
@@ -158,6 +159,17 @@ impl Job {
 }
 
 impl Job {
+    /// How triggers become runs: the policy of the job, or that of its channels; `None` if each creates a run at once.
+    pub fn batching_policy(&self) -> Option<Batching> {
+        self.batching.or_else(|| self.triggers.first().map(|trigger| trigger.batching))
+    }
+
+    /// The trigger for a message on a channel: the one whose channel is the nearest at or above it.
+    pub fn trigger_of(&self, channel: &Channel) -> Option<&Trigger> {
+        let of_level = |level: &Channel| self.triggers.iter().find(|trigger| trigger.channel == level.as_str());
+        channel.levels().iter().find_map(of_level)
+    }
+
     /// The pools that its conditions name, at any depth, each once.
     pub fn pools(&self) -> Vec<PoolName> {
         let mut pools = Vec::new();

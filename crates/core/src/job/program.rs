@@ -69,16 +69,22 @@ pub enum TaskProgram {
         queue: String,
         /// Class of the worker.
         class: String,
-        /// Values for its input ports, by name.
+        /// Its args in order.
+        args: Vec<Template>,
+        /// Values for its in ports, by name.
         inports: BTreeMap<String, Template>,
+        /// A name of the task.
+        alias: Option<Template>,
+        /// Whether the run ends with the task, rather than when the task is created.
+        wait: bool,
     },
-    /// A value for an input port of an existing task.
+    /// A value for an in port of an existing task.
     Write {
         /// Id or alias of the task.
-        task: Template,
-        /// Name of the input port.
+        to: Template,
+        /// Name of the in port.
         port: String,
         /// Value to write.
-        value: Template,
+        data: Template,
     },
 }

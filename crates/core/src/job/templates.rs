@@ -58,10 +58,16 @@ fn each_of_program(program: &Program, f: &mut dyn FnMut(&str, &Template, Templat
             }
         }
         Program::Task(task) => match &**task {
-            TaskProgram::Queue { inports, .. } => each_of_map(inports, "program.task.inports", TemplateScope::Run, f),
-            TaskProgram::Write { task, value, .. } => {
-                f("program.task.task", task, TemplateScope::Run);
-                f("program.task.value", value, TemplateScope::Run);
+            TaskProgram::Queue { args, inports, alias, .. } => {
+                for (index, arg) in args.iter().enumerate() {
+                    f(&format!("program.task.args[{index}]"), arg, TemplateScope::Run);
+                }
+                each_of_map(inports, "program.task.in", TemplateScope::Run, f);
+                each_of_option(alias.as_ref(), "program.task.alias", TemplateScope::Run, f);
+            }
+            TaskProgram::Write { to, data, .. } => {
+                f("program.task.write.to", to, TemplateScope::Run);
+                f("program.task.write.data", data, TemplateScope::Run);
             }
         },
         Program::Noop { .. } => {}

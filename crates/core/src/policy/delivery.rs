@@ -19,8 +19,8 @@ const DECIDE_WITHIN: Span = Span::from_secs(10);
 /// How long one attempt may take, from the first byte sent to the last byte received.
 pub const fn attempt_timeout(kind: ActionKind) -> Span {
     match kind {
-        ActionKind::Run | ActionKind::Publish => DECIDE_WITHIN,
-        ActionKind::Webhook => Span::from_secs(20),
+        ActionKind::Run => DECIDE_WITHIN,
+        ActionKind::Webhook | ActionKind::Publish => Span::from_secs(20),
         ActionKind::Email => Span::from_secs(120),
         ActionKind::Command => Span::from_secs(300),
     }
@@ -29,8 +29,8 @@ pub const fn attempt_timeout(kind: ActionKind) -> Span {
 /// How long an attempt belongs to the node that has begun it. After that any node may try again.
 pub fn lease(kind: ActionKind) -> Span {
     match kind {
-        ActionKind::Run | ActionKind::Publish => DECIDE_WITHIN,
-        ActionKind::Webhook | ActionKind::Email | ActionKind::Command => attempt_timeout(kind).plus(QUEUE_WAIT),
+        ActionKind::Run => DECIDE_WITHIN,
+        ActionKind::Webhook | ActionKind::Email | ActionKind::Command | ActionKind::Publish => attempt_timeout(kind).plus(QUEUE_WAIT),
     }
 }
 

@@ -13,6 +13,7 @@ use super::{ResolvedProcess, RunOwner, TriggerId};
 use crate::args::Args;
 use crate::ids::{JobId, RunId};
 use crate::job::{ActionKind, RunEvent, SecretSource};
+use crate::task::{Channel, JsonText};
 
 /// The id of an action, and its idempotency key: its run, and its number among the actions of that run, from 0. The
 /// number follows from the run, so a decision that is made twice gives the same id.
@@ -82,6 +83,8 @@ pub enum ResolvedAction {
     Email { to: Vec<String>, subject: String, body: String },
     /// Runs a shell command.
     Command(Box<ResolvedProcess>),
+    /// Publishes a message to a channel.
+    Publish { channel: Channel, message: JsonText },
     /// Its templates could not be resolved, or this version does not support it. Such an action has failed from the start.
     Invalid(ActionKind),
 }
@@ -192,17 +195,19 @@ impl ResolvedAction {
             Self::Webhook(_) => ActionKind::Webhook,
             Self::Email { .. } => ActionKind::Email,
             Self::Command(_) => ActionKind::Command,
+            Self::Publish { .. } => ActionKind::Publish,
             Self::Invalid(kind) => *kind,
         }
     }
 
-    /// What the action goes to, for display: the job, the server of a URL, or the receivers. Paths of URLs are left out,
+    /// What the action goes to, for display: the job, the server of a URL, the receivers, or the channel. Paths of URLs are left out,
     /// because many of them are secrets.
     pub fn target(&self) -> String {
         match self {
             Self::Run { job, .. } => job.to_string(),
             Self::Webhook(webhook) => url_origin(&webhook.url).to_owned(),
             Self::Email { to, .. } => to.join(", "),
+            Self::Publish { channel, .. } => channel.to_string(),
             Self::Command(_) | Self::Invalid(_) => String::new(),
         }
     }

@@ -20,6 +20,8 @@ pub enum Actor {
     Limit,
     /// An action of another run.
     Action,
+    /// A message on a channel.
+    Channel,
     /// The program of the run.
     Program,
     /// A node that restarted and recovered its unfinished runs.
@@ -37,13 +39,14 @@ pub enum Actor {
     Operator(String),
 }
 
-const FIXED: [(&str, Actor); 13] = [
+const FIXED: [(&str, Actor); 14] = [
     ("schedule", Actor::Schedule),
     ("catch-up", Actor::CatchUp),
     ("retry", Actor::Retry),
     ("queue", Actor::Queue),
     ("limit", Actor::Limit),
     ("action", Actor::Action),
+    ("channel", Actor::Channel),
     ("program", Actor::Program),
     ("recovery", Actor::Recovery),
     ("watchdog", Actor::Watchdog),

@@ -20,6 +20,7 @@ mod queued;
 mod request;
 mod run;
 mod skip_span;
+mod task_program;
 mod trigger;
 
 use std::fmt;
@@ -53,7 +54,8 @@ pub use run::{
     StderrParts, StdinText, Transition, TransitionKind,
 };
 pub use skip_span::SkipSpan;
-pub use trigger::{PendingTrigger, RunTrigger, TriggerCounts, TriggerDecision, TriggerId, TriggerOutcome, TriggerSet};
+pub use task_program::ResolvedTask;
+pub use trigger::{PendingTrigger, RunTrigger, TriggerCounts, TriggerDecision, TriggerId, TriggerMessage, TriggerOutcome, TriggerSet};
 
 use crate::args::Args;
 use crate::ids::{JobId, NodeId, RunId};

@@ -7,7 +7,7 @@ use cronhold_schedule::{Instant, Span};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Actor, Blocker, LockName, PoolName, ProbeState, ResolvedHttp, ResolvedRemote, RunOwner, RunTrigger, ScheduleId,
+    Actor, Blocker, LockName, PoolName, ProbeState, ResolvedHttp, ResolvedRemote, ResolvedTask, RunOwner, RunTrigger, ScheduleId,
     ServiceState,
 };
 use crate::args::Args;
@@ -128,6 +128,8 @@ pub enum ResolvedProgram {
     Http(Box<ResolvedHttp>),
     /// Starts a task of a remote service and polls it.
     Remote(Box<ResolvedRemote>),
+    /// Creates a task, or writes to one.
+    Task(Box<ResolvedTask>),
     /// A kind of program that this version describes but cannot run.
     Unsupported(String),
 }
@@ -388,6 +390,8 @@ impl Run {
         let is_repeatable = match &self.work {
             Some(ResolvedProgram::Http(http)) => http.is_repeatable,
             Some(ResolvedProgram::Remote(remote)) => remote.is_repeatable,
+            // The id of the run is the key of its request, so the request can be sent again.
+            Some(ResolvedProgram::Task(_)) => true,
             _ => return false,
         };
         let may_repeat = is_repeatable && matches!(self.state, State::Starting | State::Running);

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::Actor;
 use crate::args::Args;
 use crate::ids::{JobId, RunId, RunNumber};
+use crate::task::{Channel, JsonText};
 
 /// The id of a trigger: within 24 hours, a job receives each id once. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,6 +29,17 @@ pub struct PendingTrigger {
     /// The args of its run.
     #[serde(default, skip_serializing_if = "Args::is_empty")]
     pub args: Args,
+    /// The message that it stands for; `None` if it did not come from a channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Box<TriggerMessage>>,
+}
+
+/// A message that a trigger stands for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TriggerMessage {
+    /// The channel on which it was published, which may be below the one that the job names.
+    pub channel: Channel,
+    pub message: JsonText,
 }
 
 /// A trigger that a run stands for. Its args are those of the run.
@@ -38,6 +50,9 @@ pub struct RunTrigger {
     pub at: Instant,
     /// Who or what sent it.
     pub by: Actor,
+    /// The message that it stands for; `None` if it did not come from a channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Box<TriggerMessage>>,
 }
 
 /// The pending triggers of a job, and what was decided about triggers.
@@ -148,13 +163,23 @@ impl PendingTrigger {
     /// The size of its texts in bytes.
     fn bytes(&self) -> usize {
         let args = self.args.iter().map(|(name, value)| name.len() + value.len());
-        self.id.as_str().len() + args.sum::<usize>()
+        self.id.as_str().len() + args.sum::<usize>() + self.message.as_ref().map_or(0, |message| message.bytes())
     }
 }
 
 impl From<PendingTrigger> for RunTrigger {
-    fn from(PendingTrigger { id, at, by, .. }: PendingTrigger) -> Self {
-        Self { id, at, by }
+    fn from(PendingTrigger { id, at, by, message, .. }: PendingTrigger) -> Self {
+        Self { id, at, by, message }
+    }
+}
+
+impl TriggerMessage {
+    /// The largest message that a trigger can stand for, in bytes of JSON.
+    pub const BYTES_MAX: usize = 64 * 1024;
+
+    /// The size of its texts in bytes.
+    pub fn bytes(&self) -> usize {
+        self.channel.as_str().len() + self.message.as_str().len()
     }
 }
 
@@ -162,7 +187,7 @@ impl TriggerSet {
     /// The most triggers of one job that may be pending. This bounds the size of the record, and of a run that stands
     /// for all of them.
     pub const PENDING_MAX: usize = 1_000;
-    /// The largest size of the ids and args of the pending triggers of one job, in bytes.
+    /// The largest size of the ids, args and messages of the pending triggers of one job, in bytes.
     pub const BYTES_MAX: usize = 256 * 1024;
     /// Decisions that are kept.
     pub const DECISIONS_MAX: usize = 10;
@@ -263,7 +288,7 @@ mod tests {
         let args =
             if value.is_empty() { Args::new() } else { [("x".to_owned(), value.to_owned())].into_iter().collect() };
         let id = TriggerId::parse(id).expect("an id");
-        PendingTrigger { id, at: Instant::from_secs(at), by: Actor::Action, args }
+        PendingTrigger { id, at: Instant::from_secs(at), by: Actor::Action, args, message: None }
     }
 
     #[test]

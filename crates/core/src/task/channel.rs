@@ -9,6 +9,8 @@ use cronhold_schedule::text::shortened;
 use super::TaskId;
 use super::limits::CHANNEL_BYTES_MAX;
 use super::name::QueueName;
+use crate::ids::JobId;
+use crate::run::State;
 
 /// The name of a channel. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,6 +52,11 @@ impl Channel {
     /// Where the registered classes of a queue are published when they change.
     pub fn of_workers(queue: &QueueName) -> Self {
         Self(format!("/sidejob/workers/{queue}").into())
+    }
+
+    /// Where a run of a job that enters a state is published.
+    pub fn of_run(job: &JobId, state: State) -> Self {
+        Self(format!("/cronhold/run/{job}/{state}").into())
     }
 
     /// The channel and all channels above it, the nearest first: `/a/b`, `/a`, `/`. A channel that does not begin with a

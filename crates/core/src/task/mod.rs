@@ -4,7 +4,7 @@
 //! In reading order: [`name`] has the ids and names; [`status`] has the statuses and the table of what changes them;
 //! [`json`] and [`item`] have values; [`port`], [`channel`] and [`class`] have ports and what configures them;
 //! [`for_inputs`] decides what a worker reads together; [`record`] has what a store keeps, [`unit`] what changes it, and
-//! [`refusal`] why not; [`log`] has what is published about it.
+//! [`refusal`] why not; [`log`] has what is published about it, and [`run_channels`] who hears about runs.
 
 pub mod channel;
 pub mod class;
@@ -17,6 +17,7 @@ pub mod name;
 pub mod port;
 pub mod record;
 pub mod refusal;
+pub mod run_channels;
 pub mod status;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ pub use name::{ChildName, ClassName, PortName, QueueName, StateField, StepId, Ta
 pub use port::{PortAddress, PortDirection, PortMap, PortOptions};
 pub use record::{StepLease, TaskRecord};
 pub use refusal::TaskRefusal;
+pub use run_channels::RunChannels;
 pub use status::{StatusCause, TaskStatus};
 pub use unit::{
     ActOutcome, ChildTarget, NewTask, PortTarget, StepEnding, StepError, TaskAct, TaskTarget, TaskUnit, UnitOrigin,

@@ -9,6 +9,7 @@ use cronhold_schedule::text::shortened;
 use serde::{Deserialize, Serialize};
 
 use super::limits::NAME_BYTES_MAX;
+use crate::ids::JobId;
 
 /// The id of a task. Ids count up from 1 and are never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -199,6 +200,23 @@ impl PortName {
     /// Whether this is the template, which is never listed, read or written itself.
     pub fn is_template(&self) -> bool {
         &*self.0 == TEMPLATE
+    }
+}
+
+impl TaskAlias {
+    /// What the alias of the task of a job with `triggers` begins with.
+    const TRIGGER: &str = "cronhold/trigger/";
+    /// The longest id of a job with `triggers` in bytes.
+    pub const TRIGGER_JOB_MAX: usize = NAME_BYTES_MAX - Self::TRIGGER.len();
+
+    /// The alias of the task of a job with `triggers`; `None` if the id of the job is too long.
+    pub fn of_trigger(job: &JobId) -> Option<Self> {
+        Self::parse(&format!("{}{job}", Self::TRIGGER)).ok()
+    }
+
+    /// The job whose task has this alias; `None` if it is any other alias.
+    pub fn trigger_job(&self) -> Option<JobId> {
+        JobId::parse(self.0.strip_prefix(Self::TRIGGER)?).ok()
     }
 }
 

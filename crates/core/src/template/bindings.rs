@@ -8,6 +8,7 @@ use cronhold_schedule::ZoneRegistry;
 use cronhold_schedule::calendar::CalendarSet;
 use minijinja::Value;
 use minijinja::value::Object;
+use serde_json::Value as Json;
 
 /// Key under which functions find their context. It contains a space, so no template can use it as a name.
 pub(super) const WORLD: &str = "the world";
@@ -72,6 +73,23 @@ impl Bindings {
 }
 
 impl BoundValue {
+    /// A JSON value as templates see it.
+    pub fn of_json(value: Json) -> Self {
+        match value {
+            Json::Null => Self::Null,
+            Json::Bool(value) => Self::Bool(value),
+            Json::Number(number) => match number.as_i64() {
+                Some(whole) => Self::Number(whole),
+                None => Self::Float(number.as_f64().unwrap_or(f64::NAN)),
+            },
+            Json::String(text) => Self::Text(text),
+            Json::Array(items) => Self::List(items.into_iter().map(Self::of_json).collect()),
+            Json::Object(entries) => {
+                Self::Map(entries.into_iter().map(|(name, value)| (name, Self::of_json(value))).collect())
+            }
+        }
+    }
+
     /// The approximate size in bytes when the value is printed.
     fn size(&self) -> usize {
         match self {

@@ -68,6 +68,7 @@ pub(super) fn by(actor: &Actor) -> String {
         Actor::Queue => "the queue",
         Actor::Limit => "its time limit",
         Actor::Action => "an action of another run",
+        Actor::Channel => "a message",
         Actor::Program => "its program",
         Actor::Recovery => "its node after a restart",
         Actor::Watchdog => "the watchdog",

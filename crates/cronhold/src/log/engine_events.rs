@@ -47,7 +47,7 @@ fn log_clock(news: &EngineEvent<'_>) {
 /// Logs an event of the node. `store_state.rs` logs events about the store.
 pub(super) fn log(news: &EngineEvent<'_>) {
     match news {
-        EngineEvent::StoreUnavailable(_) | EngineEvent::StoreAvailable => {}
+        EngineEvent::StoreUnavailable(_) | EngineEvent::StoreAvailable | EngineEvent::TriggersChecked(_) => {}
         EngineEvent::Committed { stamp, done } => log_commit(stamp, done),
         EngineEvent::Ready { planned, unfinished, took } => info!(
             target: ENGINE, event = "recovered", planned, unfinished, took_ms = took.millis(),

@@ -82,6 +82,7 @@ impl NodeLoop {
         if self.is_stopping || self.store_health.retry_in(uptime).is_some() {
             return Vec::new();
         }
+        self.world.run_channels = self.context.options.run_subscriptions.get();
         let mut batch = self.commands.take(BATCH_MAX, uptime);
         // Due items get the larger share, because they should be on time. Inputs are decided first, because a run that
         // has ended must not block the next.

@@ -10,13 +10,14 @@ use cronhold_core::JobId;
 use cronhold_core::command::{Command, CommandStamp};
 use cronhold_core::decide::decide;
 use cronhold_core::decision::Decision;
-use cronhold_core::record::{Actor, RecordKey, StoredRecord};
+use cronhold_core::record::{Actor, Record, RecordKey, StoredRecord};
 use cronhold_core::view::{DecisionView, RecordSource};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Query};
 
 use super::NodeLoop;
 use crate::plan::PlanItem;
+use crate::ports::EngineEvent;
 
 /// Jobs that are checked at once: few enough that they do not delay what is due.
 const PAGE: usize = 200;
@@ -48,6 +49,13 @@ impl NodeLoop {
         let page = self.context.ports.store.page(&Query::Jobs { after }, PAGE).await?;
         let next = page.next(PAGE);
         page.unreadable.iter().for_each(|record| self.context.report_unreadable(record));
+        for stored in &page.records {
+            if let Record::Job(job) = &stored.record
+                && !job.job.triggers.is_empty()
+            {
+                self.context.emit(&EngineEvent::TriggersChecked(&job.id));
+            }
+        }
         let loaded = page.records.into_iter().map(|stored| (stored.record.key(), Some(stored)));
         let loaded = CheckedRecords(loaded.collect());
         self.watchdog.jobs.record(loaded.0.len(), self.context.uptime());

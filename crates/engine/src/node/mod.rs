@@ -47,6 +47,7 @@ use crate::pending_hints::PendingHints;
 use crate::plan::PlanItem;
 use crate::ports::{EngineEvent, NodePorts};
 use crate::race::{First, race};
+use crate::run_subscriptions::RunSubscriptions;
 use crate::retention::{self, EXPIRE_EVERY, TRIM_EVERY, TRIM_STEP};
 use crate::store_health::{BACKOFF_MAX, RetryBackoff, StoreHealth};
 use crate::unconfirmed_commits::UnconfirmedCommits;
@@ -76,6 +77,8 @@ pub struct Options {
     pub prepare_ahead_min: usize,
     /// How long things are kept that no job says anything about.
     pub kept: KeptSpans,
+    /// Which channels of runs have subscribers.
+    pub run_subscriptions: RunSubscriptions,
     /// The total size of outputs in bytes beyond which the oldest are deleted; no limit if `None`.
     pub outputs_max: Option<u64>,
 }
@@ -92,6 +95,7 @@ impl Options {
             force: false,
             prepare_ahead_min: 8,
             kept: KeptSpans::default(),
+            run_subscriptions: RunSubscriptions::default(),
             outputs_max: None,
         }
     }
@@ -263,7 +267,14 @@ impl NodeLoop {
                 me,
                 reported: Mutex::default(),
             },
-            world: DecisionContext { is_shared, has_foreign, nodes: [Arc::new(record)].into(), ..world.clone() },
+            world: DecisionContext {
+                is_shared,
+                has_foreign,
+                has_tasks: ports.store.task_store().is_some(),
+                run_channels: options.run_subscriptions.get(),
+                nodes: [Arc::new(record)].into(),
+                ..world.clone()
+            },
             session,
             clock: NodeClock::new(is_shared),
             store_health: StoreHealth::default(),

@@ -39,6 +39,7 @@ impl PreparedClaims {
         let then = &self.world;
         Arc::ptr_eq(&then.calendars, &now.calendars)
             && Arc::ptr_eq(&then.nodes, &now.nodes)
+            && Arc::ptr_eq(&then.run_channels, &now.run_channels)
             && then.is_draining == now.is_draining
             && then.keeper_problem.is_some() == now.keeper_problem.is_some()
             && then.has_foreign == now.has_foreign
@@ -52,6 +53,7 @@ impl NodeLoop {
         if !self.may_claim() {
             return None;
         }
+        self.world.run_channels = self.context.options.run_subscriptions.get();
         let uptime = self.context.uptime();
         let (turn, batch) = (self.session.begin_ahead(), self.stamp(at, Vec::new()));
         let mut claims = PreparedClaims { at, world: self.world.clone(), turn, batch, has_yielded: false };
@@ -88,6 +90,7 @@ impl NodeLoop {
         now: Instant,
     ) -> Option<(PreparedTurn, CommandBatch)> {
         let claims = from.as_mut().filter(|claims| claims.at <= now)?;
+        self.world.run_channels = self.context.options.run_subscriptions.get();
         let is_late = now.since(claims.at) > LATE;
         if is_late || !self.may_claim() || !claims.is_same_world(&self.world) {
             // The claims are decided again when they are taken from the plan.

@@ -330,16 +330,27 @@ pub(super) const EXEC: Codec<Vec<Template>> = Codec {
 
 /// A new task, or a value for a task if the map has a key of that.
 pub(super) const TASK: Codec<TaskProgram> = Codec {
-    shape: ValueShape::Either(&[ValueShape::Map(&work::TASK_QUEUE), ValueShape::Map(&work::TASK_WRITE)]),
+    shape: ValueShape::Either(&[ValueShape::Map(&work::TASK_QUEUE), ValueShape::Map(&work::TASK_FEED)]),
     read: |reader, item| {
-        let is_write = work::TASK_WRITE.keys.iter().any(|key| item.node.get(key.name).is_some());
-        let map = if is_write { work::TASK_WRITE_MAP } else { work::TASK_QUEUE_MAP };
-        (map.read)(reader, item)
+        if item.node.get("write").is_none() {
+            return (work::TASK_QUEUE_MAP.read)(reader, item);
+        }
+        let fields = reader.fields(item, &work::TASK_FEED)?;
+        (work::TASK_WRITE_MAP.read)(reader, fields.get("write")?)
     },
     write: |task| match task {
         TaskProgram::Queue { .. } => (work::TASK_QUEUE_MAP.write)(task),
-        TaskProgram::Write { .. } => (work::TASK_WRITE_MAP.write)(task),
+        TaskProgram::Write { .. } => json!({ "write": (work::TASK_WRITE_MAP.write)(task) }),
     },
+};
+
+pub(super) const TASK_ARGS: Codec<Vec<Template>> = Codec {
+    shape: ValueShape::List(&ValueShape::Template),
+    read: |reader, item| {
+        let nodes = reader.list(item, "[7, \"{{ region }}\"]")?;
+        reader.all_of(item, nodes, |reader, item| reader.template(item))
+    },
+    write: |args| args.iter().map(write::template).collect(),
 };
 
 pub(super) const INPORTS: Codec<BTreeMap<String, Template>> = Codec {

@@ -9,7 +9,7 @@ use cronhold_core::run::State;
 use super::codec;
 use super::record::{key, record};
 use super::variant::{variant, variants};
-use super::{CHANNEL, ValueShape};
+use super::{CHANNEL, KeySpec, KeyTable, ValueShape};
 
 variants! {
     /// A program.
@@ -83,7 +83,15 @@ variant! {
     const TASK_QUEUE_MAP: TaskProgram;
     required queue = codec::TEXT => key("queue", "Queue of the worker.");
     required class = codec::TEXT => key("class", "Class of the worker.");
-    always inports = codec::INPORTS => key("inports", "Values for its in ports.");
+    value args = codec::TASK_ARGS => key("args", "Its args in order. A value that is JSON is that value.");
+    value inports = codec::INPORTS => key("in", "Values for its in ports.");
+    option alias = codec::TEMPLATE => key("alias", "A name of the task that no other task has.");
+    value wait = codec::BOOL => key(
+        "wait",
+        "Whether the run ends with the task: as a success when it is completed, as a failure when it has failed or was \
+         terminated. A stop of the run terminates the task.",
+    )
+    .default("false");
 }
 
 variant! {
@@ -91,10 +99,19 @@ variant! {
     pub static TASK_WRITE: TaskProgram::Write = "task_write", "a value for a task",
         "A value for a port of a task that exists.";
     const TASK_WRITE_MAP: TaskProgram;
-    required task = codec::TEMPLATE => key("task", "Id or alias.");
+    required to = codec::TEMPLATE => key("to", "Id or alias of the task.");
     required port = codec::TEXT => key("port", "In port.");
-    required value = codec::TEMPLATE => key("value", "What to write.");
+    required data = codec::TEMPLATE => key("data", "What to write. A value that is JSON is that value.");
 }
+
+/// `task` with a value for a task.
+pub static TASK_FEED: KeyTable = KeyTable {
+    name: "task_feed",
+    noun: "`task`",
+    doc: "A value for a task that exists.",
+    one_of: &[],
+    keys: &[KeySpec::new("write", ValueShape::Map(&TASK_WRITE), "The value and the port that gets it.").required()],
+};
 
 variant! {
     /// `noop` as a map.

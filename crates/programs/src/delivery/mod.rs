@@ -51,9 +51,10 @@ impl Sender {
         let sent = match &action.work {
             ResolvedAction::Webhook(webhook) => webhook::send(&self.http, webhook, action.id, &self.host_env),
             ResolvedAction::Email { to, subject, body } => self.mail.send(action.id, to, subject, body),
-            ResolvedAction::Run { .. } | ResolvedAction::Command(_) | ResolvedAction::Invalid(_) => {
-                Err("actions of this kind are not sent".to_owned())
-            }
+            ResolvedAction::Run { .. }
+            | ResolvedAction::Command(_)
+            | ResolvedAction::Publish { .. }
+            | ResolvedAction::Invalid(_) => Err("actions of this kind are not sent".to_owned()),
         };
         sent.map_or_else(DeliveryResult::Failed, |()| DeliveryResult::Delivered)
     }

@@ -144,6 +144,7 @@ fn run_of_triggers_gets_their_number_and_a_file_with_them() {
         id: TriggerId::parse(id).expect("an id"),
         at: Instant::from_secs(secs),
         by: Actor::Operator("anna".to_owned()),
+        message: None,
     };
     run.args = serde_json::from_str(r#"{"ref": "main"}"#).expect("args");
     run.triggers = [trigger("repo@1", 1), trigger("\"größe\"", 2)].into();

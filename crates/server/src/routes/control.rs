@@ -45,8 +45,8 @@ pub(crate) async fn control(
     let read = CronkenEvent::from_action(&event.action, &event.args);
     let event = read.map_err(|error| ApiError::unreadable(ProblemCode::Invalid, error))?;
     match event.command(app.node.random_run_id()) {
-        Some(Command::Trigger { job, args, trigger, id }) => {
-            let command = Command::Trigger { job: job.clone(), args, trigger: trigger.clone(), id };
+        Some(Command::Trigger { job, args, trigger, message, id }) => {
+            let command = Command::Trigger { job: job.clone(), args, trigger: trigger.clone(), message, id };
             let (_, Json(receipt)) = receive(&app, actor, command, &job, trigger.to_string()).await?;
             let created =
                 receipt.run.zip(receipt.number).map(|(id, number)| CreatedRun { id, job: receipt.job, number });

@@ -113,8 +113,7 @@ fn write_actions(text: &mut String, reading: &CounterSnapshot) {
         "# HELP cronhold_actions_total Results of attempts to deliver actions, by kind and result.\n\
          # TYPE cronhold_actions_total counter\n",
     );
-    for (kind, count) in ActionKind::ALL.iter().zip(&reading.actions).filter(|(kind, _)| **kind != ActionKind::Publish)
-    {
+    for (kind, count) in ActionKind::ALL.iter().zip(&reading.actions) {
         let results = [("delivered", count.delivered), ("failed", count.failed), ("given_up", count.given_up)];
         for (result, value) in results {
             let kind = kind.name();

@@ -174,6 +174,7 @@ fn command(work: &ResolvedProgram) -> String {
         },
         ResolvedProgram::Http(http) => format!("{} {}", http.request.method, http.request.url),
         ResolvedProgram::Remote(remote) => format!("remote: {} {}", remote.start.method, remote.start.url),
+        ResolvedProgram::Task(task) => task.text(),
         ResolvedProgram::Unsupported(kind) => kind.clone(),
     }
 }

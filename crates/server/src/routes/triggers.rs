@@ -45,7 +45,8 @@ pub(crate) async fn create(
     let run = app.node.random_run_id();
     let id = id.unwrap_or_else(|| run.to_string());
     let trigger = TriggerId::parse(&id).map_err(|error| ApiError::unreadable(ProblemCode::Invalid, error))?;
-    receive(&app, actor, Command::Trigger { job: job.clone(), args, trigger, id: run }, &job, id).await
+    let command = Command::Trigger { job: job.clone(), args, trigger, message: None, id: run };
+    receive(&app, actor, command, &job, id).await
 }
 
 /// Sends the command of a trigger. The status of the response shows whether the trigger is new.
@@ -80,7 +81,7 @@ pub(crate) async fn list(
 ) -> Result<Json<TriggerList>, ApiError> {
     let job = find(&app, &id).await?.ok_or_else(|| Rejection::NoJob(id.clone()))?;
     let found = app.store.load(&[RecordKey::Triggers(id.clone())]).await?.into_iter().flatten().next();
-    let policy = job.job.batching.map(Batching::name);
+    let policy = job.job.batching_policy().map(Batching::name);
     Ok(Json(match found.map(|stored| stored.record) {
         Some(Record::Triggers(set)) => TriggerList::new(&set, policy),
         _ => TriggerList::new(&TriggerSet::new(id), policy),

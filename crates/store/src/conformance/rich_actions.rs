@@ -5,6 +5,7 @@ use cronhold_core::record::{
     ActionId, ActionRecord, ActionStatus, CommandLine, ResolvedAction, ResolvedProcess, ResolvedWebhook, RunOwner,
     TriggerId,
 };
+use cronhold_core::task::{Channel, JsonText};
 use cronhold_core::{NodeId, State};
 
 use super::rich_records::{TEXTS, last, times};
@@ -39,6 +40,10 @@ pub(super) fn actions() -> Vec<ActionRecord> {
             body: TEXTS.concat(),
         },
         ResolvedAction::Command(Box::new(ResolvedProcess::plain(shell))),
+        ResolvedAction::Publish {
+            channel: Channel::parse("/größe/日本").expect("a channel"),
+            message: JsonText::parse(r#"{"b":[1,null,"größe 🦀"],"a":12345678901234567890}"#).expect("JSON"),
+        },
         ResolvedAction::Invalid(ActionKind::Publish),
     ];
     let owner = RunOwner { node: NodeId::from_bits(u128::MAX), incarnation: u32::MAX };

@@ -145,9 +145,14 @@ fn programs() -> Vec<Program> {
     };
     let queue =
         TaskProgram::Queue {
-            queue: "q".to_owned(), class: "Load::Größe".to_owned(), inports: map("in", "{{ job }}")
+            queue: "q".to_owned(),
+            class: "Load::Größe".to_owned(),
+            args: vec![template("7"), template("{{ job }}")],
+            inports: map("in", "{{ job }}"),
+            alias: Some(template("load/{{ job }}")),
+            wait: true,
         };
-    let write = TaskProgram::Write { task: template("7"), port: "in".to_owned(), value: template("[1, 2]") };
+    let write = TaskProgram::Write { to: template("7"), port: "in".to_owned(), data: template("[1, 2]") };
     let settings = map("level", "{{ job }}");
     vec![
         Program::Shell(template("load --region {{ region }} | tee 'größe.log' # \"x\"\nexit 3")),

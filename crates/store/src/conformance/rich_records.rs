@@ -12,11 +12,12 @@ use cronhold_core::record::{
     Identity, JobState, KeptCounts, LatestOutcome, LatestOutcomes, LatestRun, NodeRecord, OutcomeStreak, OutputSummary,
     PauseState, Pool, PoolName, ProbeAnswer, ProbeLease, ProbeState, ProgramExit, QueuedRun, Record, RequestBody,
     ResolvedHeader, ResolvedHttp, ResolvedProbe, ResolvedProcess, ResolvedProgram, ResolvedRemote, ResolvedRequest,
-    ResponseSummary, Run, RunOwner, RunProgress, ServiceState, SkipSpan, SkipStreak, StderrParts, StdinText,
+    ResolvedTask, ResponseSummary, Run, RunOwner, RunProgress, ServiceState, SkipSpan, SkipStreak, StderrParts, StdinText,
     Transition, TransitionKind,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
+use cronhold_core::task::{ClassName, JsonText, PortName, QueueName, TaskAlias};
 use cronhold_core::{JobUid, NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span};
 
@@ -440,6 +441,16 @@ fn works() -> Vec<ResolvedProgram> {
             is_repeatable: true,
         }))
     }));
+    works.push(ResolvedProgram::Task(Box::new(ResolvedTask::Queue {
+        queue: QueueName::parse("größe").expect("a name"),
+        class: ClassName::parse("Load::日本").expect("a name"),
+        args: vec![JsonText::of_number(u64::MAX), JsonText::null()],
+        inports: BTreeMap::from([(PortName::parse("in").expect("a name"), JsonText::of_text("größe 🦀"))]),
+        alias: TaskAlias::parse("größe").ok(),
+        wait: true,
+    })));
+    let port = PortName::parse("in").expect("a name");
+    works.push(ResolvedProgram::Task(Box::new(ResolvedTask::Write { to: "7".to_owned(), port, data: JsonText::null() })));
     works.extend(texts().map(ResolvedProgram::Unsupported));
     works
 }
@@ -503,6 +514,7 @@ fn actors() -> Vec<Actor> {
         Actor::JobFiles,
         Actor::ForeignEvent,
         Actor::ForeignDefinition,
+        Actor::Channel,
     ];
     actors.extend(TEXTS.iter().map(|text| Actor::Operator((*text).to_owned())));
     actors

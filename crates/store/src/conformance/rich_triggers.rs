@@ -2,9 +2,11 @@
 
 use cronhold_core::RunNumber;
 use cronhold_core::record::{
-    Actor, PendingTrigger, RunTrigger, TriggerCounts, TriggerDecision, TriggerId, TriggerOutcome, TriggerSet,
+    Actor, PendingTrigger, RunTrigger, TriggerCounts, TriggerDecision, TriggerId, TriggerMessage, TriggerOutcome,
+    TriggerSet,
 };
 use cronhold_schedule::Instant;
+use cronhold_core::task::{Channel, JsonText};
 
 use super::rich_records::{COUNT_MAX, TEXTS, last, times};
 use super::samples::{args, job_id, run_id};
@@ -12,8 +14,18 @@ use super::samples::{args, job_id, run_id};
 /// No trigger, one, or two.
 pub(super) fn run_triggers(index: usize) -> Vec<RunTrigger> {
     let id = |text| TriggerId::parse(text).expect("an id");
-    let trigger = |text| RunTrigger { id: id(text), at: times()[index % 5], by: Actor::ForeignEvent };
-    ["größe/日本 🦀", "a"][..index % 3].iter().copied().map(trigger).collect()
+    let trigger = |text| RunTrigger { id: id(text), at: times()[index % 5], by: Actor::ForeignEvent, message: None };
+    let mut triggers: Vec<RunTrigger> = ["größe/日本 🦀", "a"][..index % 3].iter().copied().map(trigger).collect();
+    if let Some(last) = triggers.last_mut() {
+        (last.by, last.message) = (Actor::Channel, message());
+    }
+    triggers
+}
+
+fn message() -> Option<Box<TriggerMessage>> {
+    let channel = Channel::parse("/größe/日本").expect("a channel");
+    let message = JsonText::parse(r#"{"b":[1,null,"größe 🦀"],"a":12345678901234567890}"#).expect("JSON");
+    Some(Box::new(TriggerMessage { channel, message }))
 }
 
 /// A set without triggers, and one with all fields set and all outcomes.
@@ -25,6 +37,7 @@ pub(super) fn trigger_sets() -> Vec<TriggerSet> {
         at: *at,
         by: by.clone(),
         args: args(&[("x", TEXTS[1]), ("y", "")]),
+        message: message().filter(|_| at.secs() % 2 == 0),
     };
     let outcomes = [
         TriggerOutcome::Run { run: run_id(8, 8), number: RunNumber(COUNT_MAX), triggers: u32::MAX },

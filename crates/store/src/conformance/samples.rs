@@ -169,7 +169,7 @@ pub(crate) fn triggers(job: &str, due: Option<Instant>) -> Record {
     let mut set = TriggerSet::new(job_id(job));
     if due.is_some() {
         let id = TriggerId::parse("a").expect("an id");
-        set.add(PendingTrigger { id, at: at(1), by: Actor::Action, args: args(&[("x", "1")]) });
+        set.add(PendingTrigger { id, at: at(1), by: Actor::Action, args: args(&[("x", "1")]), message: None });
     }
     set.due = due;
     Record::Triggers(Arc::new(set))

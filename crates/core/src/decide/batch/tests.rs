@@ -319,7 +319,7 @@ fn number_of_pending_triggers_is_bounded() {
     let rejected = bench.happens("trigger j more");
     assert_eq!(
         rejected,
-        ["! too many triggers of `j` are pending; at most 1000 with 256 KiB of ids and args are allowed"]
+        ["! too many triggers of `j` are pending; at most 1000 with 256 KiB of ids, args and messages are allowed"]
     );
     // A rejected trigger has no mark, so it can be sent again.
     bench.happens("untrigger j all");

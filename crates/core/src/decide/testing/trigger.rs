@@ -44,7 +44,7 @@ pub(super) fn command(verb: &str, rest: &str) -> (Actor, Command) {
         _ => {
             // Two triggers with the same id and different args are different requests.
             let run = RunId::from_key(START, &format!("trigger {rest}"));
-            let command = Command::Trigger { job, args: pairs(more, ""), trigger: trigger(), id: run };
+            let command = Command::Trigger { job, args: pairs(more, ""), trigger: trigger(), message: None, id: run };
             (if verb == "emit" { Actor::Action } else { anna }, command)
         }
     }
