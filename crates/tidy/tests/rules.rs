@@ -117,3 +117,12 @@ fn guarantees_about_failures_cite_tests() {
     let document = tree.files.iter().find(|file| file.path == promises::DOCUMENT).expect("docs/guarantees.md exists");
     assert_none(promises::check(document, &crate_files()));
 }
+
+#[test]
+fn tests_that_other_documents_cite_exist() {
+    let tree = tree();
+    for path in promises::CITING {
+        let document = tree.files.iter().find(|file| file.path == *path).expect("the document exists");
+        assert_none(promises::check(document, &crate_files()));
+    }
+}

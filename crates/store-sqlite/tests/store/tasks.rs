@@ -149,3 +149,59 @@ fn port_holds_many_items() {
     let window = block_on(store.window(task, &WindowLimits::STEP)).expect("a window").expect("the task");
     assert_eq!((window.inports[0].size, window.state[0].1.as_str()), (0, "4999950000"));
 }
+
+/// Nothing remains of a deleted task, whatever it had.
+#[test]
+fn deleted_task_leaves_no_rows() {
+    let file = file();
+    let store = file.store();
+    register(&*store);
+    let task = TaskTarget::New(0);
+    let port = |direction, name: &str| PortTarget { task, direction, port: PortName::parse(name).expect("a name") };
+    let write = |port| {
+        let items = vec![PortItem::new(JsonText::null()); 3];
+        TaskAct::Write { port, items, as_default: false, notify: true }
+    };
+    let ports = cronhold_core::task::port::parse_ports(r#"{"out":{"default":1},"*":{}}"#).expect("ports");
+    let channels = vec![cronhold_core::task::Channel::parse("/a").expect("a channel")];
+    let fields = vec![(StateField::parse("f").expect("a name"), JsonText::null())];
+    let child =
+        NewTask { parent: Some((task, cronhold_core::task::ChildName::parse("c").expect("a name"))), ..new_task() };
+    let acts = vec![
+        TaskAct::Create(NewTask { outports: ports, ..new_task() }),
+        TaskAct::SetChannels { port: port(PortDirection::In, "in"), channels },
+        write(port(PortDirection::In, "in")),
+        write(port(PortDirection::Out, "any")),
+        TaskAct::SetState { task, fields },
+        TaskAct::AddAlias { task, alias: cronhold_core::task::TaskAlias::parse("alias").expect("an alias") },
+        TaskAct::Create(child),
+        TaskAct::Terminate { task, recursive: true },
+    ];
+    commit(&*store, acts).expect("a task with all kinds of rows");
+    let shutdown = |number: u128| {
+        let request = cronhold_store::tasks::LeaseRequest {
+            queue: QueueName::parse("q").expect("a name"),
+            classes: vec![cronhold_store::tasks::LeaseClass {
+                name: ClassName::parse("Pipe").expect("a name"),
+                has_startup: false,
+            }],
+            steps: vec![cronhold_core::task::StepId::from_random(number.to_be_bytes())],
+            lease: Span::from_secs(60),
+            limits: WindowLimits::STEP,
+        };
+        let leased = block_on(store.lease(request)).expect("steps").pop().expect("a shutdown");
+        let ending = cronhold_core::task::StepEnding::ShutDown(None);
+        let unit = TaskUnit::step(leased.window.task.id, leased.step, ending, Vec::new());
+        block_on(store.commit(vec![unit])).remove(0).expect("it holds its task");
+    };
+    (1..=2).for_each(shutdown);
+    let delete = TaskAct::Delete { task: TaskTarget::Id(TaskId::FIRST) };
+    let deleted = commit(&*store, vec![delete]);
+    assert_eq!(deleted, Ok(TaskReceipt::Committed(vec![ActOutcome::Deleted(true)])));
+    let someone = Connection::open(file.place.database()).expect("a shell");
+    for table in ["tasks", "task_aliases", "task_state", "task_ports", "task_items", "task_channels"] {
+        let count: i64 =
+            someone.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).expect("rows");
+        assert_eq!(count, 0, "{table}");
+    }
+}

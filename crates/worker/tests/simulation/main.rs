@@ -11,6 +11,8 @@ mod run;
 mod stage;
 mod stories;
 
+use std::ops::Range;
+
 use crate::faulty::StoreMistake;
 use crate::run::{SeedReport, play};
 
@@ -34,22 +36,20 @@ fn play_all(seeds: impl Iterator<Item = u64>) -> SeedReport {
     total
 }
 
+/// The seeds to play: those that the environment requests, or always the same ones.
+fn seeds() -> Range<u64> {
+    #[expect(clippy::disallowed_methods, reason = "`./dev fresh` names the seeds")]
+    let first = std::env::var_os(FRESH).and_then(|text| text.to_str()?.parse().ok());
+    first.map_or(0..SEEDS, |first: u64| first..first + FRESH_SEEDS)
+}
+
 /// Every item is there once, no task waits for nothing, and no step takes effect twice.
 #[test]
 fn items_are_conserved_in_every_history() {
-    let total = play_all(0..SEEDS);
+    let total = play_all(seeds());
     let SeedReport { steps, lost, crashes, faults, items } = total;
     let is_eventful = [steps, lost, crashes, faults, items].iter().all(|count| *count > SEEDS);
     assert!(is_eventful, "the histories have something to find: {total:?}");
-}
-
-/// Plays further seeds if the environment names the first of them.
-#[test]
-fn fresh_histories() {
-    #[expect(clippy::disallowed_methods, reason = "`./dev fresh` names the seeds")]
-    let Some(first) = std::env::var_os(FRESH) else { return };
-    let first: u64 = first.to_str().and_then(|text| text.parse().ok()).expect("a number");
-    play_all(first..first + FRESH_SEEDS);
 }
 
 #[test]

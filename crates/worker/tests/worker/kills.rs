@@ -10,6 +10,7 @@ use std::sync::mpsc::channel;
 
 use cronhold_core::task::{JsonText, PortDirection, PortItem, PortName, PortTarget, TaskAct, TaskId};
 use cronhold_schedule::{Span, ZoneRegistry};
+use cronhold_store::ClockFn;
 use cronhold_store::conformance::block_on;
 use cronhold_store::tasks::{TaskStore, WindowLimits};
 use cronhold_store_sqlite::{Options, SqliteStore};
@@ -58,18 +59,24 @@ impl Worker for Adder {
 }
 
 fn runtime(path: &Path) -> (Arc<dyn TaskStore>, WorkerRuntime) {
-    let options = Options { clock: Arc::new(wall_clock), zones: Arc::new(ZoneRegistry::bundled()), size_max: None };
-    let store: Arc<dyn TaskStore> =
-        Arc::new(SqliteStore::open(path, options).expect("no other process has it").tasks());
+    let store = open(path, Arc::new(wall_clock));
+    (Arc::clone(&store), runtime_on(store))
+}
+
+pub(crate) fn open(path: &Path, clock: ClockFn) -> Arc<dyn TaskStore> {
+    let options = Options { clock, zones: Arc::new(ZoneRegistry::bundled()), size_max: None };
+    Arc::new(SqliteStore::open(path, options).expect("no other process has it").tasks())
+}
+
+pub(crate) fn runtime_on(store: Arc<dyn TaskStore>) -> WorkerRuntime {
     let pump = r#"{"inports":{"in":{}},"outports":{"out":{"channels":["/numbers"]}}}"#;
     let adder = r#"{"inports":{"in":{"channels":["/numbers"]}}}"#;
-    let runtime = WorkerRuntime::new(Arc::clone(&store), "testq")
+    WorkerRuntime::new(store, "testq")
         .and_then(|runtime| runtime.with_class("Pump", pump, Pump))
         .and_then(|runtime| runtime.with_class("Adder", adder, Adder))
         .expect("the configurations are valid")
         .with_concurrency(3)
-        .with_lease(Span::from_millis(100));
-    (store, runtime)
+        .with_lease(Span::from_millis(100))
 }
 
 #[test]
@@ -78,7 +85,7 @@ fn killed_workers_lose_and_double_nothing() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("worker-kills-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a directory can be created");
     let path = folder.join("cronhold.db");
-    let (pump, adder) = create_tasks(&path);
+    let (pump, adder) = create_tasks(&runtime(&path).1, NUMBERS);
     for _ in 0..KILLS {
         let mut command = Command::new(std::env::current_exe().expect("this program"));
         command.args(["--exact", "kills::killed_workers_lose_and_double_nothing", "--nocapture"]).env(WORKER, &path);
@@ -115,25 +122,29 @@ fn killed_workers_lose_and_double_nothing() {
         stop.stop();
         running.join().expect("it ends well").expect("it can stop");
     });
-    let field = |task, field: &str| {
-        let state = window(task).state;
-        state.into_iter().find(|(name, _)| name.as_str() == field).map(|(_, value)| value.to_string())
-    };
-    assert_eq!(field(pump, "count"), Some(NUMBERS.to_string()));
-    assert_eq!(field(adder, "total"), Some(format!("[{},{NUMBERS}]", NUMBERS * (NUMBERS - 1) / 2)));
+    assert_exact(&*store, (pump, adder), NUMBERS);
     drop((store, runtime));
     // A leftover directory does no harm: no other test uses its name.
     let _ = fs::remove_dir_all(&folder);
 }
 
+/// Asserts that each number was passed on and added up once.
+pub(crate) fn assert_exact(store: &dyn TaskStore, (pump, adder): (TaskId, TaskId), numbers: u64) {
+    let field = |task, field: &str| {
+        let state = block_on(store.window(task, &WindowLimits::STEP)).expect("a window").expect("the task").state;
+        state.into_iter().find(|(name, _)| name.as_str() == field).map(|(_, value)| value.to_string())
+    };
+    assert_eq!(field(pump, "count"), Some(numbers.to_string()));
+    assert_eq!(field(adder, "total"), Some(format!("[{},{numbers}]", numbers * (numbers - 1) / 2)));
+}
+
 /// Creates both tasks, and writes the numbers.
-fn create_tasks(path: &Path) -> (TaskId, TaskId) {
-    let (_, runtime) = runtime(path);
+pub(crate) fn create_tasks(runtime: &WorkerRuntime, numbers: u64) -> (TaskId, TaskId) {
     runtime.register().expect("it can register");
     let adder = runtime.create("Adder", &()).expect("a task");
     let pump = runtime.create("Pump", &()).expect("a task");
     let port = PortTarget::new(pump, PortDirection::In, PortName::parse("in").expect("a name"));
-    let items = (0..NUMBERS).map(|number| PortItem::new(JsonText::of_number(number))).collect();
+    let items = (0..numbers).map(|number| PortItem::new(JsonText::of_number(number))).collect();
     runtime.request(TaskAct::Write { port, items, as_default: false, notify: true }).expect("a port");
     (pump, adder)
 }

@@ -1,7 +1,9 @@
 //! Workers on the stores that keep tasks: the reference store and SQLite.
 
 mod faults;
+mod kill_points;
 mod kills;
+mod limits;
 mod runtime;
 mod samples;
 mod steps;

@@ -358,3 +358,68 @@ fn step_reads_megabytes() {
         assert_eq!(read_all(&runtime, task), [2_400_000 + (1 << 20) - 2]);
     });
 }
+
+/// A default that is null is a value, and a default that has changed is performed once more.
+#[test]
+fn changed_default_is_performed_once_more() {
+    on_each_store(|store, _| {
+        let runtime =
+            script(Arc::clone(&store), r#"{"inports":{"a":{"default":null}},"outports":{"all":{}}}"#, |step| {
+                assert!(step.has_value("a")?);
+                let mut done: Vec<Option<i64>> = step.get("done")?.unwrap_or_default();
+                step.for_inputs(&["a"], |step, (a,): (Option<i64>,)| {
+                    done.push(a);
+                    step.set("done", &done)
+                })
+            });
+        let task = runtime.create("Script", &()).expect("a task");
+        let inport = PortTarget::new(task, PortDirection::In, PortName::parse("a").expect("a name"));
+        let run = TaskAct::Run { task: TaskTarget::Id(task), forced: false, at: None };
+        let done = || {
+            runtime.request(run.clone()).expect("it exists");
+            runtime.drain(5).expect("steps");
+            state(&*store, task, "done").unwrap_or_default()
+        };
+        assert_eq!((done().as_str(), done().as_str()), ("[null]", "[null]"));
+        let item = Some(PortItem::new(JsonText::of_number(5)));
+        runtime.request(TaskAct::SetDefault { port: inport.clone(), item }).expect("a port");
+        assert_eq!((done().as_str(), done().as_str()), ("[null,5]", "[null,5]"));
+        runtime.request(TaskAct::SetDefault { port: inport, item: None }).expect("a port");
+        assert!(runtime.request(run.clone()).is_ok());
+        assert!(matches!(runtime.drain(5), Err(WorkerError::StepFailed { .. })), "there is no value any more");
+    });
+}
+
+/// A step creates a child with args and ports, which names its creator, and is found by its name from the next step on.
+#[test]
+fn step_creates_a_child_with_args_and_ports() {
+    on_each_store(|store, _| {
+        let runtime = script(Arc::clone(&store), "{}", |step| {
+            if step.task().parent.is_some() {
+                return step.suspend();
+            }
+            assert_eq!(step.child("none")?, None);
+            match step.child("c")? {
+                Some(child) => step.set("child", &child.id().map(TaskId::number)),
+                None => {
+                    let (inports, outports) = (r#"{"in":{"default":5}}"#, r#"{"out":{}}"#);
+                    let child = step.create_child_with_ports("c", "Script", &(1, "x"), inports, outports)?;
+                    assert_eq!(child.id(), None, "it gets its id at the commit");
+                    step.suspend()
+                }
+            }
+        });
+        let task = runtime.create("Script", &()).expect("a task");
+        runtime.drain(9).expect("steps");
+        let child = runtime.find(TaskId::new(2).expect("an id")).expect("it was created");
+        assert_eq!(
+            (child.created_by.as_str(), child.args.map(|args| args.to_string())),
+            ("job:1", Some(r#"[1,"x"]"#.into()))
+        );
+        assert_eq!(child.parent.map(|(parent, name)| (parent, name.to_string())), Some((task, "c".to_owned())));
+        let window = block_on(store.window(child.id, &WindowLimits::STEP)).expect("a window");
+        let window = window.expect("the task");
+        assert_eq!((window.inports[0].name.as_str(), window.outports[0].name.as_str()), ("in", "out"));
+        assert_eq!(state(&*store, task, "child").as_deref(), Some("2"));
+    });
+}
