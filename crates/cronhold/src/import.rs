@@ -71,7 +71,11 @@ fn read_castle(znode: String, data: &[u8]) -> ForeignJob {
 }
 
 fn unreadable(name: String, why: &str) -> ForeignJob {
-    ForeignJob { name, job: Err(vec![format!("the data of its znode is neither Go's gob nor JSON: {why}")]), notes: Vec::new() }
+    ForeignJob {
+        name,
+        job: Err(vec![format!("the data of its znode is neither Go's gob nor JSON: {why}")]),
+        notes: Vec::new(),
+    }
 }
 
 fn read(name: String, text: &str, options: &ReadOptions<'_>) -> ForeignJob {

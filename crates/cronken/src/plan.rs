@@ -289,7 +289,11 @@ fn is_from_file(record: &JobRecord) -> bool {
     matches!(record.source, JobSource::Directory(_))
 }
 
-pub(crate) fn settle(shared: &SharedDefinition, text: Option<String>, options: &ReadOptions<'_>) -> Option<DefinitionUpdate> {
+pub(crate) fn settle(
+    shared: &SharedDefinition,
+    text: Option<String>,
+    options: &ReadOptions<'_>,
+) -> Option<DefinitionUpdate> {
     Some(DefinitionUpdate { name: shared.name.clone(), found: shared.text.clone(), text, reading: rules(options) })
 }
 

@@ -169,7 +169,9 @@ impl ZnodePaths {
         }
         paths.extend([self.castle_jobs(), self.castle_servers(), self.castle_next_job(), self.castle_job_lock()]);
         paths.push(format!("{}/cronhold", self.root));
-        paths.extend(["writers", "clock", "seal", "chains", "locks", "outputs", "records", "forms"].map(|name| self.ours(name)));
+        paths.extend(
+            ["writers", "clock", "seal", "chains", "locks", "outputs", "records", "forms"].map(|name| self.ours(name)),
+        );
         paths.extend(KINDS.iter().map(|kind| format!("{}/{}", self.records(), folder_name(*kind))));
         let buckets = self.record_folders().into_iter().filter(|path| !paths.contains(path));
         let buckets: Vec<String> = buckets.collect();
@@ -267,9 +269,8 @@ pub(crate) fn escape_name(text: &str) -> String {
     if matches!(text, "." | "..") {
         return escape(text);
     }
-    let is_rejected = |sign: char| {
-        sign.is_control() || matches!(sign, '/' | '%' | '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..='\u{ffff}')
-    };
+    let is_rejected =
+        |sign: char| sign.is_control() || matches!(sign, '/' | '%' | '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..='\u{ffff}');
     let mut escaped = String::with_capacity(text.len());
     for sign in text.chars() {
         if is_rejected(sign) {

@@ -9,8 +9,8 @@ use cronhold_core::RunId;
 use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey, RecordKind, RecordVersion, StoredRecord};
 use cronhold_schedule::{Instant, ZoneRegistry};
 use cronhold_store::{
-    Chunk, Fault, Hint, Obligation, OutputSizes, Page, Pending, Query, SharedStore, Store, StoreHealthReport, StoreLimits,
-    Unit, UnitReceipt, UnitRefusal, WalkPage, WalkPlace, WriterId,
+    Chunk, Fault, Hint, Obligation, OutputSizes, Page, Pending, Query, SharedStore, Store, StoreHealthReport,
+    StoreLimits, Unit, UnitReceipt, UnitRefusal, WalkPage, WalkPlace, WriterId,
 };
 use cronhold_store_remote::{BoardHandle, StoreRuntime, closed};
 

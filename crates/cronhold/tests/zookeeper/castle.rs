@@ -66,7 +66,7 @@ fn jobs_created_changed_and_deleted_by_hand_take_effect() {
 
     // The plain client keeps the fields of the struct in their order, and what it adds stays.
     client.set_field("later", "Owner", json!("ops"));
-    sandbox.done(&["upd", "later", "0 4 1 1 * 2090"]);
+    sandbox.done(&["upd", "later", "--schedule", "0 4 1 1 * 2090"]);
     wait_for_copy(&mut client, "later", "2090-01-01T04:00:00");
     let text = client.data("jobs/later").expect("it exists");
     let places: Vec<Option<usize>> = FIELDS.iter().map(|key| text.find(&format!("\"{key}\":"))).collect();
@@ -126,9 +126,9 @@ fn commands_without_a_daemon_keep_the_next_job_true() {
     assert_eq!(client.next_job(), "b", "an earlier job becomes the next one");
     add("c", "2095");
     assert_eq!(client.next_job(), "b");
-    sandbox.done(&["upd", "b", "0 0 1 1 * 2097"]);
+    sandbox.done(&["upd", "b", "--schedule", "0 0 1 1 * 2097"]);
     assert_eq!(client.next_job(), "a", "the job that is really next, and not the one that was updated");
-    sandbox.done(&["upd", "c", "0 0 1 1 * 2070"]);
+    sandbox.done(&["upd", "c", "--schedule", "0 0 1 1 * 2070"]);
     wait_for_copy(&mut client, "c", "2070-01-01T00:00:00");
     sandbox.done(&["pause", "c"]);
     assert_eq!((client.next_job().as_str(), &client.job("jobs/c")["HasError"]), ("a", &json!(true)));
@@ -188,7 +188,9 @@ fn servers_come_and_go() {
     assert_eq!(client.children("servers"), ["one", "plain", "two"]);
     let znode = client.call("get", json!({"path": "/castle-cron/servers/one"}));
     assert!(znode["ephemeral"] == true && znode["data"].as_str().is_some_and(|data| data.starts_with("castle-cron")));
-    eventually("the first node has logged the list of all", || one.has_logged("servers_changed", &[("all", "one, plain, two")]));
+    eventually("the first node has logged the list of all", || {
+        one.has_logged("servers_changed", &[("all", "one, plain, two")])
+    });
 
     // A name that is in use is refused, unless the operator takes it over.
     let up = ["up", "--name", "plain", "--data", "plain", "--listen", "127.0.0.1:0", "--store", &sandbox.url()];
@@ -222,12 +224,17 @@ fn gob_of(name: &str, schedule: &str) -> String {
         format!("{:02x}{bytes}", text.len())
     };
     let types = concat!(
-        "57ff81030101034a6f6201ff820001060104", "4e616d65010c000103436d64010c0001044172677301ff84000108",
-        "4861734572726f7201020001", "0b4e65787452756e74696d6501ff86000108", "5363686564756c65010c000000",
-        "16ff83020101085b5d737472696e6701ff8400010c0000", "10ff850501010454696d6501ff86000000",
+        "57ff81030101034a6f6201ff820001060104",
+        "4e616d65010c000103436d64010c0001044172677301ff84000108",
+        "4861734572726f7201020001",
+        "0b4e65787452756e74696d6501ff86000108",
+        "5363686564756c65010c000000",
+        "16ff83020101085b5d737472696e6701ff8400010c0000",
+        "10ff850501010454696d6501ff86000000",
     );
     let time = "0f010000000ecfc308b000000000ffff";
-    let value = format!("ff8201{}01{}0102{}{}02{time}01{}00", text(name), text("echo"), text("a"), text("b"), text(schedule));
+    let value =
+        format!("ff8201{}01{}0102{}{}02{time}01{}00", text(name), text("echo"), text("a"), text("b"), text(schedule));
     format!("{types}{:02x}{value}", value.len() / 2)
 }
 
@@ -248,8 +255,12 @@ fn jobs_of_a_real_castle_cron_are_imported() {
     assert_eq!(jobs(&sandbox), []);
     let done = import(&["--pause", "--prefix", "old/", "-o", "json"]);
     let rows = parsed(&done.text);
-    let outcomes: Vec<(&str, &str)> =
-        rows.as_array().expect("rows").iter().filter_map(|row| Some((row["job"].as_str()?, row["outcome"].as_str()?))).collect();
+    let outcomes: Vec<(&str, &str)> = rows
+        .as_array()
+        .expect("rows")
+        .iter()
+        .filter_map(|row| Some((row["job"].as_str()?, row["outcome"].as_str()?)))
+        .collect();
     let expected = [("old/backup", "imported"), ("old/broken", "not_imported"), ("old/noise", "not_imported")];
     assert_eq!(outcomes, expected, "{done:?}");
     assert_eq!(jobs(&sandbox), [("old/backup".to_owned(), true)]);

@@ -25,7 +25,8 @@ const FIELDS: [&str; 6] = ["Name", "Cmd", "Args", "HasError", "NextRuntime", "Sc
 pub const NOTE: &str = "CronholdNote";
 
 /// The hint for data that is not JSON.
-const GOB_HINT: &str = "a job is one JSON object; `cronhold import castle-cron` reads what castle-cron itself has written";
+const GOB_HINT: &str =
+    "a job is one JSON object; `cronhold import castle-cron` reads what castle-cron itself has written";
 
 /// Keys that do not change how a job runs.
 const DESCRIPTIVE_KEYS: [&str; 3] = ["description", "labels", "retain"];

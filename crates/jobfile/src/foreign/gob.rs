@@ -109,7 +109,9 @@ impl<'b> GobReader<'b> {
         loop {
             match self.uint()? {
                 0 => return Ok(()),
-                delta if delta > ITEMS_MAX || field > ITEMS_MAX => return Err("a struct has too many fields".to_owned()),
+                delta if delta > ITEMS_MAX || field > ITEMS_MAX => {
+                    return Err("a struct has too many fields".to_owned());
+                }
                 delta => field += delta,
             }
             read(self, field)?;
@@ -227,7 +229,8 @@ fn time_text(bytes: &[u8]) -> Result<String, String> {
     }
     let seconds = bytes[1..9].try_into().map(i64::from_be_bytes).map_err(|_| wrong())?;
     let nanos = bytes[9..13].try_into().map(u32::from_be_bytes).map_err(|_| wrong())?;
-    let millis = seconds.checked_sub(SECONDS_TO_1970).and_then(|seconds| seconds.checked_mul(1_000)).ok_or_else(wrong)?;
+    let millis =
+        seconds.checked_sub(SECONDS_TO_1970).and_then(|seconds| seconds.checked_mul(1_000)).ok_or_else(wrong)?;
     Ok(Instant::from_millis(millis + i64::from(nanos / 1_000_000)).to_string())
 }
 

@@ -225,11 +225,7 @@ impl CastleZnodes {
 }
 
 /// Adds all reports that have arrived.
-async fn drain(
-    watch: &mut TreeWatch,
-    agenda: &mut FollowerAgenda,
-    add: impl Fn(&mut FollowerAgenda, String),
-) {
+async fn drain(watch: &mut TreeWatch, agenda: &mut FollowerAgenda, add: impl Fn(&mut FollowerAgenda, String)) {
     while !agenda.is_ended {
         let report = tokio::select! {
             biased;

@@ -53,11 +53,7 @@ impl JobTexts {
     }
 
     /// Reads everything again. Returns what was found.
-    pub(super) async fn reload(
-        &self,
-        session: &ZooKeeperSession,
-        paths: &ZnodePaths,
-    ) -> Result<Vec<FoundForm>, Fault> {
+    pub(super) async fn reload(&self, session: &ZooKeeperSession, paths: &ZnodePaths) -> Result<Vec<FoundForm>, Fault> {
         let names = all_names(session, paths).await?;
         let found = read_forms(session, paths, &names).await?;
         let known = found.iter().filter_map(|form| Some((form.name.clone(), form.text()?)));

@@ -49,8 +49,7 @@ pub(crate) struct CastleZnodes {
 impl CastleZnodes {
     pub(crate) fn new(ensemble: Arc<Ensemble>, mirror: Arc<RecordMirror>) -> Self {
         let texts = Arc::new(JobTexts::default());
-        let next_job =
-            NextJobWriter::new(Arc::clone(&mirror), Arc::clone(&texts), ensemble.paths().castle_next_job());
+        let next_job = NextJobWriter::new(Arc::clone(&mirror), Arc::clone(&texts), ensemble.paths().castle_next_job());
         Self {
             ensemble,
             mirror,

@@ -87,9 +87,8 @@ impl ScheduleIndex {
         });
         let resumed = overlay.paused.iter().filter(|(job, is_paused)| !**is_paused && self.paused.contains(*job));
         let resumed = resumed.flat_map(|(job, _)| self.times.get(job).into_iter().flatten().map(move |it| (job, it)));
-        let resumed = resumed.filter(|(job, (schedule, _))| {
-            !overlay.times.contains_key(&((*job).clone(), (*schedule).clone()))
-        });
+        let resumed =
+            resumed.filter(|(job, (schedule, _))| !overlay.times.contains_key(&((*job).clone(), (*schedule).clone())));
         let resumed = resumed.map(|(job, (_, time))| (*time, job));
         let unchanged = unchanged.map(|(time, job, _)| (*time, job));
         changed.chain(resumed).chain(unchanged).min().map(|(time, job)| (job.clone(), time))
