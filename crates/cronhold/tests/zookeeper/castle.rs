@@ -66,7 +66,7 @@ fn jobs_created_changed_and_deleted_by_hand_take_effect() {
 
     // The plain client keeps the fields of the struct in their order, and what it adds stays.
     client.set_field("later", "Owner", json!("ops"));
-    sandbox.done(&["upd", "later", "0 4 1 1 * 2090"]);
+    sandbox.done(&["upd", "later", "--schedule", "0 4 1 1 * 2090"]);
     wait_for_copy(&mut client, "later", "2090-01-01T04:00:00");
     let text = client.data("jobs/later").expect("it exists");
     let places: Vec<Option<usize>> = FIELDS.iter().map(|key| text.find(&format!("\"{key}\":"))).collect();
@@ -126,9 +126,9 @@ fn commands_without_a_daemon_keep_the_next_job_true() {
     assert_eq!(client.next_job(), "b", "an earlier job becomes the next one");
     add("c", "2095");
     assert_eq!(client.next_job(), "b");
-    sandbox.done(&["upd", "b", "0 0 1 1 * 2097"]);
+    sandbox.done(&["upd", "b", "--schedule", "0 0 1 1 * 2097"]);
     assert_eq!(client.next_job(), "a", "the job that is really next, and not the one that was updated");
-    sandbox.done(&["upd", "c", "0 0 1 1 * 2070"]);
+    sandbox.done(&["upd", "c", "--schedule", "0 0 1 1 * 2070"]);
     wait_for_copy(&mut client, "c", "2070-01-01T00:00:00");
     sandbox.done(&["pause", "c"]);
     assert_eq!((client.next_job().as_str(), &client.job("jobs/c")["HasError"]), ("a", &json!(true)));

@@ -187,3 +187,99 @@ impl ScheduleOverlay {
         is_relevant
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use cronhold_core::record::{ClaimedRanges, Cursor, JobState, PauseState};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn job(name: u8) -> JobId {
+        JobId::parse(&format!("j{name}")).expect("an id")
+    }
+
+    fn cursor(name: u8, schedule: u8, wake: Option<i64>) -> RecordChange {
+        let schedule = ScheduleId::parse(&format!("s{schedule}")).expect("an id");
+        let wake = wake.map(Instant::from_secs);
+        RecordChange::Put(Record::Cursor(Arc::new(Cursor {
+            job: job(name),
+            schedule,
+            since: Instant::EPOCH,
+            last: None,
+            claimed: ClaimedRanges::default(),
+            next: wake,
+            wake,
+            revision: 1,
+            zones: "".into(),
+            generation: 0,
+            follows: None,
+            at_start: false,
+            streak: None,
+        })))
+    }
+
+    fn pauses(is_paused: bool) -> PauseState {
+        let current = is_paused.then(|| cronhold_core::record::ActivePause {
+            since: Instant::EPOCH,
+            by: cronhold_core::record::Actor::JobFiles,
+            why: String::new(),
+            until: None,
+        });
+        PauseState { current, last: None }
+    }
+
+    fn paused(name: u8, is_paused: bool) -> RecordChange {
+        RecordChange::Put(Record::JobState(Arc::new(JobState {
+            pauses: pauses(is_paused),
+            ..JobState::new(job(name))
+        })))
+    }
+
+    fn change() -> impl Strategy<Value = RecordChange> {
+        prop_oneof![
+            4 => (0..4_u8, 0..2_u8, proptest::option::of(0..9_i64)).prop_map(|(name, schedule, at)| cursor(name, schedule, at)),
+            1 => (0..4_u8, 0..2_u8).prop_map(|(name, schedule)| RecordChange::Delete(match cursor(name, schedule, None) {
+                RecordChange::Put(record) => record.key(),
+                RecordChange::Delete(key) => key,
+            })),
+            2 => (0..4_u8, any::<bool>()).prop_map(|(name, is_paused)| paused(name, is_paused)),
+            1 => any::<bool>().prop_map(|is_paused| RecordChange::Put(Record::Pause(Arc::new(pauses(is_paused))))),
+        ]
+    }
+
+    #[test]
+    fn paused_jobs_and_jobs_without_a_time_are_never_next() {
+        let mut index = ScheduleIndex::default();
+        index.apply(&[cursor(1, 0, Some(5)), cursor(2, 0, None), cursor(3, 0, Some(3))]);
+        assert_eq!(index.next(), Some((job(3), Instant::from_secs(3))));
+        index.apply(&[paused(3, true)]);
+        assert_eq!(index.next(), Some((job(1), Instant::from_secs(5))));
+        assert_eq!((index.next_of(&job(3)), index.next_of(&job(2))), (None, None));
+        let mut overlay = ScheduleOverlay::default();
+        assert!(!overlay.add(&index, &[paused(3, true), paused(1, false)]), "nothing changes");
+        assert!(overlay.add(&index, &[paused(3, false)]));
+        assert_eq!(index.next_with(&overlay), Some((job(3), Instant::from_secs(3))));
+        let (here, elsewhere) = index.take_changes();
+        assert_eq!((here.len(), elsewhere.len(), index.has_changes()), (2, 0, false));
+    }
+
+    proptest! {
+        #[test]
+        fn overlay_says_what_will_be_next(
+            before in proptest::collection::vec(change(), 0..12),
+            after in proptest::collection::vec(change(), 0..8),
+        ) {
+            let mut index = ScheduleIndex::default();
+            index.apply(&before);
+            let mut overlay = ScheduleOverlay::default();
+            let is_relevant = overlay.add(&index, &after);
+            let (now, foreseen) = (index.next(), index.next_with(&overlay));
+            index.apply(&after);
+            prop_assert_eq!(&foreseen, &index.next());
+            prop_assert!(is_relevant || now == foreseen);
+        }
+    }
+}
