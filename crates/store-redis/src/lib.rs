@@ -31,6 +31,7 @@ mod run_listing;
 mod seal;
 mod server_check;
 mod store;
+mod tasks;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod url;
@@ -38,4 +39,5 @@ mod walk;
 
 pub use namespace_keys::NamespaceKeys;
 pub use store::{Options, RedisOpenError, RedisStore};
+pub use tasks::RedisTaskStore;
 pub use url::RedisUrl;

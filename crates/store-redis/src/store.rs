@@ -7,6 +7,7 @@ use std::sync::Arc;
 use cronhold_core::RunId;
 use cronhold_core::record::{LockName, NodeRecord, RecordKey, RecordKind, StoredRecord};
 use cronhold_schedule::{Instant, ZoneRegistry};
+use cronhold_store::tasks::TaskStore;
 use cronhold_store::{
     Chunk, Fault, Hint, Obligation, OutputSizes, Page, Pending, Query, SharedStore, Store, StoreHealthReport, Unit,
     UnitReceipt, UnitRefusal, WalkPage, WalkPlace, WriterId,
@@ -20,6 +21,7 @@ use crate::connections::RedisConnections;
 use crate::core::StoreCore;
 use crate::cronken::SharedKeys;
 use crate::packed_unit::PackedUnit;
+use crate::tasks::{RedisTaskParts, RedisTaskStore, RuntimeOwner};
 use crate::url::RedisUrl;
 use crate::{expiry, keys, notifications, seal};
 
@@ -29,6 +31,7 @@ pub struct RedisStore {
     handle: BoardHandle,
     core: Arc<StoreCore>,
     worker: Arc<StoreWorker>,
+    tasks: Arc<RedisTaskParts>,
 }
 
 /// Options for opening a store.
@@ -69,10 +72,24 @@ impl RedisStore {
         let seq_file = memory.map(SeqFile::new);
         let core = StoreCore::new(url.clone(), zones, accept_loss, connections.clone(), seq_file);
         let core = core.map_err(RedisOpenError::Random)?;
+        let tasks = Arc::new(start_tasks(url, &runtime, &connections, &core, None));
         let peers = Arc::clone(&core.peers);
         let shared = SharedKeys::new(connections, runtime.handle().clone(), &url.settings.namespace, peers);
         let handle = BoardHandle::join(Arc::clone(core.notifications.board()));
-        Ok(Self { handle, core: Arc::new(core), worker: Arc::new(StoreWorker { runtime, shared }) })
+        Ok(Self { handle, core: Arc::new(core), worker: Arc::new(StoreWorker { runtime, shared }), tasks })
+    }
+
+    /// The tasks of this store.
+    pub fn tasks(&self) -> RedisTaskStore {
+        RedisTaskStore::new(Arc::clone(&self.worker) as Arc<dyn RuntimeOwner>, Arc::clone(&self.tasks))
+    }
+
+    /// The tasks of this store by a clock that tests advance.
+    #[cfg(feature = "testing")]
+    pub fn tasks_with_clock(&self, clock: cronhold_store::ClockFn) -> RedisTaskStore {
+        let (runtime, connections) = (&self.worker.runtime, self.core.client.connections());
+        let parts = start_tasks(&self.core.url, runtime, connections, &self.core, Some(clock));
+        RedisTaskStore::new(Arc::clone(&self.worker) as Arc<dyn RuntimeOwner>, Arc::new(parts))
     }
 
     /// Sets the minimum time for which commits are rejected after a rollback, so that tests do not wait as long as
@@ -216,6 +233,10 @@ impl Store for RedisStore {
         Box::pin(self.runtime().run_read(async move { core.time().await }))
     }
 
+    fn task_store(&self) -> Option<Arc<dyn TaskStore>> {
+        Some(Arc::new(self.tasks()))
+    }
+
     fn health(&self) -> Pending<'_, StoreHealthReport> {
         Box::pin(async move {
             let mut health = self.core.health();
@@ -227,6 +248,24 @@ impl Store for RedisStore {
     fn shared(&self) -> Option<&dyn SharedStore> {
         Some(&self.worker.shared)
     }
+}
+
+impl RuntimeOwner for StoreWorker {
+    fn store_runtime(&self) -> &StoreRuntime {
+        &self.runtime
+    }
+}
+
+/// Starts what handles on tasks share. Tasks have a connection of their own, so that they do not delay jobs.
+fn start_tasks(
+    url: &RedisUrl,
+    runtime: &StoreRuntime,
+    connections: &RedisConnections,
+    core: &StoreCore,
+    clock: Option<cronhold_store::ClockFn>,
+) -> RedisTaskParts {
+    let token = core.client.unique_token();
+    RedisTaskParts::start(connections.separate(), runtime.handle(), &url.settings.tasks, &token, clock)
 }
 
 impl fmt::Debug for RedisStore {

@@ -119,6 +119,13 @@ impl RedisConnections {
 
     /// Messages of channels, until the receiver is dropped.
     pub(crate) fn subscribe(&self, channels: Vec<String>) -> mpsc::Receiver<ChannelEvent> {
+        let channels = subscription::SubscribedChannels::Named(channels);
+        subscription::start(self.0.opener().url().clone(), self.0.runtime(), channels)
+    }
+
+    /// Messages of all channels that match a pattern, until the receiver is dropped.
+    pub(crate) fn subscribe_pattern(&self, pattern: String) -> mpsc::Receiver<ChannelEvent> {
+        let channels = subscription::SubscribedChannels::Pattern(pattern);
         subscription::start(self.0.opener().url().clone(), self.0.runtime(), channels)
     }
 

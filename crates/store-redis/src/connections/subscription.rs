@@ -36,11 +36,18 @@ pub(crate) enum ChannelEvent {
     Gap,
 }
 
+/// The channels of a subscription.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum SubscribedChannels {
+    Named(Vec<String>),
+    Pattern(String),
+}
+
 /// Subscribes until the receiver is dropped.
 pub(super) fn start(
     url: RedisUrl,
     runtime: &tokio::runtime::Handle,
-    channels: Vec<String>,
+    channels: SubscribedChannels,
 ) -> mpsc::Receiver<ChannelEvent> {
     let (sender, receiver) = mpsc::channel(BUFFER);
     runtime.spawn(async move {
@@ -53,7 +60,7 @@ pub(super) fn start(
     receiver
 }
 
-async fn run(url: RedisUrl, channels: Vec<String>, sender: Sender<ChannelEvent>) {
+async fn run(url: RedisUrl, channels: SubscribedChannels, sender: Sender<ChannelEvent>) {
     let mut attempt: usize = 0;
     loop {
         if let Ok(channel) = subscribe(&url, attempt, &channels).await {
@@ -65,11 +72,17 @@ async fn run(url: RedisUrl, channels: Vec<String>, sender: Sender<ChannelEvent>)
     }
 }
 
-async fn subscribe(url: &RedisUrl, attempt: usize, channels: &[String]) -> Result<PubSub, ConnectError> {
+async fn subscribe(url: &RedisUrl, attempt: usize, channels: &SubscribedChannels) -> Result<PubSub, ConnectError> {
     let server = discovery::locate(url, attempt).await?;
     let mut channel = connection::open_pubsub(url, &server).await?;
     let fail = |why: String| ConnectError::from(unreachable(&server, &why));
-    match timeout(url.settings.timeout, channel.subscribe(channels)).await {
+    let subscribed = async {
+        match channels {
+            SubscribedChannels::Named(channels) => channel.subscribe(channels).await,
+            SubscribedChannels::Pattern(pattern) => channel.psubscribe(pattern).await,
+        }
+    };
+    match timeout(url.settings.timeout, subscribed).await {
         Ok(Ok(())) => Ok(channel),
         Ok(Err(error)) => Err(fail(format!("cannot subscribe ({error})"))),
         Err(_) => Err(fail("no reply to SUBSCRIBE".to_owned())),

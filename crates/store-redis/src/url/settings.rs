@@ -10,8 +10,9 @@ use cronhold_store_remote::url::{PrintedParams, check_timeout, invalid_url, read
 use super::escaped;
 
 /// Parameters that every URL may have.
-pub(super) const NAMES: [&str; 11] = [
+pub(super) const NAMES: [&str; 12] = [
     "namespace",
+    "tasks",
     "output",
     "peers",
     "heartbeat",
@@ -38,6 +39,8 @@ const LINES_MAX: u64 = 10_000;
 pub(crate) struct UrlSettings {
     /// The prefix of every key, including braces.
     pub(crate) namespace: String,
+    /// What precedes the keys of tasks, without the colon after it; empty for the keys of SideJob as they are.
+    pub(crate) tasks: String,
     pub(crate) output: OutputKeyType,
     /// Whether Cronken's nodes run the same jobs; `None` to use the value stored in the namespace.
     pub(crate) peers: Option<bool>,
@@ -71,6 +74,7 @@ impl Default for UrlSettings {
     fn default() -> Self {
         Self {
             namespace: "{cronken}".to_owned(),
+            tasks: String::new(),
             output: OutputKeyType::Zset,
             peers: None,
             heartbeat: Duration::from_secs(30),
@@ -90,6 +94,7 @@ impl UrlSettings {
     pub(super) fn take(&mut self, name: &str, value: &str, known: &[&str]) -> Result<(), TextError> {
         match name {
             "namespace" => self.namespace = namespace(value)?,
+            "tasks" => self.tasks = tasks(value)?,
             "output" => self.output = output(value)?,
             "peers" => self.peers = Some(peers(value)?),
             "heartbeat" => self.heartbeat = read_span(name, value)?,
@@ -138,6 +143,9 @@ impl UrlSettings {
         if self.namespace != usual.namespace {
             params.add("namespace", escaped(&self.namespace, "/"));
         }
+        if self.tasks != usual.tasks {
+            params.add("tasks", escaped(&self.tasks, "/"));
+        }
         if self.output == OutputKeyType::List && self.peers != Some(true) {
             params.add("output", "list");
         }
@@ -161,6 +169,18 @@ pub(super) fn namespace(value: &str) -> Result<String, TextError> {
     }
     if value.chars().any(char::is_control) {
         return Err(invalid_url("`namespace` has a control character"));
+    }
+    Ok(value.to_owned())
+}
+
+/// The prefix of the keys of tasks, as the namespace of a Ruby client is written.
+fn tasks(value: &str) -> Result<String, TextError> {
+    if value.len() > NAMESPACE_MAX {
+        return Err(invalid_url(format!("`tasks` can have at most {NAMESPACE_MAX} bytes")));
+    }
+    if value.chars().any(|sign| sign.is_control() || "*?[]\\".contains(sign)) || value.ends_with(':') {
+        return Err(invalid_url("`tasks` has a control character or one of *?[]\\, or ends with a colon")
+            .hint("write a name such as myapp; a colon is added"));
     }
     Ok(value.to_owned())
 }

@@ -116,9 +116,15 @@ pub trait TaskStore: Send + Sync + fmt::Debug {
         Box::pin(async { Ok(Vec::new()) })
     }
 
-    /// Renews the leases of bare jobs, and returns those that are lost.
-    fn hold_bare_jobs(&self, held: Vec<StepId>, lease: Span) -> Pending<'_, Result<Vec<StepId>, Fault>> {
-        let _ = lease;
+    /// Renews the leases of the bare jobs of a process, and returns those that are lost. Call it after a heartbeat of the
+    /// process.
+    fn hold_bare_jobs<'a>(
+        &'a self,
+        process: &'a ProcessId,
+        held: Vec<StepId>,
+        lease: Span,
+    ) -> Pending<'a, Result<Vec<StepId>, Fault>> {
+        let _ = (process, lease);
         Box::pin(async { Ok(held) })
     }
 

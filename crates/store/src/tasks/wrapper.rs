@@ -56,6 +56,11 @@ wrapper! {
     fn listen(&self, channels: Vec<Channel>) -> Pending<'_, Result<Box<dyn ChannelListener>, Fault>>;
     fn time(&self) -> Pending<'_, Result<Instant, Fault>>;
     fn lease_bare_jobs(&self, request: LeaseRequest) -> Pending<'_, Result<Vec<BareJob>, Fault>>;
-    fn hold_bare_jobs(&self, held: Vec<StepId>, lease: Span) -> Pending<'_, Result<Vec<StepId>, Fault>>;
+    fn hold_bare_jobs<'a>(
+        &'a self,
+        process: &'a ProcessId,
+        held: Vec<StepId>,
+        lease: Span
+    ) -> Pending<'a, Result<Vec<StepId>, Fault>>;
     fn end_bare_jobs(&self, ends: Vec<BareJobEnd>) -> Pending<'_, Vec<Result<(), TaskUnitError>>>;
 }

@@ -1,0 +1,97 @@
+//! The scripts for tasks, and the client that calls them with the prefix and packed arguments.
+
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use cronhold_schedule::Instant;
+use cronhold_store::Fault;
+use redis::Value;
+
+use super::keys::TaskKeys;
+use crate::connections::{RedisConnections, Script};
+use crate::pack::Pack;
+use crate::reply;
+
+macro_rules! script {
+    ($name:ident, $($part:literal),+) => {
+        pub(super) static $name: LazyLock<Script> =
+            LazyLock::new(|| Script::new(&[include_str!("scripts/facts.lua"), $(include_str!($part)),+]));
+    };
+}
+
+script!(FETCH, "scripts/fetch.lua");
+script!(COMMIT, "scripts/windows.lua", "scripts/commit.lua");
+script!(WINDOWS, "scripts/windows.lua", "scripts/read_windows.lua");
+script!(ITEMS, "scripts/read_items.lua");
+script!(PAGE, "scripts/page.lua");
+
+/// Calls the scripts for tasks of one store.
+#[derive(Debug)]
+pub(super) struct TaskScripts {
+    connections: RedisConnections,
+    keys: TaskKeys,
+    /// Selects the server in a Cluster.
+    slot_key: [String; 1],
+    clock: ServerClock,
+}
+
+/// The clock of the server: its difference from the clock of this machine, as the last reply showed it.
+#[derive(Debug)]
+struct ServerClock {
+    /// Microseconds; `i64::MIN` before the first reply.
+    ahead: AtomicI64,
+}
+
+impl TaskScripts {
+    pub(super) fn new(connections: RedisConnections, keys: TaskKeys) -> Self {
+        let slot_key = [keys.of("jobs")];
+        Self { connections, keys, slot_key, clock: ServerClock { ahead: AtomicI64::new(i64::MIN) } }
+    }
+
+    pub(super) fn keys(&self) -> &TaskKeys {
+        &self.keys
+    }
+
+    pub(super) fn connections(&self) -> &RedisConnections {
+        &self.connections
+    }
+
+    /// Calls a script with a packed argument.
+    pub(super) async fn call(&self, script: &'static LazyLock<Script>, arg: Pack) -> Result<Value, Fault> {
+        let args = vec![self.keys.prefix().as_bytes().to_vec(), arg.into_bytes()];
+        self.connections.call_script(script, &self.slot_key, args).await
+    }
+
+    /// Notes the time in a reply, which begins with seconds and microseconds.
+    pub(super) fn note_time(&self, secs: Value, micros: Value) -> Result<(), Fault> {
+        let number = |value: Value| -> Result<i64, Fault> {
+            let text = reply::text(value)?;
+            text.parse().map_err(|_| reply::unexpected("a time", &Value::SimpleString(text)))
+        };
+        let server = number(secs)?.saturating_mul(1_000_000).saturating_add(number(micros)?);
+        self.clock.ahead.store(server - local_micros(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The time by the clock of the server; `None` before the first reply.
+    pub(super) fn now(&self) -> Option<Instant> {
+        match self.clock.ahead.load(Ordering::Relaxed) {
+            i64::MIN => None,
+            ahead => Some(Instant::from_micros(local_micros() + ahead)),
+        }
+    }
+
+    /// The time by the clock of the server, which is asked if it has not replied yet.
+    pub(super) async fn time(&self) -> Result<Instant, Fault> {
+        let mut reply = reply::list(self.connections.request_one(redis::cmd("TIME")).await?)?.into_iter();
+        let mut next = || reply.next().unwrap_or(Value::Nil);
+        self.note_time(next(), next())?;
+        Ok(self.now().unwrap_or(Instant::EPOCH))
+    }
+}
+
+fn local_micros() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
