@@ -31,6 +31,17 @@ after(async () => {
 
 test("tasks are listed by status, and one is shown with its tree, ports and state, live", async () => {
     const { page, leave } = await visitor(browser);
+    try {
+        await visit(page);
+    } catch (error) {
+        const shown = await page.locator("body").innerText();
+        throw new Error(`${error.message}\n\nThe page was:\n${shown}`, { cause: error });
+    } finally {
+        await leave();
+    }
+});
+
+async function visit(page) {
     await page.goto(await daemon.link());
     await page.getByRole("link", { name: "Tasks" }).click();
     const row = (id) => page.locator(`tr[data-task="${id}"]`);
@@ -68,5 +79,4 @@ test("tasks are listed by status, and one is shown with its tree, ports and stat
     await page.goto(`${daemon.url}/#/task/99`);
     await page.getByText("there is no task 99").waitFor();
     assert.equal(await page.locator("#view img").count(), 0);
-    await leave();
-});
+}

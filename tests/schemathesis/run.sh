@@ -9,7 +9,7 @@ here="$(cd -P "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 # Maximum number of checks for readiness, ten per second.
 checks_max=300
 # Time limit for all requests, in seconds.
-seconds_max=60
+seconds_max=180
 
 folder="$(mktemp -d)"
 daemon=

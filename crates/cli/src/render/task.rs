@@ -117,7 +117,7 @@ pub(crate) fn port_summary(port: PortItemList) -> TaskPortSummary {
 /// Prints the options of a port.
 pub(crate) fn port(direction: PortDirection, port: &PortItemList, out: &mut dyn Write) -> io::Result<()> {
     let size = counted(usize::try_from(port.size).unwrap_or(usize::MAX), "value");
-    writeln!(out, "{direction}port {} has {size}", visible(&port.name))?;
+    writeln!(out, "{direction}port `{}` has {size}", visible(&port.name))?;
     if let Some(default) = &port.default {
         field("default", default.as_str(), out)?;
     }

@@ -11,7 +11,8 @@ use crate::{CliError, ExitStatus};
 /// List the worker processes that make steps of tasks, or send one a signal
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A process is listed until 60 seconds after its last heartbeat. It receives a signal with its next one.
+A process is listed until 60 seconds after its last heartbeat. It receives a signal with its next
+one.
 
 Examples:
   cronhold workers

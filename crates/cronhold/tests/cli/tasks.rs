@@ -106,7 +106,7 @@ fn ports_are_written_and_read() {
     sandbox.done(&["task", "queue", "core", "Any"]);
     sandbox.done(&["task", "queue", "core", "Sum"]);
     insta::assert_snapshot!(sandbox.transcript(&[
-        &["task", "write", "1", "new", "18446744073709551617", "{\"b\": 1, \"a\": []}", "\"a\u{7}b\"", "-5"],
+        &["task", "write", "1", "new", "18446744073709551617", "{\"b\": 1, \"a\": []}", "\"a\\u0007b\"", "-5"],
         &["task", "read", "1", "new", "--peek"],
         &["task", "read", "1", "new", "--peek", "--all"],
         &["task", "read", "1", "new"],

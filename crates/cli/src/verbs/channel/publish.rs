@@ -10,8 +10,8 @@ use crate::{CliError, ExitStatus};
 /// Publish a message on a channel
 #[derive(Debug, Args)]
 #[command(after_help = "\
-In ports that listen to the channel, or to one above it, receive the message, also if no worker runs. The
-command prints nothing.
+In ports that listen to the channel, or to one above it, receive the message, also if no worker runs.
+The command prints nothing.
 
 Examples:
   cronhold channel publish /shop/orders '{\"id\": 7}'

@@ -11,9 +11,9 @@ use crate::{CliError, ExitStatus, follow};
 /// Show the messages of channels as they are published, until Ctrl-C
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A message on a channel below a named one is shown too, once for each named channel that it reaches. If the
-connection to the daemon is lost, the command reconnects; it misses what is published meanwhile. An in
-port misses nothing.
+A message on a channel below a named one is shown too, once for each named channel that it reaches.
+If the connection to the daemon is lost, the command reconnects; it misses what is published
+meanwhile. An in port misses nothing.
 
 Examples:
   cronhold channel tail /

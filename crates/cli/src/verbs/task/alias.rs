@@ -13,7 +13,8 @@ use crate::{CliError, ExitStatus};
 /// Add an alias to a task, or remove one
 #[derive(Debug, Args)]
 #[command(after_help = "\
-An alias begins with a letter and belongs to one task. Every command accepts it in the place of the id.
+An alias begins with a letter and belongs to one task. Every command accepts it in the place of the
+id.
 
 Examples:
   cronhold task alias 12 load-eu

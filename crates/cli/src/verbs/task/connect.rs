@@ -13,8 +13,8 @@ use crate::{CliError, ExitStatus};
 /// Move all values of a port to other ports, each of which gets all of them
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A port is written as TASK:in:PORT or TASK:out:PORT. The default of the port is copied. Everything happens
-in one commit.
+A port is written as TASK:in:PORT or TASK:out:PORT. The default of the port is copied. Everything
+happens in one commit.
 
 Examples:
   cronhold task connect 12:out:sum 13:in:numbers

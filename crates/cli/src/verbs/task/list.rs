@@ -45,8 +45,10 @@ impl TaskListArgs {
         let status = status.map_err(|error| CliError::flag("--status", error))?;
         let filter = TaskFilter { status, queue: self.queue.clone() };
         let (tasks, next) = self.load(&filter, remote)?;
+        let is_filtered = self.status.is_some() || self.queue.is_some() || self.after.is_some();
         match self.shown.encoding() {
             Some(encoding) => encoding.write(&tasks, out)?,
+            None if tasks.is_empty() && is_filtered => render::line("no task matches", out)?,
             None => render::tasks::table(&tasks, next, &clock, remote.session.colours, out)?,
         }
         Ok(ExitStatus::Done)

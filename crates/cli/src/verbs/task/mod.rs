@@ -95,7 +95,7 @@ pub(super) fn json_value(flag: &str, text: &str) -> Result<JsonText, CliError> {
 pub(super) fn named_value(flag: &str, text: &str) -> Result<(String, JsonText), CliError> {
     let Some((name, value)) = text.split_once('=').filter(|(name, _)| !name.is_empty()) else {
         let message = format!("{flag}: `{}` has no name and `=`", shortened(text));
-        return Err(CliError::usage(message, format!("write it as {flag} NAME=JSON")));
+        return Err(CliError::usage(message, "write NAME=JSON, such as limit=5"));
     };
     Ok((name.to_owned(), json_value(flag, value)?))
 }

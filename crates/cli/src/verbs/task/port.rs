@@ -13,8 +13,8 @@ use crate::{CliError, ExitStatus};
 /// Show or change the default and the channels of a port
 #[derive(Debug, Args)]
 #[command(after_help = "\
-An in port receives the messages of its channels; what is written to an out port is published on its
-channels. --channel replaces the channels of the port.
+An in port receives the messages of its channels; what is written to an out port is published on
+its channels. --channel replaces the channels of the port.
 
 Examples:
   cronhold task port 12 in

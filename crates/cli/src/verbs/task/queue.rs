@@ -16,8 +16,8 @@ use crate::{CliError, ExitStatus};
 /// Create a task, and print its id
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A worker must have registered the class for the queue; `cronhold queues` lists the registered classes.
-The values of --in are in the ports before the first step begins.
+A worker must have registered the class for the queue; `cronhold queues` lists the registered
+classes. The values of --in are in the ports before the first step begins.
 
 Examples:
   cronhold task queue core Sum --in in=1 --in in=2 --in ready=true

@@ -14,8 +14,8 @@ use crate::{CliError, ExitStatus};
 /// Request a step of a task
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A task that has failed, is being terminated or was terminated runs only with --force. A step that begins
-before --at stands for the delayed one.
+A task that has failed, is being terminated or was terminated runs only with --force. A step that
+begins before --at stands for the delayed one.
 
 Examples:
   cronhold task run 12

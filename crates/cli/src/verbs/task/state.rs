@@ -13,7 +13,8 @@ use crate::{CliError, ExitStatus};
 /// Show the state of a task, or set and remove fields of it
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Changes take effect together. They request no step. A step that is running replaces the fields that it sets.
+Changes take effect together. They request no step. A step that is running replaces the fields that
+it sets.
 
 Examples:
   cronhold task state 12

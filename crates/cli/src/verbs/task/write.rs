@@ -13,8 +13,8 @@ use crate::{CliError, ExitStatus};
 /// Write values to a port of a task
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A value in an in port requests a step of the task, and a value in an out port one of its parent. All values
-are written together or not at all.
+A value in an in port requests a step of the task, and a value in an out port one of its parent. All
+values are written together or not at all.
 
 Examples:
   cronhold task write 12 in 5

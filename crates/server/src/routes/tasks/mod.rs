@@ -6,6 +6,8 @@ pub(crate) mod create;
 pub(crate) mod family;
 pub(crate) mod ports;
 pub(crate) mod show;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
