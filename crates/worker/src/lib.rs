@@ -41,6 +41,7 @@ pub mod step;
 mod wake_signal;
 pub mod worker;
 
+pub use block_on::block_on;
 pub use error::WorkerError;
 pub use perform::{StepOutcome, StepReport, perform_step_with};
 pub use runtime::{RuntimeEvent, StopHandle, WorkerRuntime};
