@@ -42,6 +42,7 @@ pub mod step;
 mod wake_signal;
 pub mod worker;
 
+pub use block_on::block_on;
 pub use error::WorkerError;
 pub use perform::{StepOutcome, StepReport, perform_step_with};
 pub use remote_store::RemoteTaskStore;

@@ -142,6 +142,11 @@ impl WorkerRuntime {
         &self.queue
     }
 
+    /// The store whose tasks the runtime performs.
+    pub const fn store(&self) -> &Arc<dyn TaskStore> {
+        &self.store
+    }
+
     /// The id of the worker process.
     pub const fn process(&self) -> &ProcessId {
         &self.process

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 
-use cronhold_core::task::{ClassName, NewTask, QueueName, TaskId, TaskStatus};
+use cronhold_core::task::{
+    ActOutcome, ClassName, NewTask, PortDirection, PortName, PortTarget, QueueName, TaskAct, TaskId, TaskStatus,
+};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::conformance::block_on;
 use cronhold_store::tasks::{MemoryTaskStore, ProcessSignal, TaskQuery};
@@ -154,6 +156,37 @@ fn delayed_task_wakes_the_runtime() {
         stop.stop();
         running.join().expect("it ends well").expect("it can stop");
         assert!(performed_at >= at, "{performed_at} is before {at}");
+    });
+}
+
+/// A task does not notice how often its worker is replaced, and the store forgets the processes that are gone.
+#[test]
+fn task_lives_through_a_thousand_restarts() {
+    on_each_store(|store, clock| {
+        let restart = || {
+            script(Arc::clone(&store), PORTS, |step| {
+                let number: u64 = step.get("number")?.unwrap_or_default();
+                step.set("number", &(number + 1))?;
+                step.run_again();
+                step.write("out", &number)
+            })
+        };
+        let task = restart().create("Script", &()).expect("a task");
+        for _ in 0..1_000 {
+            clock.pass(Span::from_secs(30));
+            let report = restart().perform_next().expect("a step").expect("the task is ready");
+            assert!(matches!(report.outcome, StepOutcome::Committed(_)), "{report:?}");
+        }
+        let last = TaskAct::Pop {
+            port: PortTarget::new(task, PortDirection::Out, PortName::parse("out").expect("a name")),
+            count: 9_999,
+            or_default: false,
+        };
+        let Ok(ActOutcome::Items(items)) = restart().request(last) else { panic!("a read returns items") };
+        let numbers: Vec<u64> = items.iter().map(|item| item.data.to().expect("a number")).collect();
+        assert_eq!(numbers, (0..1_000).collect::<Vec<u64>>());
+        let processes = block_on(store.processes()).expect("processes can be read");
+        assert!(processes.len() <= 4, "{} processes are left", processes.len());
     });
 }
 
