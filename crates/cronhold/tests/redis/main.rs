@@ -2,6 +2,8 @@
 
 mod bench;
 mod cluster;
+#[path = "../cluster_load/mod.rs"]
+mod cluster_load;
 mod cronken;
 mod flood;
 mod import;
@@ -17,7 +19,9 @@ mod resume;
 #[path = "../resume_all/mod.rs"]
 mod resume_all;
 mod rollback_recovery;
+#[path = "../store_sandbox/mod.rs"]
 mod sandbox;
+mod server;
 #[path = "../service/mod.rs"]
 #[expect(dead_code, reason = "the tests of the daemon use the rest")]
 mod service;
