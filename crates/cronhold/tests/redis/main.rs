@@ -25,6 +25,8 @@ mod server;
 #[path = "../service/mod.rs"]
 #[expect(dead_code, reason = "the tests of the daemon use the rest")]
 mod service;
+#[path = "../store_features/mod.rs"]
+mod store_features;
 mod store_refusals;
 mod store_verbs;
 mod wire;

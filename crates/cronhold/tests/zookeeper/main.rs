@@ -3,6 +3,7 @@
 mod cluster;
 #[path = "../cluster_load/mod.rs"]
 mod cluster_load;
+mod features;
 #[path = "../log_lines/mod.rs"]
 mod log_lines;
 mod nodes;
@@ -12,5 +13,7 @@ mod processes;
 #[expect(dead_code, reason = "the tests on Redis use the rest")]
 mod sandbox;
 mod server;
+#[path = "../store_features/mod.rs"]
+mod store_features;
 mod urls;
 mod verbs;
