@@ -50,7 +50,7 @@ fn limits_are_told_and_respected() {
     let logged = node.logged("store_limits");
     let limits = logged[0]["limits"].as_str().expect("a text");
     assert!(limits.contains("output of a run: 1024 bytes") && limits.contains("finished runs: 3 per"), "{limits}");
-    assert_eq!(health(&node.logged("listening")[0])["store_limits"]["kept"], 3);
+    assert_eq!(health(&node.logged("listening")[0])["store_limits"]["kept_runs"], 3);
     let kept = || command(&["runs", "slow", "-o", "json"]).exits(0).out;
     let kept = || serde_json::from_str::<Vec<Value>>(&kept()).expect("runs").len();
     eventually("few runs are kept", || (3..=LEFT_MAX).contains(&kept()));

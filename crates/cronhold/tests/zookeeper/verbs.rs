@@ -7,9 +7,9 @@ use crate::sandbox::Sandbox;
 fn jobs_and_runs_are_managed_without_a_daemon() {
     let sandbox = Sandbox::new("verbs");
     assert_eq!(sandbox.json(&["nodes"]), serde_json::json!([]));
-    assert!(sandbox.done(&["list"]).contains("no jobs"));
-    assert!(sandbox.done(&["add", "hello", "triggered", "echo", "hi"]).contains("added `hello`"));
-    assert_eq!(sandbox.at_store(&["add", "hello", "triggered", "echo", "hi"]).code, Some(1));
+    sandbox.at_store(&["list"]).exits(0).prints("no jobs");
+    sandbox.at_store(&["add", "hello", "triggered", "echo", "hi"]).exits(0).prints("added `hello`");
+    sandbox.at_store(&["add", "hello", "triggered", "echo", "hi"]).exits(1);
     sandbox.done(&["add", "nightly", "30 2 * * *", "true"]);
     let list = sandbox.done(&["list"]);
     assert!(list.contains("hello") && list.contains("nightly"), "{list}");
