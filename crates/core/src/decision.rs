@@ -365,6 +365,15 @@ pub enum Rejection {
     /// Programs of the job run.
     #[error("`{job}` has {count} active {}", if *count == 1 { "run" } else { "runs" })]
     HasActiveRuns { job: JobId, count: usize },
+    /// The records that the change writes together are too large for one commit.
+    #[error("the change writes {count} records with {size} bytes; this store writes at most {limit} bytes together")]
+    ChangeTooLarge {
+        count: usize,
+        /// The size of the records in bytes, as the store encodes them.
+        size: u64,
+        /// The size that the store writes at most.
+        limit: u64,
+    },
     /// More runs wait to start than one commit can rename.
     #[error(
         "`{job}` has {count} runs that have not started; at most {} can be renamed",
@@ -449,6 +458,10 @@ impl Rejection {
             Self::JobTooLarge { .. } => {
                 Some("move long scripts and texts into files that the program reads, or use a store without this limit")
             }
+            Self::ChangeTooLarge { .. } => Some(
+                "wait until waiting runs have started, or skip them with `cronhold skip`; on ZooKeeper, `jute.maxbuffer` of \
+                 the servers and `max_bytes` in the URL set the limit",
+            ),
             Self::SameSchedule { .. } => Some("give one of them a different `name`"),
             Self::Args(_) | Self::Schedule { .. } | Self::Paused(_) | Self::NotPaused(_) => None,
         }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::args::Args;
 use crate::command::CommandStamp;
-use crate::decision::Rejection;
+use crate::decision::{RecordChange, Rejection};
 use crate::ids::{JobId, NodeId, RunId};
 use crate::job::Retain;
 use crate::record::{
@@ -41,9 +41,14 @@ pub trait RecordSource {
     fn oversize(&self, _record: &Record) -> Option<RecordOversize> {
         None
     }
+
+    /// The size of changes that are too large for one unit; `None` if the store can write them together.
+    fn unit_oversize(&self, _changes: &[RecordChange]) -> Option<RecordOversize> {
+        None
+    }
 }
 
-/// The size of a record that is too large for a store.
+/// The size of a record, or of the changes of a unit, that is too large for a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordOversize {
     /// The size in bytes.
@@ -147,6 +152,11 @@ impl<'a> DecisionView<'a> {
     /// The size of a record that is too large for the store; `None` if the store can keep it.
     pub fn oversize(&self, record: &Record) -> Option<RecordOversize> {
         self.records.oversize(record)
+    }
+
+    /// The size of changes that are too large for one unit; `None` if the store can write them together.
+    pub fn unit_oversize(&self, changes: &[RecordChange]) -> Option<RecordOversize> {
+        self.records.unit_oversize(changes)
     }
 
     /// A record as the store has it; `None` when it is absent or not loaded yet.

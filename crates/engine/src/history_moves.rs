@@ -4,7 +4,8 @@
 use cronhold_core::JobId;
 use cronhold_core::command::Command;
 use cronhold_core::decide::MOVED_MAX;
-use cronhold_core::record::RecordKey;
+use cronhold_core::decision::RecordChange;
+use cronhold_core::record::{RecordKey, StoredRecord};
 use cronhold_store::{Fault, Query, RunQuery, Store};
 
 /// The next commands for a rename, at least one and at most this many. If nothing is left under the old name, it is one
@@ -17,19 +18,45 @@ pub async fn next_history_moves(
 ) -> Result<Vec<Command>, Fault> {
     let limit = MOVED_MAX * commands_max;
     let mut query = RunQuery { job: Some(from.clone()), ..RunQuery::default() };
-    let (mut keys, mut is_last) = (Vec::new(), false);
-    while keys.is_empty() && !is_last {
+    let (mut records, mut is_last) = (Vec::new(), false);
+    while records.is_empty() && !is_last {
         // Records that cannot be read stay under the old name.
         let runs = store.page(&Query::Runs(query.clone()), limit).await?;
-        keys.extend(runs.records.iter().map(|stored| stored.record.key()));
         query.before = runs.next(limit).and_then(|last| last.run_list_id());
         is_last = query.before.is_none();
+        records.extend(runs.records);
     }
-    if is_last && keys.len() < limit {
-        let outcomes = store.page(&Query::IdentitiesOf { job: from.clone() }, limit - keys.len()).await?;
-        keys.extend(outcomes.records.iter().map(|stored| stored.record.key()));
+    if is_last && records.len() < limit {
+        let outcomes = store.page(&Query::IdentitiesOf { job: from.clone() }, limit - records.len()).await?;
+        records.extend(outcomes.records);
     }
-    let command = |keys: &[RecordKey]| Command::MoveHistory { to: to.clone(), keys: keys.to_vec() };
+    let command = |keys: Vec<RecordKey>| Command::MoveHistory { to: to.clone(), keys };
     // Only a list without any says that everything has moved.
-    Ok(if keys.is_empty() { vec![command(&[])] } else { keys.chunks(MOVED_MAX).map(command).collect() })
+    Ok(if records.is_empty() {
+        vec![command(Vec::new())]
+    } else {
+        split_records(store, records).into_iter().take(commands_max).map(command).collect()
+    })
+}
+
+/// Splits records into lists that one unit each can move. A record grows with the new name, and an outcome is deleted
+/// under the old one, so a list has at most half of what the store writes together.
+fn split_records(store: &dyn Store, records: Vec<StoredRecord>) -> Vec<Vec<RecordKey>> {
+    let most = store.limits().unit.map(|unit| unit / 2);
+    let mut lists: Vec<Vec<RecordKey>> = Vec::new();
+    let mut bytes = 0;
+    for StoredRecord { record, .. } in records {
+        let key = record.key();
+        let size = if most.is_some() { store.unit_size(&[RecordChange::Put(record)]) } else { 0 };
+        bytes += size;
+        let fits = |list: &&mut Vec<RecordKey>| list.len() < MOVED_MAX && most.is_none_or(|most| bytes <= most);
+        match lists.last_mut().filter(fits) {
+            Some(list) => list.push(key),
+            None => {
+                lists.push(vec![key]);
+                bytes = size;
+            }
+        }
+    }
+    lists
 }

@@ -1,6 +1,6 @@
 //! The time of the store: the clock of the leader, which stamps every change. A new leader has another clock, and an
-//! operator can set the clock of a leader back, so times of different terms are not compared: a lock that was stamped in
-//! an earlier term expires its whole time to live after this process has first seen the current term, or later.
+//! operator can set the clock of a leader back or forward, so times of different terms are not compared: a lock that was
+//! stamped in an earlier term expires its whole time to live after this process has first seen the current term, or later.
 
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
@@ -11,8 +11,11 @@ use tokio::time;
 
 use crate::wire::ZnodeStat;
 
-/// A clock that is behind the expected time by more than this was set back. Less is the drift between two clocks.
+/// A clock that differs from the expected time by more than this was set. Less is the drift between two clocks.
 const STEP_MIN: Span = Span::from_secs(1);
+
+/// The local time that may pass for each second of drift between two clocks that were not set.
+const DRIFT_PERIOD: u64 = 1_000;
 
 /// The age of an observation that is not used for locks that were stamped after it, because the clock may have been set
 /// back since.
@@ -29,7 +32,7 @@ struct ClockState {
     latest: Option<Instant>,
 }
 
-/// The clock of one leader, as long as it is not set back.
+/// The clock of one leader, as long as it is not set.
 #[derive(Debug, Clone, Copy)]
 struct ClockTerm {
     leader: i64,
@@ -37,27 +40,35 @@ struct ClockTerm {
     first: i64,
     /// The time at which this process first saw the term.
     seen: Instant,
-    /// The last transaction whose time is known, its time, and when its reply arrived here.
+    /// The last transaction whose time is known, its time, when it was sent from here, and when its reply arrived.
     zxid: i64,
     time: Instant,
+    sent: time::Instant,
     arrived: time::Instant,
 }
 
 impl ClockTerm {
     /// The time is this or later, because the reply took a while and local time goes on.
     fn lower_bound(&self, now: time::Instant) -> Instant {
-        let elapsed = now.saturating_duration_since(self.arrived).as_micros();
-        self.time.plus(Span::from_micros(u64::try_from(elapsed).unwrap_or(u64::MAX)))
+        self.time.plus(elapsed(self.arrived, now))
+    }
+
+    /// The time is this or earlier, unless the clock was set forward.
+    fn upper_bound(&self, now: time::Instant) -> Instant {
+        let passed = elapsed(self.sent, now);
+        self.time.plus(passed).plus(Span::from_micros(passed.micros() / DRIFT_PERIOD))
     }
 
     /// The term after a reply to a request that was sent at `sent`.
     fn after(self, stat: &ZnodeStat, sent: time::Instant, arrived: time::Instant) -> Self {
-        let known = Self { zxid: stat.zxid, time: stat.modified, arrived, ..self };
+        let known = Self { zxid: stat.zxid, time: stat.modified, sent, arrived, ..self };
         let leader = stat.leader();
         if leader != self.leader {
             return Self { leader, first: leader << LEADER_SHIFT, seen: stat.modified, ..known };
         }
-        if stat.modified.plus(STEP_MIN) < self.lower_bound(sent) {
+        let is_behind = stat.modified.plus(STEP_MIN) < self.lower_bound(sent);
+        let is_ahead = stat.modified > self.upper_bound(arrived).plus(STEP_MIN);
+        if is_behind || is_ahead {
             // Transactions since the last reply may be older or newer than the step.
             return Self { first: stat.zxid, seen: stat.modified, ..known };
         }
@@ -67,6 +78,11 @@ impl ClockTerm {
 
 /// Transactions have the number of the leader in their upper half.
 const LEADER_SHIFT: u32 = 32;
+
+/// The local time between two moments.
+fn elapsed(from: time::Instant, to: time::Instant) -> Span {
+    Span::from_micros(u64::try_from(to.saturating_duration_since(from).as_micros()).unwrap_or(u64::MAX))
+}
 
 impl LeaderClock {
     /// Takes the time from a znode that was just set by a request that was sent at `sent`. Returns the time of the store,
@@ -79,7 +95,7 @@ impl LeaderClock {
             Some(term) => term.after(stat, sent, arrived),
             None => {
                 let (leader, time) = (stat.leader(), stat.modified);
-                ClockTerm { leader, first: leader << LEADER_SHIFT, seen: time, zxid: stat.zxid, time, arrived }
+                ClockTerm { leader, first: leader << LEADER_SHIFT, seen: time, zxid: stat.zxid, time, sent, arrived }
             }
         });
         let time = state.latest.map_or(stat.modified, |latest| latest.max(stat.modified));
@@ -183,16 +199,40 @@ mod tests {
     }
 
     #[test]
+    fn locks_stay_held_if_the_clock_of_the_leader_is_set_forward() {
+        let (clock, start, ttl) = (LeaderClock::default(), time::Instant::now(), Span::from_secs(10));
+        clock.observe(&stat(1, 5, 100), start, start);
+        let later = start + Duration::from_secs(5);
+        // One lock is taken before the step and one after it. This process has not noticed the step yet.
+        let (before, after) = (stat(1, 6, 104), stat(1, 7, HOUR + 105));
+        assert!(!clock.covers(&before, later), "the clock may have been set since the last reply");
+        clock.observe(&stat(1, 8, HOUR + 105), later, later);
+        for lock in [before, after, stat(1, 8, HOUR + 105)] {
+            assert_eq!(clock.end_of_lock(&lock, ttl), Instant::from_secs(HOUR + 115), "{lock:?}");
+        }
+        assert_eq!(clock.setback(later), None);
+        // The next observation is in the same term, so a lock that nobody renews expires.
+        let end = later + Duration::from_secs(10);
+        clock.observe(&stat(1, 9, HOUR + 115), end, end);
+        assert_eq!(clock.end_of_lock(&before, ttl), Instant::from_secs(HOUR + 115));
+    }
+
+    #[test]
     fn drift_between_the_clocks_does_not_add_up() {
         let (clock, start, ttl) = (LeaderClock::default(), time::Instant::now(), Span::from_secs(10));
-        // The clock of the leader has 0.9999 of the local rate, for a day with a reply every minute.
-        for minute in 0..=24 * 60 {
-            let modified = Instant::from_millis(minute * 59_994);
-            let stat = ZnodeStat { version: 1, modified, zxid: minute + 1 };
-            let now = start + Duration::from_secs(60 * minute.unsigned_abs());
+        // The clock of the leader has 0.9999 of the local rate, for a day with a reply every minute, and then 1.0005 of it,
+        // with a reply every hour.
+        let minutes = (0..=24 * 60).map(|minute| (minute, minute * 59_994));
+        let hours = (1..=24).map(|hour| ((24 + hour) * 60, 24 * 60 * 59_994 + hour * 3_601_800));
+        for (number, (minute, millis)) in minutes.chain(hours).enumerate() {
+            let number = i64::try_from(number).expect("a small number");
+            let modified = Instant::from_millis(millis);
+            let stat = ZnodeStat { version: 1, modified, zxid: number + 1 };
+            let now = start + Duration::from_secs(60 * i64::unsigned_abs(minute));
             clock.observe(&stat, now, now);
             assert_eq!(clock.lower_bound(now), Some(modified));
-            assert_eq!(clock.end_of_lock(&stat, ttl), modified.plus(ttl));
+            let earlier = ZnodeStat { zxid: 1, ..stat };
+            assert_eq!(clock.end_of_lock(&earlier, ttl), modified.plus(ttl), "no term has begun");
             assert_eq!(clock.setback(now), None);
         }
     }

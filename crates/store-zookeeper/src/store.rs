@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cronhold_core::RunId;
+use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey, RecordKind, RecordVersion, StoredRecord};
 use cronhold_schedule::{Instant, ZoneRegistry};
 use cronhold_store::{
@@ -84,6 +85,17 @@ impl Store for ZooKeeperStore {
 
     fn record_size(&self, record: &Record) -> u64 {
         record_text::encode(RecordVersion::from_bits(0), record).len() as u64
+    }
+
+    fn unit_size(&self, changes: &[RecordChange]) -> u64 {
+        let size = |change: &RecordChange| {
+            let (key, data) = match change {
+                RecordChange::Put(record) => (record.key(), self.record_size(record)),
+                RecordChange::Delete(key) => (key.clone(), 0),
+            };
+            data + TransactionUnit::compared_bytes(self.core.ensemble.paths(), &key) as u64
+        };
+        changes.iter().map(size).sum()
     }
 
     fn load<'a>(&'a self, keys: &'a [RecordKey]) -> Pending<'a, Result<Vec<Option<StoredRecord>>, Fault>> {

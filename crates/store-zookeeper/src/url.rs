@@ -27,7 +27,7 @@ const ROOT_MAX: usize = 200;
 const REQUEST_MARGIN: usize = 1_024;
 
 /// Parameters that every URL may have.
-const NAMES: [&str; 6] = ["timeout", "lease", "output", "outputs", "keep", "max_bytes"];
+const NAMES: [&str; 7] = ["timeout", "lease", "output", "outputs", "keep", "max_bytes", "auth"];
 
 /// Parameters of a URL with TLS.
 const TLS_NAMES: [&str; 3] = ["ca", "cert", "key"];
@@ -75,6 +75,18 @@ pub(crate) struct ZooKeeperSettings {
     pub(crate) keep: u32,
     /// Bytes of the largest request that the servers accept.
     pub(crate) max_bytes: u64,
+    /// How the user and the password are presented.
+    pub(crate) auth: AuthScheme,
+}
+
+/// How a user logs in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum AuthScheme {
+    /// The scheme `digest`: servers know the user by a digest of the password, and need no configuration.
+    #[default]
+    Digest,
+    /// SASL with DIGEST-MD5: servers have a list of users.
+    Sasl,
 }
 
 /// Files in PEM form.
@@ -95,6 +107,7 @@ impl Default for ZooKeeperSettings {
             outputs: 1_000,
             keep: 100,
             max_bytes: REQUEST_BYTES,
+            auth: AuthScheme::default(),
         }
     }
 }
@@ -123,11 +136,15 @@ impl ZooKeeperUrl {
         };
         if parts.credentials.user.is_some() != parts.credentials.password.is_some() {
             let hint = "such as zk://user:password@host/castle-cron";
-            return Err(invalid_url("the digest scheme needs a user and a password").hint(hint));
+            return Err(invalid_url("a login needs a user and a password").hint(hint));
         }
         let mut params = parts.params()?;
         let tls = if is_encrypted { Some(tls_files(&mut params)?) } else { None };
         let settings = settings(params, is_encrypted)?;
+        if settings.auth == AuthScheme::Sasl && parts.credentials.user.is_none() {
+            let hint = "such as zk://user:password@host/castle-cron?auth=sasl";
+            return Err(invalid_url("`auth=sasl` needs a user and a password").hint(hint));
+        }
         let root = if matches!(parts.path, "" | "/") { ROOT.to_owned() } else { root(parts.path)? };
         Ok(Self { servers, root, credentials: parts.credentials, tls, settings })
     }
@@ -156,13 +173,13 @@ impl ZooKeeperUrl {
         &self.settings
     }
 
-    /// The user and the password for the digest scheme.
     /// Bytes of the largest request, without what the client adds.
     pub(crate) fn request_bytes_max(&self) -> usize {
         let most = usize::try_from(self.settings.max_bytes).unwrap_or(usize::MAX);
         most.saturating_sub(REQUEST_MARGIN)
     }
 
+    /// The user and the password.
     pub(crate) fn credentials(&self) -> Option<(&str, &str)> {
         self.credentials.user.as_deref().zip(self.credentials.password.as_deref())
     }
@@ -191,6 +208,9 @@ impl ZooKeeperUrl {
         params.add_number("outputs", settings.outputs, default.outputs);
         params.add_number("keep", settings.keep.into(), default.keep.into());
         params.add_number("max_bytes", settings.max_bytes, default.max_bytes);
+        if settings.auth == AuthScheme::Sasl {
+            params.add("auth", "sasl".to_owned());
+        }
         if let Some(TlsFiles { ca, identity }) = &self.tls {
             let mut add = |name: &str, path: &Path| params.add(name, percent::encode(&path.display().to_string(), "/"));
             add("ca", ca);
@@ -245,6 +265,7 @@ fn settings(params: UrlParams, is_encrypted: bool) -> Result<ZooKeeperSettings, 
                 let (min, max) = REQUEST_BYTES_RANGE;
                 settings.max_bytes = read_count("max_bytes", &value, min, max)?;
             }
+            "auth" => settings.auth = auth_scheme(&value)?,
             tls if TLS_NAMES.contains(&tls) => {
                 return Err(invalid_url(format!("`{tls}` has no effect without TLS")).hint("write zks://"));
             }
@@ -255,6 +276,17 @@ fn settings(params: UrlParams, is_encrypted: bool) -> Result<ZooKeeperSettings, 
         }
     }
     Ok(settings)
+}
+
+fn auth_scheme(value: &str) -> Result<AuthScheme, TextError> {
+    match value {
+        "digest" => Ok(AuthScheme::Digest),
+        "sasl" => Ok(AuthScheme::Sasl),
+        other => {
+            let error = invalid_url(format!("`auth` cannot be `{}`", shortened(other)));
+            Err(error.hint("use digest, or sasl for SASL with DIGEST-MD5; Kerberos is not supported"))
+        }
+    }
 }
 
 fn timeout(value: &str) -> Result<Duration, TextError> {
@@ -292,6 +324,8 @@ mod tests {
             ("zk://a/my/jobs/?timeout=5s&keep=7", "zk://a:2181/my/jobs?timeout=5s&keep=7"),
             ("zk://ada:secret@a/x", "zk://ada:***@a:2181/x"),
             ("zks://a/x?ca=/etc/ca.pem", "zks://a:2181/x?ca=/etc/ca.pem"),
+            ("zk://ada:secret@a/x?auth=sasl", "zk://ada:***@a:2181/x?auth=sasl"),
+            ("zk://ada:secret@a/x?auth=digest", "zk://ada:***@a:2181/x"),
             ("zk:///y", "zk://h:5,i:2181/y"),
             ("zk:///", "zk://h:5,i:2181/castle-cron"),
         ] {
@@ -308,6 +342,8 @@ mod tests {
             ("zk://a/zookeeper/x", "cannot be the root znode"),
             ("zk://a/x/../y", "cannot be the root znode"),
             ("zk://ada@a", "needs a user and a password"),
+            ("zk://a?auth=sasl", "`auth=sasl` needs a user and a password"),
+            ("zk://ada:secret@a?auth=kerberos", "Kerberos is not supported"),
             ("zk://a?ca=x", "`ca` has no effect without TLS"),
             ("zks://a", "`zks://` needs `ca`"),
             ("zks://a?ca=x&cert=y", "`cert` and `key` belong together"),

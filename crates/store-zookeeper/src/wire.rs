@@ -8,10 +8,10 @@ use cronhold_store::Fault;
 use tokio::time::timeout;
 use zookeeper_client::{
     Acls, AddWatchMode, Client, CreateMode, Error, EventType, MultiReadResult, MultiWriteError, MultiWriteResult,
-    PersistentWatcher, SessionState, Stat,
+    PersistentWatcher, SaslOptions, SessionState, Stat,
 };
 
-use crate::url::ZooKeeperUrl;
+use crate::url::{AuthScheme, ZooKeeperUrl};
 use crate::{faults, tls};
 
 /// Bytes of the paths of one read, at most. Servers accept about a million unless they are configured otherwise.
@@ -102,7 +102,8 @@ pub(crate) enum WatchReport {
     /// The connection was lost.
     Interrupted,
     /// The session has a connection again, or is over. The watch reports nothing more: servers do not report what happened
-    /// meanwhile, and the client library does not reliably set the watch again.
+    /// meanwhile, and the client library never sets the watch again. Its request to do so leaves out persistent watches,
+    /// because `resend_watches` of version 0.11.2 always sends the form of the request that has no place for them.
     Ended,
 }
 
@@ -126,7 +127,10 @@ impl ZooKeeperSession {
         let deadline = url.settings().timeout;
         let mut connector = Client::connector().with_session_timeout(deadline).with_fail_eagerly();
         if let Some((user, password)) = url.credentials() {
-            connector = connector.with_auth("digest", format!("{user}:{password}").as_bytes());
+            connector = match url.settings().auth {
+                AuthScheme::Digest => connector.with_auth("digest", format!("{user}:{password}").as_bytes()),
+                AuthScheme::Sasl => connector.with_sasl(SaslOptions::digest_md5(user.to_owned(), password.to_owned())),
+            };
         }
         let servers = url.server_list();
         let connected = match url.tls() {

@@ -124,6 +124,25 @@ fn only_the_user_of_the_url_can_access_its_znodes() {
 }
 
 #[test]
+fn users_of_the_servers_log_in_with_sasl() {
+    let server = ZooKeeperServer::start_with_users(&[("ada", "secret"), ("bob", "hidden")]);
+    let url = |user: &str, root: &str| format!("zk://{user}127.0.0.1:{}{root}?timeout=2s&auth=sasl", server.port());
+    let mut writer = CountingWriter::open(&url("ada:secret@", "/of-ada"));
+    (0..3).for_each(|_| writer.increment());
+    assert_eq!(number_in(&open(&url("ada:secret@", "/of-ada"), None)), Some(3));
+    CountingWriter::open(&url("bob:hidden@", "/of-bob")).increment();
+    // Each znode belongs to the user who created it.
+    let fault = block_on(open(&url("bob:hidden@", "/of-ada"), None).load(&[key()])).expect_err("another user");
+    assert!(matches!(fault, Fault::Permanent(_)), "{fault}");
+    for wrong in ["ada:wrong@", "eve:secret@"] {
+        let fault = block_on(open(&url(wrong, "/of-ada"), None).load(&[key()])).expect_err("no such user");
+        assert!(matches!(&fault, Fault::Permanent(why) if !why.contains("secret")), "{wrong}: {fault}");
+    }
+    let digest = url("ada:secret@", "/of-ada").replace("&auth=sasl", "");
+    assert!(block_on(open(&digest, None).load(&[key()])).is_err(), "the server requires SASL");
+}
+
+#[test]
 fn root_of_another_program_is_refused() {
     let server = ZooKeeperServer::start();
     let url = server.url("/castle-cron");

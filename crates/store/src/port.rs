@@ -102,6 +102,15 @@ pub trait Store: Send + Sync + fmt::Debug {
         0
     }
 
+    /// The size of the changes of a unit as the store counts them for its limit, in bytes.
+    fn unit_size(&self, changes: &[RecordChange]) -> u64 {
+        let size = |change: &RecordChange| match change {
+            RecordChange::Put(record) => self.record_size(record),
+            RecordChange::Delete(_) => 0,
+        };
+        changes.iter().map(size).sum()
+    }
+
     /// Records in the order of the keys, as one snapshot; `None` for those that do not exist, and for expired locks.
     fn load<'a>(&'a self, keys: &'a [RecordKey]) -> Pending<'a, Result<Vec<Option<StoredRecord>>, Fault>>;
 

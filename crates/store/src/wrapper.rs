@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey, RecordKind, StoredRecord};
 use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
@@ -47,6 +48,7 @@ wrapper! {
     fn is_shared(&self) -> bool;
     fn limits(&self) -> StoreLimits;
     fn record_size(&self, record: &Record) -> u64;
+    fn unit_size(&self, changes: &[RecordChange]) -> u64;
     fn load<'a>(&'a self, keys: &'a [RecordKey]) -> Pending<'a, Result<Vec<Option<StoredRecord>>, Fault>>;
     fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<UnitReceipt, UnitRefusal>>>;
     fn due<'a>(

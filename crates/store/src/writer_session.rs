@@ -234,4 +234,10 @@ impl RecordSource for TurnView<'_> {
         let size = self.store.record_size(record);
         (size > limit).then_some(RecordOversize { size, limit })
     }
+
+    fn unit_oversize(&self, changes: &[RecordChange]) -> Option<RecordOversize> {
+        let limit = self.store.limits().unit?;
+        let size = self.store.unit_size(changes);
+        (size > limit).then_some(RecordOversize { size, limit })
+    }
 }

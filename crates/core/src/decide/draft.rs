@@ -8,14 +8,18 @@ use cronhold_schedule::{Instant, Span};
 
 use super::actions;
 use crate::args::Args;
-use crate::decision::{CommandReply, DecidedUnit, Effect, LockRelease, LockTake, RecordChange};
+use crate::decision::{CommandReply, DecidedUnit, Effect, LockRelease, LockTake, RecordChange, Rejection};
 use crate::ids::{JobId, RunId};
 use crate::policy::action_filter::OutcomeStep;
 use crate::record::{
     Cursor, Identity, JobRecord, JobState, LatestOutcomes, LockName, Pool, PoolName, Record, RecordKey, RenameProgress,
     Run, ScheduleId, SkipSpan, TriggerSet,
 };
-use crate::view::{DecisionView, Halt};
+use crate::view::{DecisionView, Halt, RecordOversize};
+
+/// Records of a unit from which on its size is compared with what the store writes together. Units with fewer records are
+/// far below it, and are too frequent to be measured.
+const LARGE_UNIT: usize = 16;
 
 /// A unit of work that is being built.
 pub(super) struct UnitDraft<'a> {
@@ -234,7 +238,13 @@ impl<'a> UnitDraft<'a> {
         for key in self.written.keys() {
             self.view.compare(key);
         }
-        let Self { written, take, free, effects, .. } = self;
-        Ok(DecidedUnit { changes: written.into_values().collect(), take, free, effects, answer })
+        let Self { view, written, take, free, effects, .. } = self;
+        let changes: Vec<RecordChange> = written.into_values().collect();
+        if changes.len() >= LARGE_UNIT
+            && let Some(RecordOversize { size, limit }) = view.unit_oversize(&changes)
+        {
+            return Err(Rejection::ChangeTooLarge { count: changes.len(), size, limit }.into());
+        }
+        Ok(DecidedUnit { changes, take, free, effects, answer })
     }
 }

@@ -1,108 +1,26 @@
-//! Several nodes share many jobs, each due every second. One node after the other is killed with all of its programs
-//! and restarted. Nothing runs twice, every occurrence has an outcome, and the next due run is not late.
+//! Several nodes on one Redis, of which one after the other is killed.
 
-use std::collections::BTreeMap;
-use std::fs;
-
-use cronhold_daemon::bench::samples::number;
-use cronhold_daemon::clock::now;
-use cronhold_schedule::{Instant, Span};
 use serde_json::json;
 
-use crate::late::micros;
-use crate::place::{Node, Place, Side, rest};
-use crate::report::{Report, Target};
+use crate::node_kills::{self, NodeKills, script};
+use crate::place::{Daemon, Place};
+use crate::report::Report;
 
 const JOBS: usize = 500;
-/// Time between two kills, and time until a killed node is restarted.
-const EVERY: Span = Span::from_secs(15);
-const AWAY: Span = Span::from_secs(5);
-/// Time until all runs have an outcome. Runs of a killed node are declared lost when its heartbeats have been missing
-/// long enough.
-const SETTLE: Span = Span::from_secs(60);
 /// How late the next due run may be after a kill.
 const LATE_MOST_MILLIS: f64 = 1_000.0;
-/// Duplicate occurrences that are printed.
-const SHOWN_MAX: usize = 10;
-
-/// The delays of program starts in microseconds, by job and second.
-type Starts = BTreeMap<(String, i64), Vec<u64>>;
 
 pub(crate) fn measure(report: &mut Report, place: &mut Place, nodes: usize, seconds: u64) {
-    let starts = place.starts().display().to_string();
-    let cmd = format!("echo \"$EPOCHREALTIME $CRONHOLD_JOB $CRONHOLD_NOMINAL_TIME\" >> {starts}");
-    place.put_jobs(JOBS, &cmd, false, |_| json!({"second": "*"}));
-    let name = |number: usize| format!("node-{number}");
-    let mut running: Vec<Node> = (0..nodes).map(|number| place.start(Side::Cronhold, &name(number))).collect();
-    rest(AWAY);
-    let begin = now().secs_up();
-    let mut kills = Vec::new();
-    let rounds = usize::try_from(seconds / EVERY.secs()).expect("few rounds");
-    for round in 0..rounds {
-        rest(EVERY.minus(AWAY));
-        kills.push(now());
-        drop(running.remove(0));
-        rest(AWAY);
-        running.push(place.start(Side::Cronhold, &name(round % nodes)));
-    }
-    let end = now().secs();
-    rest(SETTLE);
-    let found = read(place);
-    let of = format!("kills: {nodes} nodes, {JOBS} jobs every second for {seconds} s");
-    report.note(format!("{of}: kills"), number(kills.len() as u64), "");
-    judge(report, &found, begin..end, &running);
-    lateness(report, &found, &kills, begin..end);
-}
-
-fn read(place: &Place) -> Starts {
-    let text = fs::read_to_string(place.starts()).expect("programs have started");
-    let mut found = Starts::new();
-    for line in text.lines() {
-        let mut fields = line.split(' ');
-        let [Some(at), Some(job), Some(nominal)] = [fields.next(), fields.next(), fields.next()] else { continue };
-        let (Some(at), Ok(nominal)) = (micros(at), Instant::parse(nominal)) else { continue };
-        let late = Instant::from_micros(at).since(nominal).micros();
-        found.entry((job.to_owned(), nominal.secs())).or_default().push(late);
-    }
-    found
-}
-
-/// Reports occurrences that were started more than once, and those without an outcome in the store.
-fn judge(report: &mut Report, found: &Starts, span: std::ops::Range<i64>, running: &[Node]) {
-    let doubled: Vec<_> = found.iter().filter(|(_, starts)| starts.len() > 1).map(|(which, _)| which).collect();
-    doubled.iter().take(SHOWN_MAX).for_each(|which| println!("duplicate: {which:?}"));
-    let all = JOBS * usize::try_from(span.end - span.start).expect("the end is after the start");
-    let started = found.keys().filter(|(_, second)| span.contains(second)).count();
-    report.note("  occurrences", number(all as u64), "");
-    report.note("  programs started", number(started as u64), "");
-    report.note("  not started: lost with their node, or skipped", number((all - started) as u64), "");
-    report.compare("  duplicates", number(doubled.len() as u64), "", Target::AtMost(0.0));
-    let (since, until) = (Instant::from_secs(span.start).to_string(), Instant::from_secs(span.end).to_string());
-    let holes = running.iter().find_map(|node| match node {
-        Node::Cronhold(daemon) => daemon.run_json(&["holes", "--since", &since, "--until", &until]),
-        Node::Cronken(_) => None,
-    });
-    let holes = holes.and_then(|holes| holes["found"].as_u64()).expect("a node answers");
-    report.compare("  lost: occurrences without an outcome", number(holes), "", Target::AtMost(0.0));
-}
-
-/// Reports the delay of the first runs after a kill, and of all others.
-fn lateness(report: &mut Report, found: &Starts, kills: &[Instant], span: std::ops::Range<i64>) {
-    let next: Vec<i64> = kills.iter().map(|kill| kill.secs_up()).collect();
-    let of = |is_wanted: &dyn Fn(i64) -> bool| {
-        let wanted = found.iter().filter(|((_, second), _)| span.contains(second) && is_wanted(*second));
-        let mut late: Vec<u64> = wanted.filter_map(|(_, starts)| starts.first().copied()).collect();
-        late.sort_unstable();
-        [50, 99, 100].map(|percent| {
-            number(late.get(late.len().saturating_sub(1) * percent / 100).copied().unwrap_or(0)) / 1_000.0
-        })
+    let starts = place.starts();
+    place.put_jobs(JOBS, &script(&starts), false, |_| json!({"second": "*"}));
+    let kills = NodeKills {
+        jobs: JOBS,
+        nodes,
+        seconds,
+        late_most: Some(LATE_MOST_MILLIS),
+        starts,
+        start: &|name| Daemon::start(&place.server.url(), place.dir.join(name), name, &[]),
+        disturb: &mut |_, _, _| {},
     };
-    let [median, most, last] = of(&|second| next.contains(&second));
-    report.note("  due next after a kill: late, median", median, "ms");
-    report.note("  due next after a kill: late, p99", most, "ms");
-    report.compare("  due next after a kill: late, last", last, "ms", Target::AtMost(LATE_MOST_MILLIS));
-    let [median, most, last] = of(&|second| !next.contains(&second));
-    report.note("  all others: late, median", median, "ms");
-    report.note("  all others: late, p99", most, "ms");
-    report.note("  all others: late, last", last, "ms");
+    node_kills::measure(report, kills);
 }

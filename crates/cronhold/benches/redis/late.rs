@@ -7,6 +7,7 @@ use cronhold_daemon::clock::now;
 use cronhold_schedule::{Instant, Span};
 use serde_json::json;
 
+use crate::node_kills::micros;
 use crate::place::{Place, SIDES, rest};
 use crate::report::Report;
 
@@ -39,10 +40,4 @@ pub(crate) fn measure(report: &mut Report, place: &mut Place, jobs: usize) {
         report.note(format!("{of}: late, p99"), number(part(99)) / 1_000.0, "ms");
         report.note(format!("{of}: late, last"), number(part(100)) / 1_000.0, "ms");
     }
-}
-
-/// A time such as `1794832464.029690`, in microseconds.
-pub(crate) fn micros(text: &str) -> Option<i64> {
-    let (seconds, part) = text.split_once(['.', ','])?;
-    Some(seconds.parse::<i64>().ok()? * 1_000_000 + part.parse::<i64>().ok()?)
 }

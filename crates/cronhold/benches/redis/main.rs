@@ -9,9 +9,13 @@
 mod account;
 #[path = "../shared/at_once.rs"]
 mod at_once;
+#[path = "../shared/daemons.rs"]
+mod daemons;
 mod idle;
 mod kills;
 mod late;
+#[path = "../shared/node_kills.rs"]
+mod node_kills;
 mod nodes;
 mod place;
 #[path = "../../tests/processes/mod.rs"]

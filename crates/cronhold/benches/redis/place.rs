@@ -1,19 +1,16 @@
 //! One Redis for all measurements, with nodes of either side and the same jobs in Cronken's format.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 
-use cronhold_daemon::clock::SystemClock;
-use cronhold_engine::MachineClock;
-use cronhold_schedule::Span;
 use cronhold_store_redis::testing::RedisServer;
 use cronhold_wiring::StoreUrl;
 use serde_json::{Map, Value, json};
 
-use crate::processes::{end_keeper_of, eventually};
+pub(crate) use crate::daemons::{Daemon, rest};
+use crate::processes::eventually;
 use crate::python::{PythonClient, PythonNode};
-use crate::rig::{block_on, scratch};
+use crate::rig::scratch;
 
 /// The scheduler that runs the jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +77,7 @@ impl Place {
         let log = self.dir.join(format!("{name}.log"));
         match side {
             Side::Cronken => Node::Cronken(PythonNode::start(self.server.port(), &["--quiet", "--name", name], &log)),
-            Side::Cronhold => Node::Cronhold(Daemon::start(self.server.port(), self.dir.join(name), name, &[])),
+            Side::Cronhold => Node::Cronhold(Daemon::start(&self.server.url(), self.dir.join(name), name, &[])),
         }
     }
 
@@ -111,56 +108,7 @@ impl Node {
     pub(crate) fn pid(&self) -> u32 {
         match self {
             Self::Cronken(node) => node.pid().as_raw_nonzero().get().unsigned_abs(),
-            Self::Cronhold(daemon) => daemon.child.id(),
+            Self::Cronhold(daemon) => daemon.pid(),
         }
     }
-}
-
-/// A real daemon. It is killed on drop, with its keeper and programs.
-pub(crate) struct Daemon {
-    child: Child,
-    home: PathBuf,
-}
-
-impl Daemon {
-    /// Starts a daemon with more options.
-    pub(crate) fn start(port: u16, home: PathBuf, name: &str, args: &[&str]) -> Self {
-        fs::create_dir_all(&home).expect("a directory");
-        let log = home.join("log");
-        let mut command = bare(&home);
-        let store = format!("redis://127.0.0.1:{port}");
-        command.args(["up", "--quiet", "--listen", "127.0.0.1:0", "--name", name, "--store", &store]).args(args);
-        let child = command.stderr(File::create(&log).expect("a file")).spawn().expect("the binary starts");
-        let daemon = Self { child, home };
-        // With `--quiet` the daemon does not log that it is ready, so a command checks it.
-        eventually("the daemon is ready", || daemon.run_json(&["nodes"]).is_some());
-        daemon
-    }
-
-    /// Runs a command with `-o json`; `None` if it fails.
-    pub(crate) fn run_json(&self, args: &[&str]) -> Option<Value> {
-        let output = bare(&self.home).args(args).args(["-o", "json"]).output().expect("the binary starts");
-        serde_json::from_slice(&output.stdout).ok()
-    }
-}
-
-impl Drop for Daemon {
-    /// Kills the daemon, the keeper and its programs with SIGKILL.
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        end_keeper_of(&self.home);
-    }
-}
-
-/// The binary, without the environment of the benchmark.
-fn bare(home: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cronhold"));
-    command.env_clear().env("PATH", "/usr/bin:/bin").env("CRONHOLD_DATA", home).stdin(Stdio::null());
-    command
-}
-
-/// Sleeps.
-pub(crate) fn rest(span: Span) {
-    block_on(async { SystemClock::new().expect("a timer").sleep(span).await });
 }

@@ -7,7 +7,7 @@ use crate::waits;
 pub(crate) fn measure(report: &mut Report, place: &mut Place) {
     place.put_jobs(0, "", false, |number| number.into());
     let nodes =
-        ["one", "two"].map(|name| Daemon::start(place.server.port(), place.dir.join(name), name, &["--label", name]));
+        ["one", "two"].map(|name| Daemon::start(&place.server.url(), place.dir.join(name), name, &["--label", name]));
     let [one, two] = [&nodes[0], &nodes[1]].map(|daemon| move |args: &[&str]| daemon.run_json(args));
     waits::wake(
         report,
@@ -18,7 +18,7 @@ pub(crate) fn measure(report: &mut Report, place: &mut Place) {
     );
     drop(nodes);
     place.put_jobs(0, "", false, |number| number.into());
-    let node = Daemon::start(place.server.port(), place.dir.join("alone"), "alone", &[]);
+    let node = Daemon::start(&place.server.url(), place.dir.join("alone"), "alone", &[]);
     let call = |args: &[&str]| node.run_json(args);
     waits::wake(report, "wake-up by `after`, one node on Redis", &place.dir, (&call, &call), ["", ""]);
 }

@@ -2,6 +2,8 @@
 
 mod bench;
 mod cluster;
+#[path = "../cluster_load/mod.rs"]
+mod cluster_load;
 mod cronken;
 mod flood;
 mod import;
@@ -17,10 +19,14 @@ mod resume;
 #[path = "../resume_all/mod.rs"]
 mod resume_all;
 mod rollback_recovery;
+#[path = "../store_sandbox/mod.rs"]
 mod sandbox;
+mod server;
 #[path = "../service/mod.rs"]
 #[expect(dead_code, reason = "the tests of the daemon use the rest")]
 mod service;
+#[path = "../store_features/mod.rs"]
+mod store_features;
 mod store_refusals;
 mod store_verbs;
 mod wire;

@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use crate::processes::eventually;
 use crate::sandbox::Sandbox;
+use crate::store_features::check_features;
 
 #[test]
 fn jobs_are_managed_without_a_daemon() {
@@ -166,4 +167,9 @@ fn changed_job_keeps_its_zone() {
     sandbox.done(&["add", "other", "30 2 * * *", "true"]);
     assert_eq!(sandbox.json(&["next", "other"])[0]["time"], before[0]["time"], "{before}");
     node.stop();
+}
+
+#[test]
+fn everything_that_jobs_can_do_works_on_two_nodes() {
+    check_features(&Sandbox::new("features"));
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::kazoo_client::KazooClient;
 use crate::processes::eventually;
-use crate::sandbox::ZooKeeperSandbox;
+use crate::sandbox::{Sandbox, SandboxServer};
 
 /// What the document and Go show for no time.
 const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
@@ -18,20 +18,20 @@ const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
 const FIELDS: [&str; 6] = ["Name", "Cmd", "Args", "HasError", "NextRuntime", "Schedule"];
 
 /// A sandbox and a client of its server.
-fn sandbox(name: &str) -> (ZooKeeperSandbox, KazooClient) {
-    let sandbox = ZooKeeperSandbox::new(name);
+fn sandbox(name: &str) -> (Sandbox, KazooClient) {
+    let sandbox = Sandbox::new(name);
     let client = KazooClient::start(sandbox.server.port());
     (sandbox, client)
 }
 
 /// The names of all jobs that Cronhold has, and whether each is paused.
-fn jobs(sandbox: &ZooKeeperSandbox) -> Vec<(String, bool)> {
+fn jobs(sandbox: &Sandbox) -> Vec<(String, bool)> {
     let listed = sandbox.json(&["list"]);
     let jobs = listed.as_array().expect("jobs").iter();
     jobs.map(|job| (job["id"].as_str().expect("an id").to_owned(), job["paused"] == true)).collect()
 }
 
-fn is_paused(sandbox: &ZooKeeperSandbox, name: &str) -> bool {
+fn is_paused(sandbox: &Sandbox, name: &str) -> bool {
     jobs(sandbox).contains(&(name.to_owned(), true))
 }
 
@@ -54,7 +54,7 @@ fn wait_for_no_next_job(client: &mut KazooClient) {
 #[test]
 fn jobs_created_changed_and_deleted_by_hand_take_effect() {
     let (sandbox, mut client) = sandbox("castle-jobs");
-    let _node = sandbox.up("one");
+    let _node = sandbox.up("one", &[]);
     for znode in ["servers", "jobs", "nextjob", "joblock"] {
         assert!(client.children("").iter().any(|name| name == znode), "{znode}");
     }
@@ -152,7 +152,7 @@ fn commands_without_a_daemon_keep_the_next_job_true() {
     let name = client.call("go_name", json!({}));
     let held = client.call("queue", json!({"path": "/castle-cron/joblock", "name": name}));
     let held = held.as_str().expect("a name").to_owned();
-    let mut add = sandbox.command(&["--store", &sandbox.url(), "add", "first", "0 0 1 1 * 2050", "--", "true"]);
+    let mut add = sandbox.command(&["--store", &sandbox.server.store_url(), "add", "first", "0 0 1 1 * 2050", "--", "true"]);
     let mut add = add.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary starts");
     eventually("the command waits for the lock", || client.children("joblock").len() == 2);
     let names = client.children("joblock");
@@ -184,26 +184,25 @@ fn servers_come_and_go() {
     sandbox.done(&["list"]);
     client.call("watch_children", json!({"path": "/castle-cron/servers"}));
     client.call("create", json!({"path": "/castle-cron/servers/plain", "data": "castle-cron", "ephemeral": true}));
-    let (mut one, mut two) = (sandbox.up("one"), sandbox.up("two"));
+    let (mut one, mut two) = (sandbox.up("one", &[]), sandbox.up("two", &[]));
     assert_eq!(client.children("servers"), ["one", "plain", "two"]);
     let znode = client.call("get", json!({"path": "/castle-cron/servers/one"}));
     assert!(znode["ephemeral"] == true && znode["data"].as_str().is_some_and(|data| data.starts_with("castle-cron")));
-    eventually("the first node has logged the list of all", || {
-        one.has_logged("servers_changed", &[("all", "one, plain, two")])
-    });
+    one.wait_until_logged("servers_changed", &[("all", "one, plain, two")]);
 
     // A name that is in use is refused, unless the operator takes it over.
-    let up = ["up", "--name", "plain", "--data", "plain", "--listen", "127.0.0.1:0", "--store", &sandbox.url()];
-    let refused = sandbox.run(&mut sandbox.command(&up));
-    assert!(refused.code == Some(1) && refused.text.contains("--force"), "{refused:?}");
+    let up = ["up", "--name", "plain", "--data", "plain", "--listen", "127.0.0.1:0", "--store", &sandbox.server.store_url()];
+    let refused = sandbox.run_command(&up);
+    assert!(refused.code == Some(1) && refused.err.contains("--force"), "{refused:?}");
 
     // A node that stops leaves at once; one that is killed continues under its name when it starts again.
     two.send(Signal::TERM);
-    assert_eq!(two.exit_code(), Some(0));
+    eventually("it has stopped", || two.ended() == Some(0));
     assert_eq!(client.children("servers"), ["one", "plain"]);
-    eventually("that is logged", || one.has_logged("servers_changed", &[("left", "two"), ("all", "one, plain")]));
+    one.wait_until_logged("servers_changed", &[("left", "two"), ("all", "one, plain")]);
     one.kill();
-    sandbox.start(&mut one);
+    one.start_again();
+    eventually("it is ready again", || one.logged("ready").len() > 1);
     assert_eq!(client.children("servers"), ["one", "plain"]);
     client.call("delete", json!({"path": "/castle-cron/servers/one"}));
     eventually("it shows itself again", || client.children("servers") == ["one", "plain"]);
@@ -254,7 +253,7 @@ fn jobs_of_a_real_castle_cron_are_imported() {
     assert_eq!(dry.code, Some(1), "two jobs cannot be imported: {dry:?}");
     assert_eq!(jobs(&sandbox), []);
     let done = import(&["--pause", "--prefix", "old/", "-o", "json"]);
-    let rows = parsed(&done.text);
+    let rows = parsed(&done.out);
     let outcomes: Vec<(&str, &str)> = rows
         .as_array()
         .expect("rows")
@@ -267,7 +266,7 @@ fn jobs_of_a_real_castle_cron_are_imported() {
     let shown = sandbox.json(&["show", "old/backup"]);
     assert_eq!(shown["definition"]["program"], json!(["echo", "a", "b"]), "{shown:#}");
     let nowhere = sandbox.at_store(&["import", "castle-cron", "--from", &sandbox.server.url("/nowhere")]);
-    assert!(nowhere.code == Some(3) && nowhere.text.contains("/nowhere/jobs"), "{nowhere:?}");
+    assert!(nowhere.code == Some(3) && nowhere.err.contains("/nowhere/jobs"), "{nowhere:?}");
     assert_eq!(sandbox.at_store(&["import", "castle-cron", "--from", "redis://127.0.0.1"]).code, Some(2));
     assert_eq!(sandbox.at_store(&["import", "cronken", "--from", &from]).code, Some(2));
 }

@@ -8,23 +8,23 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::processes::eventually;
-use crate::sandbox::ZooKeeperSandbox;
+use crate::sandbox::{Sandbox, SandboxServer};
 
 /// More runs than the test creates.
 const RUNS_MAX: &str = "10000";
 
-fn runs(sandbox: &ZooKeeperSandbox, args: &[&str]) -> Vec<Value> {
+fn runs(sandbox: &Sandbox, args: &[&str]) -> Vec<Value> {
     let list = sandbox.json(&[&["runs", "-n", RUNS_MAX], args].concat());
     list.as_array().expect("runs").clone()
 }
 
-fn successes_of(sandbox: &ZooKeeperSandbox, node: &str) -> usize {
+fn successes_of(sandbox: &Sandbox, node: &str) -> usize {
     runs(sandbox, &["--state", "success"]).iter().filter(|run| run["node"] == node).count()
 }
 
 #[test]
 fn every_occurrence_has_one_outcome_on_two_nodes() {
-    let mut sandbox = ZooKeeperSandbox::new("two-nodes");
+    let mut sandbox = Sandbox::new("two-nodes");
     let dir = sandbox.path("");
     let locked = format!(
         "exec 9>>{dir}/lock; flock -n 9 || echo $CRONHOLD_RUN_ID >>{dir}/overlaps; sleep 0.2",
@@ -34,7 +34,7 @@ fn every_occurrence_has_one_outcome_on_two_nodes() {
         sandbox.done(&["add", job, "* * * * * * *", "--", "echo", job]);
     }
     sandbox.done(&["add", "locked", "--lock", "l", "* * * * * * *", "--", "sh", "-c", &locked]);
-    let (mut one, other) = (sandbox.up("one"), sandbox.up("other"));
+    let (mut one, other) = (sandbox.up("one", &[]), sandbox.up("other", &[]));
     let listed = sandbox.done(&["nodes"]);
     assert!(listed.contains("one") && listed.contains("other"), "{listed}");
     eventually("both run something", || ["one", "other"].iter().all(|node| successes_of(&sandbox, node) > 0));
@@ -42,7 +42,8 @@ fn every_occurrence_has_one_outcome_on_two_nodes() {
     one.kill();
     let before = successes_of(&sandbox, "other");
     eventually("the other node continues", || successes_of(&sandbox, "other") > before + 5);
-    sandbox.start(&mut one);
+    one.start_again();
+    eventually("the node is ready again", || one.logged("ready").len() > 1);
 
     // Longer than the session lasts, so that the node needs a new one.
     other.send(Signal::STOP);
@@ -75,16 +76,17 @@ fn every_occurrence_has_one_outcome_on_two_nodes() {
 
 #[test]
 fn node_refuses_an_ensemble_that_was_wiped() {
-    let mut sandbox = ZooKeeperSandbox::new("wiped");
+    let mut sandbox = Sandbox::new("wiped");
     sandbox.done(&["add", "hello", "* * * * * * *", "--", "echo", "hi"]);
-    let mut one = sandbox.up("one");
+    let mut one = sandbox.up("one", &[]);
     eventually("something runs", || successes_of(&sandbox, "one") > 0);
     one.send(Signal::TERM);
-    assert_eq!(one.exit_code(), Some(0));
+    eventually("the node has stopped", || one.ended() == Some(0));
     sandbox.server.restart_empty();
-    let up = ["up", "--name", "one", "--data", "one", "--listen", "127.0.0.1:0"];
-    let output = sandbox.run(sandbox.command(&up).env("CRONHOLD_STORE", sandbox.url()));
+    let url = sandbox.server.store_url();
+    let up = ["up", "--name", "one", "--data", "one", "--listen", "127.0.0.1:0", "--store", &url];
+    let output = sandbox.run_command(&up).prints("rolled back").prints("restore the ensemble");
     assert_ne!(output.code, Some(0), "{output:?}");
-    assert!(output.text.contains("rolled back") && output.text.contains("restore the ensemble"), "{output:?}");
-    assert!(sandbox.done(&["list"]).contains("no jobs"), "a command has no memory of the ensemble");
+    // A command has no memory of the ensemble.
+    sandbox.at_store(&["list"]).exits(0).prints("no jobs");
 }

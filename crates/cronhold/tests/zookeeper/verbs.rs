@@ -1,15 +1,15 @@
 //! Verbs on ZooKeeper without a daemon, and a daemon that starts later and uses what they stored.
 
 use crate::processes::eventually;
-use crate::sandbox::ZooKeeperSandbox;
+use crate::sandbox::Sandbox;
 
 #[test]
 fn jobs_and_runs_are_managed_without_a_daemon() {
-    let sandbox = ZooKeeperSandbox::new("verbs");
+    let sandbox = Sandbox::new("verbs");
     assert_eq!(sandbox.json(&["nodes"]), serde_json::json!([]));
-    assert!(sandbox.done(&["list"]).contains("no jobs"));
-    assert!(sandbox.done(&["add", "hello", "triggered", "echo", "hi"]).contains("added `hello`"));
-    assert_eq!(sandbox.at_store(&["add", "hello", "triggered", "echo", "hi"]).code, Some(1));
+    sandbox.at_store(&["list"]).exits(0).prints("no jobs");
+    sandbox.at_store(&["add", "hello", "triggered", "echo", "hi"]).exits(0).prints("added `hello`");
+    sandbox.at_store(&["add", "hello", "triggered", "echo", "hi"]).exits(1);
     sandbox.done(&["add", "nightly", "30 2 * * *", "true"]);
     let list = sandbox.done(&["list"]);
     assert!(list.contains("hello") && list.contains("nightly"), "{list}");
@@ -21,7 +21,7 @@ fn jobs_and_runs_are_managed_without_a_daemon() {
     assert!(!sandbox.done(&["list"]).contains("nightly"));
     sandbox.done(&["run", "hello"]);
 
-    let _node = sandbox.up("one");
+    let _node = sandbox.up("one", &[]);
     eventually("the run succeeds", || sandbox.json(&["runs", "hello#1"])[0]["state"] == "success");
     assert!(sandbox.done(&["logs", "hello#1"]).contains("hi"));
     assert!(sandbox.done(&["run", "hello", "--wait"]).contains("hi"));

@@ -5,6 +5,7 @@ mod limits;
 mod outputs;
 mod rename;
 mod repairs;
+mod spread;
 mod waits;
 
 use std::collections::BTreeMap;

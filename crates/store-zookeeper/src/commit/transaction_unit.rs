@@ -28,14 +28,18 @@ impl TransactionUnit {
             RecordChange::Delete(_) => Vec::new(),
         };
         let data: Vec<Vec<u8>> = unit.changes.iter().map(encode).collect();
-        let path_bytes = |path: &String| path.len() + WRITE_OPERATION_BYTES;
-        let compared = unit.compare.iter().filter_map(|(key, _)| paths.record(key));
+        let compared = unit.compare.iter().map(|(key, _)| Self::compared_bytes(paths, key));
         let locks = unit.take.iter().map(|take| &take.lock).chain(unit.free.iter().map(|free| &free.lock));
-        // A record that must not exist is created and deleted.
         let bytes = data.iter().map(Vec::len).sum::<usize>()
-            + compared.map(|path| 2 * path_bytes(&path)).sum::<usize>()
-            + locks.map(|name| path_bytes(&paths.lock(name)) + LOCK_BYTES).sum::<usize>();
+            + compared.sum::<usize>()
+            + locks.map(|name| paths.lock(name).len() + WRITE_OPERATION_BYTES + LOCK_BYTES).sum::<usize>();
         Self { unit, data, bytes }
+    }
+
+    /// Bytes of the operations on a record that a unit compares, besides its data. A record that must not exist is created
+    /// and deleted.
+    pub(crate) fn compared_bytes(paths: &ZnodePaths, key: &RecordKey) -> usize {
+        paths.record(key).map_or(0, |path| 2 * (path.len() + WRITE_OPERATION_BYTES))
     }
 
     /// The data that the unit writes for a record; empty if it deletes the record or does not change it.

@@ -54,7 +54,12 @@ impl ZooKeeperEnsemble {
 
     /// Starts a member that was killed, and waits until all members reply.
     pub fn start_member(&mut self, place: usize) {
-        self.members[place].launch();
+        self.start_members(&[place]);
+    }
+
+    /// Starts members that were killed, and waits until all members reply. Without a majority none of them does.
+    pub fn start_members(&mut self, places: &[usize]) {
+        places.iter().for_each(|place| self.members[*place].launch());
         self.wait_until_complete();
     }
 

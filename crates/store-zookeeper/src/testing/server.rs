@@ -32,6 +32,8 @@ pub struct ZooKeeperServer {
     port: u16,
     process: Option<ServerProcess>,
     certificates: Option<Certificates>,
+    /// Users with their passwords, if clients log in with SASL.
+    users: &'static [(&'static str, &'static str)],
     member: Option<EnsembleMember>,
 }
 
@@ -47,19 +49,24 @@ pub(super) struct EnsembleMember {
 impl ZooKeeperServer {
     /// Starts a server.
     pub fn start() -> Self {
-        Self::start_with(false)
+        Self::start_with(false, &[])
     }
 
     /// Starts a server that only accepts encrypted connections.
     pub fn start_encrypted() -> Self {
-        Self::start_with(true)
+        Self::start_with(true, &[])
     }
 
-    fn start_with(is_encrypted: bool) -> Self {
+    /// Starts a server whose users log in with SASL, and which accepts no other sessions.
+    pub fn start_with_users(users: &'static [(&'static str, &'static str)]) -> Self {
+        Self::start_with(false, users)
+    }
+
+    fn start_with(is_encrypted: bool, users: &'static [(&'static str, &'static str)]) -> Self {
         start_on_free_port(|port| {
             let folder = TestFolder::new("zookeeper");
             let certificates = is_encrypted.then(|| Certificates::create(folder.path()));
-            let mut server = Self { folder, port, process: None, certificates, member: None };
+            let mut server = Self { folder, port, process: None, certificates, users, member: None };
             if server.try_start() { Ok(server) } else { Err("the server has ended".to_owned()) }
         })
     }
@@ -69,7 +76,7 @@ impl ZooKeeperServer {
         let folder = TestFolder::new("zookeeper");
         std::fs::create_dir_all(folder.path().join("data")).expect("the folder is ours");
         std::fs::write(folder.path().join("data/myid"), member.number.to_string()).expect("the folder is ours");
-        Self { folder, port, process: None, certificates: None, member: Some(member) }
+        Self { folder, port, process: None, certificates: None, users: &[], member: Some(member) }
     }
 
     /// Starts the process, and does not wait until it replies.
@@ -80,6 +87,15 @@ impl ZooKeeperServer {
         std::fs::write(&config, self.config()).expect("the folder is ours");
         let mut command = Command::new("java");
         command.args(["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.jmx.log4j.disable=true"]);
+        if !self.users.is_empty() {
+            let file = self.folder.path().join("jaas.conf");
+            let users: String =
+                self.users.iter().map(|(name, password)| format!(" user_{name}=\"{password}\"")).collect();
+            let login = "org.apache.zookeeper.server.auth.DigestLoginModule";
+            std::fs::write(&file, format!("Server {{\n  {login} required{users};\n}};\n")).expect("the folder is ours");
+            command.arg(format!("-Djava.security.auth.login.config={}", file.display()));
+            command.arg("-Dzookeeper.sessionRequireClientSASLAuth=true");
+        }
         command.arg("-cp").arg(format!("{SERVER_JAR}:{OTHER_JARS}")).arg(MAIN).arg(&config);
         self.process = Some(ServerProcess::spawn(&mut command, INSTALL));
     }
@@ -118,6 +134,13 @@ impl ZooKeeperServer {
             Some(files) => format!("zks://127.0.0.1:{}{root}?ca={}", self.port, files.ca.display()),
             None => format!("zk://127.0.0.1:{}{root}", self.port),
         }
+    }
+
+    /// A number that the server counts, such as `zk_packets_received`.
+    pub fn count(&self, name: &str) -> u64 {
+        let text = reply(self.port, "mntr").unwrap_or_default();
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+        value.expect("the server counts it")
     }
 
     /// Kills the process. Its files stay.
@@ -186,6 +209,9 @@ impl ZooKeeperServer {
              4lw.commands.whitelist=srvr,ruok,mntr\n",
             self.data().display()
         );
+        if !self.users.is_empty() {
+            text.push_str("authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n");
+        }
         if let Some(member) = &self.member {
             let _ = write!(text, "initLimit=10\nsyncLimit=4\n{}", member.servers);
         }
@@ -227,10 +253,15 @@ fn copy_folder(from: &Path, to: &Path) {
 
 /// The reply to the command `srvr`; `None` without one.
 fn srvr(port: u16) -> Option<String> {
+    reply(port, "srvr")
+}
+
+/// The reply to a command of four letters; `None` without one.
+fn reply(port: u16, command: &str) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     let limit = Some(Duration::from_secs(1));
     stream.set_read_timeout(limit).and_then(|()| stream.set_write_timeout(limit)).ok()?;
     let mut reply = String::new();
-    stream.write_all(b"srvr").and_then(|()| stream.read_to_string(&mut reply)).ok()?;
+    stream.write_all(command.as_bytes()).and_then(|()| stream.read_to_string(&mut reply)).ok()?;
     Some(reply)
 }

@@ -1,34 +1,40 @@
-//! A Redis server, nodes on it with their own data directories, and commands that use it.
+//! A store that several nodes share, nodes on it with their own data directories, and commands that use it. The tests of
+//! each kind of store include this file as a module, and say what serves their stores.
 
 use std::fmt;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use cronhold_store_redis::testing::{RedisServer, ServerOptions};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::log_lines::find_event;
 use crate::processes::{end_keeper_of, eventually};
+use crate::server::TestServer;
 
-/// A temporary directory with a Redis server.
-pub(crate) struct Sandbox {
-    dir: PathBuf,
-    pub(crate) server: RedisServer,
+/// What serves the stores of a sandbox.
+pub(crate) trait SandboxServer {
+    /// The name in the names of directories.
+    const NAME: &'static str;
+
+    /// The URL of the store.
+    fn store_url(&self) -> String;
 }
 
-impl Sandbox {
-    /// Starts a server with default options.
-    pub(crate) fn new(name: &str) -> Self {
-        Self::with(name, ServerOptions::default())
-    }
+/// A temporary directory with a server.
+pub(crate) struct Sandbox<S: SandboxServer = TestServer> {
+    dir: PathBuf,
+    pub(crate) server: S,
+}
 
-    pub(crate) fn with(name: &str, options: ServerOptions) -> Self {
-        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("redis-{name}-{}", std::process::id()));
+impl<S: SandboxServer> Sandbox<S> {
+    /// Creates the directory of a test.
+    pub(crate) fn on(name: &str, server: S) -> Self {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}-{}", S::NAME, std::process::id()));
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(&dir).expect("a directory");
-        Self { dir, server: RedisServer::start_with(options) }
+        Self { dir, server }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -54,7 +60,7 @@ impl Sandbox {
 
     /// Runs a command on the store, without a daemon.
     pub(crate) fn at_store(&self, args: &[&str]) -> CommandOutput {
-        self.run_command(&[&["--store", &self.server.url()], args].concat())
+        self.run_command(&[&["--store", &self.server.store_url()], args].concat())
     }
 
     /// Runs a command on the store that must succeed, and returns its standard output.
@@ -85,12 +91,12 @@ impl Sandbox {
 
     /// Starts a node on the store.
     pub(crate) fn start(&self, name: &str, options: &[&str]) -> Node {
-        self.start_at(&self.server.url(), name, options)
+        self.start_at(&self.server.store_url(), name, options)
     }
 
     /// Starts a node that uses the zone data in a directory, and waits until it is ready.
     pub(crate) fn up_with_zones(&self, zones: &str, name: &str, options: &[&str]) -> Node {
-        let node = self.start_with(&self.server.url(), Some(self.path(zones)), name, options);
+        let node = self.start_with(&self.server.store_url(), Some(self.path(zones)), name, options);
         node.wait_until_ready();
         node
     }
@@ -110,7 +116,7 @@ impl Sandbox {
     }
 }
 
-impl Drop for Sandbox {
+impl<S: SandboxServer> Drop for Sandbox<S> {
     fn drop(&mut self) {
         // The directory of a failed test is kept for inspection.
         if !std::thread::panicking() {
