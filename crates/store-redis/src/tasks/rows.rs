@@ -170,6 +170,11 @@ impl TaskRows for TaskRowSet {
         Ok(all.into_iter().collect())
     }
 
+    fn state_size(&mut self, task: TaskId) -> RowResult<(usize, usize)> {
+        let fields = self.state(task)?;
+        Ok((fields.len(), fields.iter().map(|(field, value)| field.as_str().len() + value.as_str().len()).sum()))
+    }
+
     fn put_state(&mut self, task: TaskId, field: &StateField, value: &JsonText) -> RowResult<()> {
         self.state.put((task, field.clone()), Some(value.clone()));
         Ok(())
@@ -304,6 +309,15 @@ impl TaskRows for TaskRowSet {
             }
         }
         Ok(all.into_iter().collect())
+    }
+
+    fn has_subscribers(&mut self, channels: &[Channel]) -> RowResult<bool> {
+        let mut is_received = false;
+        // All of them, so that one request loads what is missing.
+        for channel in channels {
+            is_received |= !self.subscribers(channel)?.is_empty();
+        }
+        Ok(is_received)
     }
 
     fn has_class(&mut self, queue: &QueueName, class: &ClassName) -> RowResult<bool> {
