@@ -55,9 +55,6 @@ const SHARED_OUTPUTS_MAX: u64 = 256 << 20;
 /// How long a stopping node may take for its last commits. After that the daemon exits, which loses nothing.
 const STOP_WAIT: Span = Span::from_secs(10);
 
-/// How long a node that has stopped may take to leave the list of running nodes.
-const UNREGISTER_WAIT: Span = Span::from_secs(2);
-
 /// What the daemon takes from its process.
 #[derive(Debug)]
 pub struct DaemonEnv {
@@ -152,24 +149,10 @@ pub fn up(up: &UpArgs, setting: &DaemonEnv) -> Result<ExitStatus, CliError> {
     let executor = tokio::runtime::Builder::new_current_thread().enable_io().build();
     let executor = executor.map_err(|error| cannot_start(&error))?;
     let outcome = executor.block_on(async {
-        let clock = SystemClock::new().map_err(|error| cannot_start(&error))?;
         // From here on a signal waits until the daemon can handle it.
         let mut signals = SignalListener::new().map_err(|error| cannot_start(&error))?;
-        tokio::select! {
-            biased;
-            signal = signals.next_stop() => {
-                info!(event = "stopped", signal, "received {signal}; stopped before the store was available");
-                return Ok(ExitStatus::Done);
-            }
-            there = await_store(&*store) => there?,
-        }
-        tokio::select! {
-            biased;
-            signal = signals.next_stop() => {
-                info!(event = "stopped", signal, "received {signal}; stopped before the node had its name");
-                return Ok(ExitStatus::Done);
-            }
-            registered = node_name::register(&*store, &options.name, node, up.force) => registered?,
+        if !await_node(&*store, &mut signals, &options).await? {
+            return Ok(ExitStatus::Done);
         }
         // After the store: if another daemon runs, the error of the store names it, and an address in use does not.
         let front = listen.map(|listen| BoundServer::bind(&listen, up, &home)).transpose()?;
@@ -178,14 +161,27 @@ pub fn up(up: &UpArgs, setting: &DaemonEnv) -> Result<ExitStatus, CliError> {
         let files = files.map_err(|fault| store_failure(&fault))?;
         let parts = assemble(Arc::clone(&store), options, files, front, (setting, &up.pass_env), &home, &log)?;
         let outcome = live(parts, signals, &home, &log).await;
-        tokio::select! {
-            () = node_name::unregister(&*store) => {}
-            () = clock.sleep(UNREGISTER_WAIT) => {}
-        }
+        node_name::unregister(&*store).await;
         outcome
     });
     log.end();
     outcome
+}
+
+/// Waits until the store can be used and the node has its name. Returns false if a signal stops the daemon before that.
+async fn await_node(store: &dyn Store, signals: &mut SignalListener, options: &Options) -> Result<bool, CliError> {
+    let ready = async {
+        await_store(store).await?;
+        node_name::register(store, &options.name, options.node, options.force).await
+    };
+    tokio::select! {
+        biased;
+        signal = signals.next_stop() => {
+            info!(event = "stopped", signal, "received {signal}; stopped before the store was available");
+            Ok(false)
+        }
+        ready = ready => ready.map(|()| true),
+    }
 }
 
 /// What the cache of job files depends on besides the files: this program and the time zones.

@@ -3,9 +3,15 @@
 
 use cronhold_cli::CliError;
 use cronhold_core::NodeId;
+use cronhold_engine::MachineClock;
+use cronhold_schedule::Span;
 use cronhold_store::{NodeRegistration, Store};
 
+use crate::clock::SystemClock;
 use crate::daemon::store_failure;
+
+/// How long a node that has stopped may take to leave the list.
+const UNREGISTER_WAIT: Span = Span::from_secs(2);
 
 /// The name that a pattern stands for; `%%` is a percent sign. `None` stands for the host.
 pub(crate) fn expand(pattern: Option<&str>) -> String {
@@ -41,8 +47,10 @@ pub(crate) async fn register(store: &dyn Store, name: &str, node: NodeId, is_for
 
 /// Removes the node from the list before the process ends. If this fails, the list drops it a little later.
 pub(crate) async fn unregister(store: &dyn Store) {
-    if let Some(shared) = store.shared() {
-        shared.unregister_node().await.ok();
+    let (Some(shared), Ok(clock)) = (store.shared(), SystemClock::new()) else { return };
+    tokio::select! {
+        _ = shared.unregister_node() => {}
+        () = clock.sleep(UNREGISTER_WAIT) => {}
     }
 }
 

@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn schedule_error_sets_has_error_and_stops_the_job() {
-        let (job, wrong) = (record("@daily"), form("61 * * * *", false));
+        let (job, wrong) = (record("0 3 * * *"), form("61 * * * *", false));
         let new = plan(&wrong, DefinitionStatus::New, None);
         assert!(new.commands.is_empty(), "a job that cannot be read is not created");
         assert_eq!((&written(&new)["HasError"], &written(&new)["Owner"]), (&json!(true), &json!("ops")));
@@ -99,12 +99,15 @@ mod tests {
         let again = plan(&marked, settled, Some((&job, true)));
         assert!(again.commands.is_empty() && again.settle.is_none() && !again.mistakes.is_empty(), "{again:?}");
         let resumed = plan(&marked, settled, Some((&job, false)));
-        assert_eq!((&written(&resumed)["Schedule"], &written(&resumed)["HasError"]), (&json!("@daily"), &json!(false)));
+        assert_eq!(
+            (&written(&resumed)["Schedule"], &written(&resumed)["HasError"]),
+            (&json!("0 3 * * *"), &json!(false))
+        );
     }
 
     #[test]
     fn definition_of_another_job_is_a_mistake() {
-        let mut other = form("@daily", false);
+        let mut other = form("0 3 * * *", false);
         other["Name"] = json!("b");
         let plan = plan(&other, DefinitionStatus::New, None);
         assert!(plan.commands.is_empty() && plan.mistakes[0].path == "Name", "{plan:?}");
@@ -113,13 +116,13 @@ mod tests {
 
     #[test]
     fn has_error_pauses_and_its_removal_resumes() {
-        let job = record("@daily");
-        let stopped = plan(&form("@daily", true), DefinitionStatus::Changed, Some((&job, false)));
+        let job = record("0 3 * * *");
+        let stopped = plan(&form("0 3 * * *", true), DefinitionStatus::Changed, Some((&job, false)));
         assert!(matches!(&stopped.commands[..], [Command::Pause { .. }]), "{stopped:?}");
         assert_eq!(written(&stopped)["HasError"], true);
-        let going = plan(&form("@daily", false), DefinitionStatus::Changed, Some((&job, true)));
+        let going = plan(&form("0 3 * * *", false), DefinitionStatus::Changed, Some((&job, true)));
         assert!(matches!(&going.commands[..], [Command::Resume { .. }]), "{going:?}");
-        let deleted = plan(&form("@daily", true), DefinitionStatus::New, None);
+        let deleted = plan(&form("0 3 * * *", true), DefinitionStatus::New, None);
         let [Command::PutJob { job, provided: Precondition::New, .. }] = &deleted.commands[..] else {
             panic!("{deleted:?}")
         };
@@ -128,14 +131,14 @@ mod tests {
 
     #[test]
     fn job_that_the_form_cannot_express_is_not_paused_by_an_edit_of_another_field() {
-        let mut rich = record("@daily");
+        let mut rich = record("0 3 * * *");
         let job = cronhold_core::Job { timeout: Some(cronhold_schedule::Span::from_secs(60)), ..(*rich.job).clone() };
         rich.job = Arc::new(job);
-        let mut edited = form("@hourly", true);
+        let mut edited = form("0 * * * *", true);
         edited["Owner"] = json!("dev");
         let plan = plan(&edited, DefinitionStatus::Changed, Some((&rich, false)));
         let [Command::PutJob { job, .. }] = &plan.commands[..] else { panic!("{plan:?}") };
-        assert_eq!((job.timeout, job.schedules[0].spec.to_string()), (rich.job.timeout, "@hourly".to_owned()));
+        assert_eq!((job.timeout, job.schedules[0].spec.to_string()), (rich.job.timeout, "0 * * * *".to_owned()));
         assert_eq!((&written(&plan)["HasError"], &written(&plan)["Owner"]), (&json!(true), &json!("dev")));
     }
 }
