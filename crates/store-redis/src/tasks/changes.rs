@@ -26,8 +26,10 @@ pub(super) enum DirectChange {
     LeaveChannel(Channel, TaskId),
     /// A command as it is. The number keeps their order.
     Command(usize, Vec<Vec<u8>>),
-    /// Removes a bare job that a step holds.
-    EndBareJob(String),
+    /// A command whose key lacks the prefix.
+    KeyCommand(usize, Vec<Vec<u8>>),
+    /// Removes an entry that must still be in a queue.
+    TakeBareJob(QueueName, Vec<u8>),
 }
 
 /// The tables of tasks as a batch sees them.
@@ -59,11 +61,15 @@ pub(super) struct TaskRowSet {
     pub(super) direct: UndoTable<DirectChange, ()>,
     /// The entries of a queue that come before this one are not for the class, or are leased.
     pub(super) ready_from: BTreeMap<(QueueName, ClassName), usize>,
+    /// The entries of tasks that were found to be ready.
+    pub(super) ready_texts: BTreeMap<TaskId, Vec<u8>>,
+    /// Tasks that may have got a place in their queue in this batch, and whether they still wait there.
+    pub(super) new_ready: UndoTable<TaskId, bool>,
 }
 
 /// Changes that can be undone together: how many each table had before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct ChangeScope([usize; 14]);
+pub(super) struct ChangeScope([usize; 15]);
 
 impl TaskRowSet {
     pub(super) fn new(facts: FactTable, now: Instant) -> Self {
@@ -87,6 +93,8 @@ impl TaskRowSet {
             exact_ports: UndoTable::new(),
             direct: UndoTable::new(),
             ready_from: BTreeMap::new(),
+            ready_texts: BTreeMap::new(),
+            new_ready: UndoTable::new(),
         }
     }
 
@@ -116,6 +124,7 @@ impl TaskRowSet {
         self.processes.keep();
         self.exact_ports.keep();
         self.direct.keep();
+        self.new_ready.keep();
     }
 
     /// Undoes the changes since the last call of [`Self::keep`].
@@ -140,6 +149,7 @@ impl TaskRowSet {
             self.processes.depth(),
             self.exact_ports.depth(),
             self.direct.depth(),
+            self.new_ready.depth(),
         ])
     }
 
@@ -160,7 +170,15 @@ impl TaskRowSet {
         self.processes.undo_to(depths[11]);
         self.exact_ports.undo_to(depths[12]);
         self.direct.undo_to(depths[13]);
+        self.new_ready.undo_to(depths[14]);
+        self.ready_texts.clear();
         self.ready_from.clear();
+    }
+
+    /// Adds a command whose key lacks the prefix, which is sent after those that were added before.
+    pub(super) fn add_raw_command(&mut self, parts: Vec<Vec<u8>>) {
+        let number = self.direct.len();
+        self.direct.put(DirectChange::KeyCommand(number, parts), ());
     }
 
     /// Adds a command, which is sent after those that were added before.

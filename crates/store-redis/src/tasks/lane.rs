@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cronhold_schedule::Instant;
 use cronhold_store::tasks::{ExecuteContext, TaskBoard, TaskEffects, TaskWindow};
-use cronhold_store::{ClockFn, Fault};
+use cronhold_store::Fault;
 use cronhold_store_remote::closed;
 use cronhold_store_remote::faults::as_unsent;
 use redis::Value;
@@ -72,7 +72,6 @@ struct LaneRunner {
 struct BatchCommitter {
     scripts: Arc<TaskScripts>,
     board: Arc<TaskBoard>,
-    clock: Option<ClockFn>,
     /// Names this process in reports of arrivals.
     token: String,
 }
@@ -90,11 +89,10 @@ impl TaskLane {
         runtime: &tokio::runtime::Handle,
         scripts: Arc<TaskScripts>,
         board: Arc<TaskBoard>,
-        clock: Option<ClockFn>,
         token: String,
     ) -> Self {
         let (sender, requests) = mpsc::unbounded_channel();
-        let committer = BatchCommitter { scripts, board, clock, token };
+        let committer = BatchCommitter { scripts, board, token };
         let runner = LaneRunner { committer, requests, waiting: VecDeque::new() };
         runtime.spawn(runner.run());
         Self { requests: sender }
@@ -139,7 +137,7 @@ impl LaneRunner {
         let mut minute = None;
         let mut outcome = Err(Fault::Unavailable("other processes change the same tasks all the time".to_owned()));
         for attempt in 1..=ATTEMPTS_MAX {
-            let now = match self.committer.now().await {
+            let now = match self.committer.scripts.now().await.map_err(as_unsent) {
                 Ok(now) => now,
                 Err(fault) => {
                     outcome = Err(fault);
@@ -174,16 +172,6 @@ impl LaneRunner {
 }
 
 impl BatchCommitter {
-    async fn now(&self) -> Result<Instant, Fault> {
-        match &self.clock {
-            Some(clock) => Ok(clock()),
-            None => match self.scripts.now() {
-                Some(now) => Ok(now),
-                None => self.scripts.time().await.map_err(as_unsent),
-            },
-        }
-    }
-
     /// Carries out a batch once. Returns the windows of each work.
     async fn attempt(
         &self,

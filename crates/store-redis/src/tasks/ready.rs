@@ -48,7 +48,7 @@ impl DueSet {
 
 impl TaskRowSet {
     /// The entries at the end of a queue, the next one first. More are read if `index` is beyond those that are known.
-    fn queue_entry_at(&mut self, queue: &QueueName, index: usize) -> Option<Vec<u8>> {
+    pub(super) fn queue_entry_at(&mut self, queue: &QueueName, index: usize) -> Option<Vec<u8>> {
         let mut depth = FIRST_DEPTH;
         while depth <= DEPTH_MAX {
             let values = self.fact(&TaskFact::Queue(queue.clone(), depth))?;
@@ -87,8 +87,9 @@ impl TaskRowSet {
 
     /// A task that has got its place in this batch, behind all that are stored.
     fn first_new_entry(&mut self, queue: &QueueName, class: &ClassName) -> Option<TaskId> {
-        let is_new = |task: &&TaskRecord| task.is_ready() && task.queue == *queue && task.class == *class;
-        let new: Vec<TaskId> = self.tasks.iter().filter_map(|(_, task)| task.as_ref()).filter(is_new).map(|task| task.id).collect();
+        let is_new = |task: &TaskRecord| task.is_ready() && task.queue == *queue && task.class == *class;
+        let new = self.new_ready.iter().filter(|(_, is_ready)| **is_ready).map(|(id, _)| *id);
+        let new: Vec<TaskId> = new.filter(|id| matches!(self.tasks.get(id), Some(Some(task)) if is_new(task))).collect();
         new.into_iter().find(|id| {
             let stored = self.stored_task(*id).ok().flatten();
             stored.is_none_or(|stored| stored.task.entry.is_none() && stored.lock_is_free_or_own())
@@ -130,7 +131,7 @@ impl TaskRowSet {
             return Ok(EntryUse::Drop);
         }
         // Its lease takes the entry out of the queue.
-        self.direct.put(DirectChange::DropEntry(queue.clone(), text.to_vec()), ());
+        self.ready_texts.insert(id, text.to_vec());
         Ok(EntryUse::Ready)
     }
 

@@ -67,6 +67,15 @@ impl TaskRows for TaskRowSet {
     }
 
     fn put_task(&mut self, task: &TaskRecord) -> RowResult<()> {
+        let is_ready = task.is_ready();
+        if is_ready || self.new_ready.get(&task.id) == Some(&true) {
+            self.new_ready.put(task.id, is_ready);
+        }
+        if task.lease.is_some()
+            && let Some(text) = self.ready_texts.remove(&task.id)
+        {
+            self.direct.put(DirectChange::DropEntry(task.queue.clone(), text), ());
+        }
         let before = self.task(task.id)?.and_then(|task| task.parent);
         if before != task.parent {
             if let Some((parent, name)) = before {
