@@ -5,7 +5,7 @@
 //! registers workers and makes their steps, on a pool of threads or one after the other.
 //!
 //! In reading order: [`worker`] has the trait; [`step`] has what a worker can do in a step; [`perform`] makes one step;
-//! [`runtime`] leases steps, sends heartbeats, and stops.
+//! [`bare`] performs jobs of plain Sidekiq clients; [`runtime`] leases steps, sends heartbeats, and stops.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -32,6 +32,7 @@
 //! assert_eq!(runtime.read::<i64>(task, "double").unwrap(), Some(42));
 //! ```
 
+pub mod bare;
 mod block_on;
 mod error;
 pub mod perform;
@@ -41,6 +42,7 @@ pub mod step;
 mod wake_signal;
 pub mod worker;
 
+pub use bare::{BareJobReport, BareJobStep};
 pub use error::WorkerError;
 pub use perform::{StepOutcome, StepReport};
 pub use runtime::{RuntimeEvent, StopHandle, WorkerRuntime};

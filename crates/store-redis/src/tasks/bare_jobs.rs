@@ -58,9 +58,9 @@ pub(super) fn lease_bare_jobs(
     let mut steps = request.steps.iter();
     let mut leased = Vec::new();
     for index in 0.. {
-        let Some(text) = rows.queue_entry_at(&request.queue, index) else { break };
-        match QueueEntry::parse(&text) {
-            QueueEntry::Task(_) => {}
+        let Some((entry, text)) = rows.queue_entry_at(&request.queue, index) else { break };
+        match entry {
+            QueueEntry::Task { .. } => {}
             QueueEntry::Unreadable => {
                 rows.direct.put(DirectChange::TakeBareJob(request.queue.clone(), text.clone()), ());
                 dead_commands(now, text).into_iter().for_each(|command| rows.add_raw_command(command));
@@ -76,8 +76,7 @@ pub(super) fn lease_bare_jobs(
                 let Some(step) = steps.next() else { break };
                 let Some(job) = read_bare_job(&request.queue, *step, &text) else { continue };
                 rows.direct.put(taken, ());
-                let held =
-                    HeldBareJob { queue: job.queue.clone(), entry: job.entry.to_string(), since: now.micros() };
+                let held = HeldBareJob { queue: job.queue.clone(), entry: job.entry.to_string(), since: now.micros() };
                 let held = serde_json::to_string(&held).expect("texts can be JSON");
                 let step = job.step.to_string();
                 rows.add_key_command("HSET", "cronhold:bare", &[&step, &held]);
@@ -99,7 +98,7 @@ fn read_bare_job(queue: &QueueName, step: StepId, text: &[u8]) -> Option<BareJob
 }
 
 /// Puts entries whose worker was lost back where they are the next ones.
-fn take_back_lost_jobs(rows: &mut TaskRowSet, now: Instant) -> Result<(), RedisTaskError> {
+pub(super) fn take_back_lost_jobs(rows: &mut TaskRowSet, now: Instant) -> Result<(), RedisTaskError> {
     for step in rows.fact_texts(&TaskFact::ExpiredBareJobs(seconds_text(now), CARE_MAX))? {
         let held = rows.held_job(&step)?;
         give_back(rows, &step, held.as_ref());
@@ -140,7 +139,9 @@ pub(super) fn hold_bare_jobs(
         }
     }
     for rest in [":work", ":workers"] {
-        added_work_commands(&keys.process(process, rest), &work).into_iter().for_each(|command| rows.add_command(command));
+        added_work_commands(&keys.process(process, rest), &work)
+            .into_iter()
+            .for_each(|command| rows.add_command(command));
     }
     Ok(lost)
 }
@@ -158,7 +159,9 @@ pub(super) fn end_bare_job(
         RedisTaskError::Damaged(fault) => TaskUnitError::Fault(fault),
     };
     let Some(held) = rows.held_job(&step).map_err(to_error)? else {
-        return Err(TaskRefusal::Invalid("the job has lost its lease, or its end was committed before".to_owned()).into());
+        return Err(
+            TaskRefusal::Invalid("the job has lost its lease, or its end was committed before".to_owned()).into()
+        );
     };
     let result = match &end.ending {
         BareJobEnding::GivenBack => {

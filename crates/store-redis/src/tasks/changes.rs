@@ -12,7 +12,7 @@ use cronhold_store::tasks::{OnceRecord, PortRecord, ProcessId, TaskCounter, Work
 
 use super::RedisTaskError;
 use super::facts::{FactTable, FactValues, TaskFact, number};
-use super::texts::{StoredTask, read_task};
+use super::texts::{QueueEntry, StoredTask, read_task};
 use super::undo_table::UndoTable;
 
 /// A change that is written as it is, beside those of rows.
@@ -61,6 +61,8 @@ pub(super) struct TaskRowSet {
     pub(super) direct: UndoTable<DirectChange, ()>,
     /// The entries of a queue that come before this one are not for the class, or are leased.
     pub(super) ready_from: BTreeMap<(QueueName, ClassName), usize>,
+    /// The last entries of queues, parsed, the next one first.
+    pub(super) queue_entries: BTreeMap<(QueueName, usize), Vec<(QueueEntry, Vec<u8>)>>,
     /// The entries of tasks that were found to be ready.
     pub(super) ready_texts: BTreeMap<TaskId, Vec<u8>>,
     /// Tasks that may have got a place in their queue in this batch, and whether they still wait there.
@@ -93,6 +95,7 @@ impl TaskRowSet {
             exact_ports: UndoTable::new(),
             direct: UndoTable::new(),
             ready_from: BTreeMap::new(),
+            queue_entries: BTreeMap::new(),
             ready_texts: BTreeMap::new(),
             new_ready: UndoTable::new(),
         }
@@ -278,7 +281,9 @@ pub(super) fn read_ports(values: &[String]) -> Result<BTreeMap<PortName, PortRec
     let mut ports = BTreeMap::new();
     for (index, name) in names.iter().enumerate() {
         let name = PortName::parse(name).map_err(|error| error.to_string())?;
-        let at = |offset: usize| sizes.get(2 * index + offset).and_then(|text: &String| text.parse::<u64>().ok()).unwrap_or(0);
+        let at = |offset: usize| {
+            sizes.get(2 * index + offset).and_then(|text: &String| text.parse::<u64>().ok()).unwrap_or(0)
+        };
         let (first, size) = (at(0), at(1));
         ports.insert(name, PortRecord { first, next: first + size, ..PortRecord::default() });
     }

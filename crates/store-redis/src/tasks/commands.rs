@@ -85,8 +85,7 @@ pub(super) fn commands_of(
     token: &str,
 ) -> Result<CommandList, RedisTaskError> {
     let mut list = CommandList::default();
-    let changed: Vec<(TaskId, Option<TaskRecord>)> =
-        rows.tasks.iter().map(|(id, task)| (*id, task.clone())).collect();
+    let changed: Vec<(TaskId, Option<TaskRecord>)> = rows.tasks.iter().map(|(id, task)| (*id, task.clone())).collect();
     for (id, task) in changed {
         let stored = match rows.facts.peek(&TaskFact::Task(id)) {
             Some(_) => rows.stored_task(id)?.cloned(),
@@ -358,7 +357,8 @@ fn add_small_tables(list: &mut CommandList, rows: &mut TaskRowSet, keys: &TaskKe
         }
     }
     for (key, record) in rows.once.iter() {
-        let numbers = [record.expires_at.micros()].into_iter().chain(record.created.iter().map(|id| id.number().cast_signed()));
+        let numbers =
+            [record.expires_at.micros()].into_iter().chain(record.created.iter().map(|id| id.number().cast_signed()));
         let text = serde_json::to_string(&numbers.collect::<Vec<_>>()).expect("numbers can be JSON");
         let millis = (record.expires_at.since(rows.now).micros() / 1_000).max(1).to_string();
         list.command(["SET", &keys.of(&format!("cronhold:once:{key}")), &text, "PX", &millis]);
@@ -442,17 +442,15 @@ fn add_direct_changes(list: &mut CommandList, rows: &TaskRowSet, keys: &TaskKeys
                 list.others.push(head.to_vec());
             }
             DirectChange::MoveDue(set, member) => {
-                list.check(
-                    &[b"member", set.as_bytes(), member],
-                    TaskFact::Scheduled(set, seconds_text(rows.now), 0),
-                );
+                list.check(&[b"member", set.as_bytes(), member], TaskFact::Scheduled(set, seconds_text(rows.now), 0));
                 list.others.push(vec![b"ZREM".to_vec(), keys.of(set).into_bytes(), member.clone()]);
                 let (queue, text) = moved_entry(member, rows.now);
                 list.command(["SADD", &keys.of("queues"), &queue]);
                 list.others.push(vec![b"LPUSH".to_vec(), keys.of(&format!("queue:{queue}")).into_bytes(), text]);
             }
             DirectChange::LeaveChannel(channel, task) => {
-                let joins = rows.listening.iter().any(|((of, port), listens)| *listens && of == channel && port.task == *task);
+                let joins =
+                    rows.listening.iter().any(|((of, port), listens)| *listens && of == channel && port.task == *task);
                 if !joins {
                     list.command(["SREM", &keys.channel(channel), &task.to_string()]);
                 }

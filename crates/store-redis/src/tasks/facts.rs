@@ -89,7 +89,9 @@ impl TaskFact {
             Self::ExpiredBareJobs(until, limit) => {
                 vec![text("scores"), text("cronhold:bare_leases"), until.clone(), limit.to_string()]
             }
-            Self::Expired(until, limit) => vec![text("scores"), text("cronhold:steps"), until.clone(), limit.to_string()],
+            Self::Expired(until, limit) => {
+                vec![text("scores"), text("cronhold:steps"), until.clone(), limit.to_string()]
+            }
             Self::Stat(name) => vec![text("text"), format!("stat:{name}")],
             Self::BareJob(step) => vec![text("field"), text("cronhold:bare"), step.clone()],
             Self::Listeners => vec![text("listeners")],

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use cronhold_schedule::Instant;
-use cronhold_store::tasks::{ExecuteContext, TaskBoard, TaskEffects, TaskWindow};
 use cronhold_store::Fault;
+use cronhold_store::tasks::{ExecuteContext, TaskBoard, TaskEffects, TaskWindow};
 use cronhold_store_remote::closed;
 use cronhold_store_remote::faults::as_unsent;
 use redis::Value;
@@ -168,7 +168,6 @@ impl LaneRunner {
             Err(fault) => batch.into_iter().for_each(|work| work.finish(Err(fault.clone()))),
         }
     }
-
 }
 
 impl BatchCommitter {

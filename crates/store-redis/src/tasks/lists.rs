@@ -167,11 +167,7 @@ impl TaskScripts {
     }
 
     /// Channels are found by a list of names, from which those without subscribers are left out.
-    pub(super) async fn channels(
-        &self,
-        after: Option<&Channel>,
-        limit: usize,
-    ) -> Result<Vec<ChannelSummary>, Fault> {
+    pub(super) async fn channels(&self, after: Option<&Channel>, limit: usize) -> Result<Vec<ChannelSummary>, Fault> {
         let keys = self.keys();
         let mut from = after.map_or_else(|| "-".to_owned(), |after| format!("({after}"));
         let mut found = Vec::new();

@@ -243,7 +243,8 @@ impl TaskRows for TaskRowSet {
                 if size > bytes {
                     break;
                 }
-                let item = PortItem::parse(&text).map_err(|error| RedisTaskError::damaged(&port.to_string(), &error))?;
+                let item =
+                    PortItem::parse(&text).map_err(|error| RedisTaskError::damaged(&port.to_string(), &error))?;
                 size += item.data.as_str().len();
                 found.push(item);
             }
@@ -335,7 +336,8 @@ impl TaskRows for TaskRowSet {
     fn classes(&mut self, queue: &QueueName) -> RowResult<Vec<(ClassName, ClassConfig)>> {
         let mut all = BTreeMap::new();
         for (name, text) in self.fact_pairs(&TaskFact::Classes(queue.clone()))? {
-            let name = ClassName::parse(&name).map_err(|error| RedisTaskError::damaged(&format!("workers:{queue}"), &error))?;
+            let name = ClassName::parse(&name)
+                .map_err(|error| RedisTaskError::damaged(&format!("workers:{queue}"), &error))?;
             all.insert(name, parse_class(queue, &text)?);
         }
         for ((of, class), config) in self.classes.iter().filter(|((of, _), _)| of == queue) {

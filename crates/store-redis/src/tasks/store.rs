@@ -4,17 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use cronhold_core::task::{
-    Channel, ChildName, ClassConfig, ClassName, PortAddress, QueueName, StepId, TaskId, TaskKey, TaskRecord,
-    TaskUnit,
+    Channel, ChildName, ClassConfig, ClassName, PortAddress, QueueName, StepId, TaskId, TaskKey, TaskRecord, TaskUnit,
 };
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::tasks::execute::registry::{
     execute_deregister, execute_heartbeat, execute_register, execute_signal, live_processes,
 };
 use cronhold_store::tasks::{
-    ArrivalMark, BareJob, BareJobEnd, ChannelListener, ChannelSummary, ExecuteContext, HeartbeatReply, LeaseRequest, LeasedStep, PortWindow,
-    ProcessHeartbeat, ProcessId, ProcessSignal, QueueSummary, TaskBoard, TaskEffects, TaskQuery, TaskReceipt, TaskRows,
-    TaskStore, TaskTotals, TaskUnitError, TaskWindow, WindowLimits, WorkerProcess,
+    ArrivalMark, BareJob, BareJobEnd, ChannelListener, ChannelSummary, ExecuteContext, HeartbeatReply, LeaseRequest,
+    LeasedStep, PortWindow, ProcessHeartbeat, ProcessId, ProcessSignal, QueueSummary, TaskBoard, TaskEffects,
+    TaskQuery, TaskReceipt, TaskRows, TaskStore, TaskTotals, TaskUnitError, TaskWindow, WindowLimits, WorkerProcess,
 };
 use cronhold_store::{ClockFn, Fault, Pending};
 use cronhold_store_remote::{StoreRuntime, closed};
@@ -66,8 +65,7 @@ impl RedisTaskParts {
         let scripts = Arc::new(TaskScripts::new(connections, TaskKeys::new(prefix), clock));
         let board = Arc::new(TaskBoard::default());
         let watcher = ArrivalWatcher::new(Arc::clone(&scripts), Arc::clone(&board), token.to_owned());
-        let lane =
-            TaskLane::start(runtime, Arc::clone(&scripts), Arc::clone(&board), token.to_owned());
+        let lane = TaskLane::start(runtime, Arc::clone(&scripts), Arc::clone(&board), token.to_owned());
         Self { scripts, board, lane, watcher: Arc::new(watcher) }
     }
 }

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use cronhold_core::task::{
-    ActOutcome, ClassConfig, ClassName, NewTask, QueueName, StepId, TaskAct, TaskId, TaskUnit,
-};
+use cronhold_core::task::{ActOutcome, ClassConfig, ClassName, NewTask, QueueName, StepId, TaskAct, TaskId, TaskUnit};
 use cronhold_schedule::{Instant, Span, ZoneRegistry};
 use cronhold_store::conformance::block_on;
 use cronhold_store::tasks::{

@@ -55,7 +55,10 @@ fn create_rich_task(store: &ClockedStore) {
     let field = |name: &str| StateField::parse(name).expect(name);
     store.commit(vec![
         write,
-        TaskAct::SetState { task: TaskTarget::Id(id(1)), fields: vec![(field("n"), json("null")), (field("m"), json("[]"))] },
+        TaskAct::SetState {
+            task: TaskTarget::Id(id(1)),
+            fields: vec![(field("n"), json("null")), (field("m"), json("[]"))],
+        },
         TaskAct::AddAlias { task: TaskTarget::Id(id(1)), alias: TaskAlias::parse("import").expect("an alias") },
     ]);
 }
@@ -79,7 +82,10 @@ fn tasks_have_the_keys_of_sidejob() {
     assert_eq!((cli("EXISTS job:1:ran_at"), cli("SMEMBERS job:1:aliases")), ("0".to_owned(), "import".to_owned()));
     assert_eq!((cli("GET job:2:parent"), cli("HGETALL job:1:children")), ("1".to_owned(), "a b\n2".to_owned()));
     assert_eq!((cli("HGET job:1:state n"), cli("HGET job:1:state m")), ("null".to_owned(), "[]".to_owned()));
-    assert_eq!((cli("SMEMBERS job:1:inports"), sorted(&cli("SMEMBERS job:1:outports"))), ("in".to_owned(), vec!["*", "out"]));
+    assert_eq!(
+        (cli("SMEMBERS job:1:inports"), sorted(&cli("SMEMBERS job:1:outports"))),
+        ("in".to_owned(), vec!["*", "out"])
+    );
     assert_eq!(cli("HGETALL job:1:inports:default"), "in\n{\"data\":[]}");
     assert_eq!(cli("HGETALL job:1:inports:channels"), "in\n[\"/a/b\"]");
     let items = "{\"data\":{\"z\":1,\"a\":[]},\"context\":{\"job\":7},\"options\":{\"log\":false}}\n{\"data\":2}";
@@ -89,8 +95,7 @@ fn tasks_have_the_keys_of_sidejob() {
         r#"{{"retry":false,"queue":"testq","jid":1,"class":"Pipe","args":{args},"created_at":1800000000.25,"enqueued_at":1800000000.25}}"#
     );
     assert_eq!((cli("SMEMBERS queues"), cli("LRANGE queue:testq 0 -1")), ("testq".to_owned(), entry));
-    let scheduled =
-        r#"{"retry":false,"queue":"testq","jid":2,"class":"Pipe","args":[],"created_at":1800000000.25}"#;
+    let scheduled = r#"{"retry":false,"queue":"testq","jid":2,"class":"Pipe","args":[],"created_at":1800000000.25}"#;
     assert_eq!(cli("ZRANGE schedule 0 -1 WITHSCORES"), format!("{scheduled}\n1800000100"));
 }
 
@@ -110,11 +115,16 @@ fn running_task_has_the_keys_of_sidejob() {
     let ttl = |key: &str| cli(&format!("TTL {key}")).parse::<i64>().expect("a number");
     assert!((1..=60).contains(&ttl("job:1:lock")) && (1..=60).contains(&ttl("job:1:rate:30000000")));
     assert_eq!(cli("GET job:1:rate:30000000"), "1");
-    let unit = TaskUnit::step(id(1), step_id(1), StepEnding::Suspended, vec![TaskAct::Take {
-        port: target(1, PortDirection::In, "in"),
-        position: leased[0].window.inports[0].position,
-        count: 2,
-    }]);
+    let unit = TaskUnit::step(
+        id(1),
+        step_id(1),
+        StepEnding::Suspended,
+        vec![TaskAct::Take {
+            port: target(1, PortDirection::In, "in"),
+            position: leased[0].window.inports[0].position,
+            count: 2,
+        }],
+    );
     assert!(block_on(store.store.commit(vec![unit]))[0].is_ok());
     assert_eq!((cli("GET job:1:status"), cli("EXISTS job:1:lock")), ("suspended".to_owned(), "0".to_owned()));
     assert_eq!((cli("EXISTS job:1:in:in"), cli("GET stat:processed")), ("0".to_owned(), "1".to_owned()));
@@ -128,7 +138,10 @@ fn running_task_has_the_keys_of_sidejob() {
     store.commit(vec![TaskAct::Delete { task: TaskTarget::Id(id(1)) }]);
     let left = cli("KEYS job:*");
     assert!(left.lines().all(|key| key.contains(":rate:")), "{left}");
-    assert_eq!((cli("EXISTS jobs"), cli("EXISTS jobs:aliases"), cli("ZCARD schedule")), ("0".into(), "0".into(), "0".into()));
+    assert_eq!(
+        (cli("EXISTS jobs"), cli("EXISTS jobs:aliases"), cli("ZCARD schedule")),
+        ("0".into(), "0".into(), "0".into())
+    );
     assert_eq!((cli("KEYS cronhold:task:*"), cli("KEYS cronhold:ports:*")), (String::new(), String::new()));
 }
 
@@ -169,14 +182,32 @@ fn writes_of_other_clients_are_read() {
     let cli = |args: &[&str]| server.cli(args);
     cli(&["SET", "jobs:last_id", "5"]);
     cli(&["SADD", "jobs", "5"]);
-    cli(&["MSET", "job:5:worker", r#"{"queue":"testq","class":"Pipe","args":[3]}"#, "job:5:status", "queued", "job:5:created_at", "2026-11-17T05:39:54.674779480Z", "job:5:created_by", ""]);
+    cli(&[
+        "MSET",
+        "job:5:worker",
+        r#"{"queue":"testq","class":"Pipe","args":[3]}"#,
+        "job:5:status",
+        "queued",
+        "job:5:created_at",
+        "2026-11-17T05:39:54.674779480Z",
+        "job:5:created_by",
+        "",
+    ]);
     cli(&["SADD", "job:5:inports", "in"]);
     cli(&["RPUSH", "job:5:in:in", r#"{"data":1}"#, r#"{"data":2}"#]);
-    cli(&["LPUSH", "queue:testq", r#"{"retry":false,"queue":"testq","jid":5,"class":"Pipe","args":[3],"created_at":1794893994.6794279,"enqueued_at":1794893994.6794744}"#]);
+    cli(&[
+        "LPUSH",
+        "queue:testq",
+        r#"{"retry":false,"queue":"testq","jid":5,"class":"Pipe","args":[3],"created_at":1794893994.6794279,"enqueued_at":1794893994.6794744}"#,
+    ]);
     cli(&["LPUSH", "queue:testq", r#"{"queue":"testq","jid":99,"class":"Pipe","args":[]}"#]);
     let leased = store.lease(&["Pipe"], &[1, 2]);
     assert_eq!(leased.iter().map(|step| step.window.task.id).collect::<Vec<_>>(), [id(5)]);
-    assert_eq!((leased[0].window.inports[0].size, cli(&["LLEN", "queue:testq"]).as_str()), (2, "0"), "stale entries are dropped");
+    assert_eq!(
+        (leased[0].window.inports[0].size, cli(&["LLEN", "queue:testq"]).as_str()),
+        (2, "0"),
+        "stale entries are dropped"
+    );
     cli(&["RPUSH", "job:5:in:in", r#"{"data":3}"#]);
     let port = target(5, PortDirection::In, "in");
     let take = TaskAct::Take { port, position: leased[0].window.inports[0].position, count: 2 };
@@ -195,9 +226,13 @@ fn locks_of_other_clients_are_respected() {
     let task = store.create(new_task("Pipe"));
     server.cli(&["SET", "job:1:lock", "someone"]);
     assert_eq!(store.lease(&["Pipe"], &[1]), []);
-    let record = block_on(store.store.window(task, &WindowLimits::STEP)).expect("it can be read").expect("it exists").task;
+    let record =
+        block_on(store.store.window(task, &WindowLimits::STEP)).expect("it can be read").expect("it exists").task;
     assert_eq!((record.status, record.run_at), (TaskStatus::Queued, Some(Instant::from_micros(1_800_000_001_250_000))));
-    assert_eq!((server.cli(&["GET", "job:1:lock"]).as_str(), server.cli(&["ZCARD", "schedule"]).as_str()), ("someone", "1"));
+    assert_eq!(
+        (server.cli(&["GET", "job:1:lock"]).as_str(), server.cli(&["ZCARD", "schedule"]).as_str()),
+        ("someone", "1")
+    );
     server.cli(&["DEL", "job:1:lock"]);
     store.pass(Span::from_secs(1));
     assert_eq!(store.lease(&["Pipe"], &[2]).len(), 1);
@@ -215,6 +250,7 @@ fn channels_lose_stale_members() {
     store.commit(vec![message]);
     assert_eq!(server.cli(&["SMEMBERS", "channel:/a/b"]), "1");
     let port = PortAddress { task: id(1), direction: PortDirection::In, port: PortName::parse("in").expect("a name") };
-    let items = block_on(store.store.items(&port, 0, &WindowLimits::ITEMS)).expect("it can be read").expect("it exists");
+    let items =
+        block_on(store.store.items(&port, 0, &WindowLimits::ITEMS)).expect("it can be read").expect("it exists");
     assert_eq!(items.items.len(), 1);
 }
