@@ -37,6 +37,8 @@ pub(super) enum DirectChange {
 pub(super) struct TaskRowSet {
     pub(super) facts: FactTable,
     pub(super) now: Instant,
+    /// The largest id of a task that this process has seen. A server that has lost writes does not use it again.
+    pub(super) largest_id: u64,
     /// Whether a fact was missing, so that what was computed since then counts for nothing.
     is_incomplete: bool,
     /// Tasks as they are stored, parsed.
@@ -74,10 +76,11 @@ pub(super) struct TaskRowSet {
 pub(super) struct ChangeScope([usize; 15]);
 
 impl TaskRowSet {
-    pub(super) fn new(facts: FactTable, now: Instant) -> Self {
+    pub(super) fn new(facts: FactTable, now: Instant, largest_id: u64) -> Self {
         Self {
             facts,
             now,
+            largest_id,
             is_incomplete: false,
             stored: BTreeMap::new(),
             tasks: UndoTable::new(),

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cronhold_schedule::Instant;
 use cronhold_store::Fault;
@@ -14,7 +15,7 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use super::changes::TaskRowSet;
 use super::commands::{CommandList, commands_of};
-use super::facts::{FactTable, TaskFact};
+use super::facts::{FactTable, TaskFact, number};
 use super::scripts::{COMMIT, FETCH, TaskScripts};
 use super::windows::{WindowRequest, byte_list};
 use crate::pack::Pack;
@@ -74,6 +75,7 @@ struct BatchCommitter {
     board: Arc<TaskBoard>,
     /// Names this process in reports of arrivals.
     token: String,
+    largest_id: AtomicU64,
 }
 
 /// Why a batch was not committed.
@@ -92,7 +94,7 @@ impl TaskLane {
         token: String,
     ) -> Self {
         let (sender, requests) = mpsc::unbounded_channel();
-        let committer = BatchCommitter { scripts, board, token };
+        let committer = BatchCommitter { scripts, board, token, largest_id: AtomicU64::new(0) };
         let runner = LaneRunner { committer, requests, waiting: VecDeque::new() };
         runtime.spawn(runner.run());
         Self { requests: sender }
@@ -213,7 +215,7 @@ impl BatchCommitter {
                 self.fetch(facts, minute).await?;
             }
             facts.begin();
-            let mut rows = TaskRowSet::new(std::mem::take(facts), now);
+            let mut rows = TaskRowSet::new(std::mem::take(facts), now, self.largest_id.load(Ordering::Relaxed));
             let has_listeners = rows.fact(&TaskFact::Listeners).is_some_and(|values| values[..] == [b"1".to_vec()]);
             let context = ExecuteContext { now, has_listeners };
             let (mut all, mut is_incomplete) = (TaskEffects::default(), rows.take_incomplete());
@@ -248,7 +250,12 @@ impl BatchCommitter {
         let mut next = || parts.next().unwrap_or(Value::Nil);
         self.scripts.note_time(next(), next())?;
         for (fact, values) in wanted.into_iter().zip(reply::list(next())?) {
-            facts.put(fact, byte_list(values)?);
+            let values = byte_list(values)?;
+            if fact == TaskFact::LastId {
+                let id = values.first().and_then(|text| number(text)).unwrap_or(0);
+                self.largest_id.fetch_max(id, Ordering::Relaxed);
+            }
+            facts.put(fact, values);
         }
         for extra in reply::list(next())? {
             let [id, _, values] = <[Value; 3]>::try_from(reply::list(extra)?)

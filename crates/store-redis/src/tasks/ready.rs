@@ -2,7 +2,7 @@
 
 use cronhold_core::task::{ClassName, QueueName, TaskId, TaskRecord};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::tasks::TaskRows;
+use cronhold_store::tasks::{TaskEffects, TaskRows};
 
 use super::RedisTaskError;
 use super::changes::{DirectChange, TaskRowSet};
@@ -171,5 +171,13 @@ impl TaskRowSet {
             self.direct.put(DirectChange::MoveDue(set.key(), member), ());
         }
         Ok(due)
+    }
+
+    /// Lets those look again who wait for a queue into which this batch may have moved entries. The entries are not
+    /// among those that the batch has read.
+    pub(super) fn effects_of_moves(&self, queue: &QueueName) -> TaskEffects {
+        let has_moved = self.direct.iter().any(|(change, ())| matches!(change, DirectChange::MoveDue(..)));
+        let arrivals = has_moved.then(|| queue.clone()).into_iter().collect();
+        TaskEffects { arrivals, messages: Vec::new() }
     }
 }

@@ -47,7 +47,8 @@ impl TaskRows for TaskRowSet {
             TaskCounter::Failed => TaskFact::Stat("failed"),
             TaskCounter::Entry => return Ok(0),
         };
-        Ok(self.fact_text(&fact)?.and_then(|text| text.parse().ok()).unwrap_or(0))
+        let stored = self.fact_text(&fact)?.and_then(|text| text.parse().ok()).unwrap_or(0);
+        Ok(if counter == TaskCounter::Task { stored.max(self.largest_id) } else { stored })
     }
 
     fn task(&mut self, id: TaskId) -> RowResult<Option<TaskRecord>> {

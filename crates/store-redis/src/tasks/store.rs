@@ -248,7 +248,8 @@ impl TaskStore for RedisTaskStore {
 
     fn lease_bare_jobs(&self, request: LeaseRequest) -> Pending<'_, Result<Vec<BareJob>, Fault>> {
         Box::pin(self.change(wants_of_bare_lease(&request), move |rows, context| {
-            Ok((lease_bare_jobs(rows, &request, context.now)?, TaskEffects::default()))
+            let jobs = lease_bare_jobs(rows, &request, context.now)?;
+            Ok((jobs, rows.effects_of_moves(&request.queue)))
         }))
     }
 

@@ -237,8 +237,9 @@ impl LaneWork for LeaseWork {
         let scope = rows.begin_scope();
         let taken = take_back_lost_jobs(rows, context.now).and_then(|()| take_steps(rows, &self.request, context));
         match taken {
-            Ok((taken, effects)) => {
+            Ok((taken, mut effects)) => {
                 self.result = Ok(taken);
+                effects.extend(rows.effects_of_moves(&self.request.queue));
                 effects
             }
             Err(error) => {

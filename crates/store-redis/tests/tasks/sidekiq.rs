@@ -71,6 +71,7 @@ fn sidekiq_pushes_jobs_and_reads_what_is_stored() {
     assert_eq!((&found["processed"], &found["failed"]), (&json!(1), &json!(1)));
     // Its next attempt, which also creates a task.
     store.pass(Span::from_secs(60));
+    assert_eq!(lease_job(&store, 2), [], "it is moved to its queue");
     let again = lease_job(&store, 3);
     assert_eq!((again.len(), &again[0].jid), (1, &jobs[0].jid));
     assert!(end(&store, &again[0], BareJobEnding::Completed, vec![TaskAct::Create(new_task("Pipe"))]));
