@@ -5,7 +5,7 @@
 //! registers workers and makes their steps, on a pool of threads or one after the other.
 //!
 //! In reading order: [`worker`] has the trait; [`step`] has what a worker can do in a step; [`perform`] makes one step;
-//! [`runtime`] leases steps, sends heartbeats, and stops.
+//! [`bare`] performs jobs of plain Sidekiq clients; [`runtime`] leases steps, sends heartbeats, and stops.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -32,6 +32,7 @@
 //! assert_eq!(runtime.read::<i64>(task, "double").unwrap(), Some(42));
 //! ```
 
+pub mod bare;
 mod block_on;
 mod error;
 pub mod perform;
@@ -43,6 +44,7 @@ mod wake_signal;
 pub mod worker;
 
 pub use block_on::block_on;
+pub use bare::{BareJobReport, BareJobStep};
 pub use error::WorkerError;
 pub use perform::{StepOutcome, StepReport, perform_step_with};
 pub use remote_store::RemoteTaskStore;

@@ -12,10 +12,11 @@ use cronhold_core::task::{ClassConfig, ClassName, QueueName, StepEnding, StepId,
 use cronhold_schedule::Span;
 use cronhold_store::lock_mutex;
 use cronhold_store::tasks::{
-    ArrivalMark, LeaseClass, LeaseRequest, LeasedStep, ProcessHeartbeat, ProcessId, ProcessSignal, TaskStore,
+    ArrivalMark, BareJob, LeaseClass, LeaseRequest, LeasedStep, ProcessHeartbeat, ProcessId, ProcessSignal, TaskStore,
     WindowLimits, WorkerProcess,
 };
 
+use crate::bare::{BareJobReport, perform_bare_job};
 use crate::block_on::block_on;
 use crate::error::WorkerError;
 use crate::perform::{StepOutcome, StepReport, perform_step};
@@ -51,6 +52,10 @@ pub enum RuntimeEvent {
     StepEnded(StepReport),
     /// A step has ended and could not be committed. It is repeated when its lease has expired.
     StepNotCommitted { task: TaskId, error: WorkerError },
+    /// A job of a Sidekiq client has ended, whether it succeeded or not.
+    JobEnded(BareJobReport),
+    /// A job of a Sidekiq client has ended, and its end could not be committed. It is repeated when its lease has expired.
+    JobNotCommitted { jid: String, error: WorkerError },
     /// The store had forgotten the process, which could not register again. It tries again with its next heartbeat.
     RegistrationFailed(WorkerError),
     /// No steps could be leased. The runtime tries again after a second.
@@ -76,8 +81,8 @@ struct StopState {
     beats: Arc<WakeSignal>,
 }
 
-/// The steps that run.
-type HeldSteps = Mutex<BTreeMap<StepId, TaskId>>;
+/// The steps that run. A bare job has no task.
+type HeldSteps = Mutex<BTreeMap<StepId, Option<TaskId>>>;
 
 impl StopHandle {
     /// Begins no further steps. Those that run go on.
@@ -244,9 +249,12 @@ impl WorkerRuntime {
                 self.stop.0.leases.wait(None);
                 continue;
             }
-            match self.lease(free) {
-                Ok(steps) if steps.is_empty() => self.wait(mark),
-                Ok(steps) => steps.into_iter().for_each(|step| self.start(scope, held, step)),
+            match self.lease_with_jobs(free) {
+                Ok((steps, jobs)) if steps.is_empty() && jobs.is_empty() => self.wait(mark),
+                Ok((steps, jobs)) => {
+                    steps.into_iter().for_each(|step| self.start(scope, held, step));
+                    jobs.into_iter().for_each(|job| self.start_job(scope, held, job));
+                }
                 Err(error) => {
                     self.observe(&RuntimeEvent::LeaseFailed(error));
                     self.stop.0.leases.wait(Some(FAULT_PAUSE));
@@ -255,10 +263,47 @@ impl WorkerRuntime {
         }
     }
 
+    /// Leases steps, and jobs of Sidekiq clients for the threads that remain free.
+    fn lease_with_jobs(&self, free: usize) -> Result<(Vec<LeasedStep>, Vec<BareJob>), WorkerError> {
+        let steps = self.lease(free)?;
+        let classes = self.classes.iter().filter(|(_, worker)| worker.worker.performs_jobs());
+        let classes: Vec<ClassName> = classes.map(|(name, _)| name.clone()).collect();
+        let rest = free.saturating_sub(steps.len());
+        if classes.is_empty() || rest == 0 {
+            return Ok((steps, Vec::new()));
+        }
+        let mut request = self.lease_request(rest)?;
+        request.classes.retain(|class| classes.contains(&class.name));
+        // Steps that are leased are made, whether there are jobs or not.
+        let jobs = block_on(self.store.lease_bare_jobs(request));
+        let jobs = if steps.is_empty() { jobs? } else { jobs.unwrap_or_default() };
+        Ok((steps, jobs))
+    }
+
+    /// Performs a bare job on a thread of its own. Without a thread, its lease expires, and it is repeated.
+    fn start_job<'s>(&'s self, scope: &'s Scope<'s, '_>, held: &'s HeldSteps, job: BareJob) {
+        let hold = StepHold::new(self, held, job.step, None);
+        let jid = job.jid.clone();
+        let make = move || {
+            let worker = self.classes.get(&job.class).expect("only own classes are leased");
+            let event = match perform_bare_job(&*self.store, &*worker.worker, &job) {
+                Ok(report) => RuntimeEvent::JobEnded(report),
+                Err(error) => RuntimeEvent::JobNotCommitted { jid: job.jid, error },
+            };
+            drop(hold);
+            self.observe(&event);
+        };
+        if let Err(error) = thread::Builder::new().spawn_scoped(scope, make) {
+            let error = WorkerError::System(format!("no thread for a job: {error}"));
+            self.observe(&RuntimeEvent::JobNotCommitted { jid, error });
+            self.stop.0.leases.wait(Some(FAULT_PAUSE));
+        }
+    }
+
     /// Makes a step on a thread of its own. Without a thread, the step is given back.
     fn start<'s>(&'s self, scope: &'s Scope<'s, '_>, held: &'s HeldSteps, leased: LeasedStep) {
         let (step, task) = (leased.step, leased.window.task.id);
-        let hold = StepHold::new(self, held, step, task);
+        let hold = StepHold::new(self, held, step, Some(task));
         let make = move || {
             let event = match self.perform(leased) {
                 Ok(report) => RuntimeEvent::StepEnded(report),
@@ -299,13 +344,19 @@ impl WorkerRuntime {
     fn send_heartbeats(&self, held: &HeldSteps) {
         loop {
             self.stop.0.beats.wait(Some(BEAT.min(Span::from_micros(self.lease.micros() / 3))));
-            let steps: Vec<(TaskId, StepId)> = lock_mutex(held).iter().map(|(step, task)| (*task, *step)).collect();
-            if self.stop.is_stopping() && steps.is_empty() {
+            let all = lock_mutex(held).clone();
+            let steps = all.iter().filter_map(|(step, task)| Some(((*task)?, *step))).collect();
+            let jobs: Vec<StepId> = all.iter().filter(|(_, task)| task.is_none()).map(|(step, _)| *step).collect();
+            if self.stop.is_stopping() && all.is_empty() {
                 return;
             }
             let (process, is_quiet) = (self.process.clone(), self.stop.is_quiet());
             let beat = ProcessHeartbeat { process, held: steps, is_quiet, lease: self.lease };
             let Ok(reply) = block_on(self.store.heartbeat(beat)) else { continue };
+            if !jobs.is_empty() {
+                // The end of a job that is lost is refused.
+                let _ = block_on(self.store.hold_bare_jobs(&self.process, jobs, self.lease));
+            }
             if reply.is_unknown
                 && let Err(error) = self.register()
             {
@@ -326,18 +377,21 @@ impl WorkerRuntime {
     }
 
     fn lease(&self, count: usize) -> Result<Vec<LeasedStep>, WorkerError> {
+        Ok(block_on(self.store.lease(self.lease_request(count)?))?)
+    }
+
+    fn lease_request(&self, count: usize) -> Result<LeaseRequest, WorkerError> {
         let class = |(name, worker): (&ClassName, &RegisteredWorker)| LeaseClass {
             name: name.clone(),
             has_startup: worker.worker.has_startup(),
         };
-        let request = LeaseRequest {
+        Ok(LeaseRequest {
             queue: self.queue.clone(),
             classes: self.classes.iter().map(class).collect(),
             steps: (0..count).map(|_| random_step()).collect::<Result<_, _>>()?,
             lease: self.lease,
             limits: WindowLimits::STEP,
-        };
-        Ok(block_on(self.store.lease(request))?)
+        })
     }
 
     fn perform(&self, leased: LeasedStep) -> Result<StepReport, WorkerError> {
@@ -354,7 +408,7 @@ struct StepHold<'s> {
 }
 
 impl<'s> StepHold<'s> {
-    fn new(runtime: &'s WorkerRuntime, held: &'s HeldSteps, step: StepId, task: TaskId) -> Self {
+    fn new(runtime: &'s WorkerRuntime, held: &'s HeldSteps, step: StepId, task: Option<TaskId>) -> Self {
         lock_mutex(held).insert(step, task);
         Self { held, step, stop: &runtime.stop }
     }

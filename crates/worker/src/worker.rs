@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use crate::bare::BareJobStep;
 use crate::step::TaskStep;
 
 /// Makes the steps of the tasks of one class. One value serves many tasks, on several threads at once.
@@ -22,6 +23,18 @@ pub trait Worker: Send + Sync + 'static {
 
     /// Makes a step. The task is completed if this returns `Ok`.
     fn perform(&self, step: &mut TaskStep<'_>) -> StepResult;
+
+    /// Whether [`Worker::perform_job`] does something. If not, jobs of Sidekiq clients for this class stay in the queue.
+    fn performs_jobs(&self) -> bool {
+        false
+    }
+
+    /// Performs a job that a plain Sidekiq client has pushed for this class. If it fails, it is retried as Sidekiq does
+    /// it.
+    fn perform_job(&self, job: &mut BareJobStep<'_>) -> StepResult {
+        let _ = job;
+        Err(StepStop::Failed("the class performs only tasks".to_owned()))
+    }
 
     /// Is called before a task is terminated. If it fails, the error is logged and the task is terminated anyway.
     fn shutdown(&self, step: &mut TaskStep<'_>) -> StepResult {

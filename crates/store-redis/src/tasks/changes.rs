@@ -12,7 +12,7 @@ use cronhold_store::tasks::{OnceRecord, PortRecord, ProcessId, TaskCounter, Work
 
 use super::RedisTaskError;
 use super::facts::{FactTable, FactValues, TaskFact, number};
-use super::texts::{StoredTask, read_task};
+use super::texts::{QueueEntry, StoredTask, read_task};
 use super::undo_table::UndoTable;
 
 /// A change that is written as it is, beside those of rows.
@@ -26,8 +26,10 @@ pub(super) enum DirectChange {
     LeaveChannel(Channel, TaskId),
     /// A command as it is. The number keeps their order.
     Command(usize, Vec<Vec<u8>>),
-    /// Removes a bare job that a step holds.
-    EndBareJob(String),
+    /// A command whose key lacks the prefix.
+    KeyCommand(usize, Vec<Vec<u8>>),
+    /// Removes an entry that must still be in a queue.
+    TakeBareJob(QueueName, Vec<u8>),
 }
 
 /// The tables of tasks as a batch sees them.
@@ -35,6 +37,8 @@ pub(super) enum DirectChange {
 pub(super) struct TaskRowSet {
     pub(super) facts: FactTable,
     pub(super) now: Instant,
+    /// The largest id of a task that this process has seen. A server that has lost writes does not use it again.
+    pub(super) largest_id: u64,
     /// Whether a fact was missing, so that what was computed since then counts for nothing.
     is_incomplete: bool,
     /// Tasks as they are stored, parsed.
@@ -59,17 +63,24 @@ pub(super) struct TaskRowSet {
     pub(super) direct: UndoTable<DirectChange, ()>,
     /// The entries of a queue that come before this one are not for the class, or are leased.
     pub(super) ready_from: BTreeMap<(QueueName, ClassName), usize>,
+    /// The last entries of queues, parsed, the next one first.
+    pub(super) queue_entries: BTreeMap<(QueueName, usize), Vec<(QueueEntry, Vec<u8>)>>,
+    /// The entries of tasks that were found to be ready.
+    pub(super) ready_texts: BTreeMap<TaskId, Vec<u8>>,
+    /// Tasks that may have got a place in their queue in this batch, and whether they still wait there.
+    pub(super) new_ready: UndoTable<TaskId, bool>,
 }
 
 /// Changes that can be undone together: how many each table had before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct ChangeScope([usize; 14]);
+pub(super) struct ChangeScope([usize; 15]);
 
 impl TaskRowSet {
-    pub(super) fn new(facts: FactTable, now: Instant) -> Self {
+    pub(super) fn new(facts: FactTable, now: Instant, largest_id: u64) -> Self {
         Self {
             facts,
             now,
+            largest_id,
             is_incomplete: false,
             stored: BTreeMap::new(),
             tasks: UndoTable::new(),
@@ -87,6 +98,9 @@ impl TaskRowSet {
             exact_ports: UndoTable::new(),
             direct: UndoTable::new(),
             ready_from: BTreeMap::new(),
+            queue_entries: BTreeMap::new(),
+            ready_texts: BTreeMap::new(),
+            new_ready: UndoTable::new(),
         }
     }
 
@@ -116,6 +130,7 @@ impl TaskRowSet {
         self.processes.keep();
         self.exact_ports.keep();
         self.direct.keep();
+        self.new_ready.keep();
     }
 
     /// Undoes the changes since the last call of [`Self::keep`].
@@ -140,6 +155,7 @@ impl TaskRowSet {
             self.processes.depth(),
             self.exact_ports.depth(),
             self.direct.depth(),
+            self.new_ready.depth(),
         ])
     }
 
@@ -160,7 +176,15 @@ impl TaskRowSet {
         self.processes.undo_to(depths[11]);
         self.exact_ports.undo_to(depths[12]);
         self.direct.undo_to(depths[13]);
+        self.new_ready.undo_to(depths[14]);
+        self.ready_texts.clear();
         self.ready_from.clear();
+    }
+
+    /// Adds a command whose key lacks the prefix, which is sent after those that were added before.
+    pub(super) fn add_raw_command(&mut self, parts: Vec<Vec<u8>>) {
+        let number = self.direct.len();
+        self.direct.put(DirectChange::KeyCommand(number, parts), ());
     }
 
     /// Adds a command, which is sent after those that were added before.
@@ -260,7 +284,9 @@ pub(super) fn read_ports(values: &[String]) -> Result<BTreeMap<PortName, PortRec
     let mut ports = BTreeMap::new();
     for (index, name) in names.iter().enumerate() {
         let name = PortName::parse(name).map_err(|error| error.to_string())?;
-        let at = |offset: usize| sizes.get(2 * index + offset).and_then(|text: &String| text.parse::<u64>().ok()).unwrap_or(0);
+        let at = |offset: usize| {
+            sizes.get(2 * index + offset).and_then(|text: &String| text.parse::<u64>().ok()).unwrap_or(0)
+        };
         let (first, size) = (at(0), at(1));
         ports.insert(name, PortRecord { first, next: first + size, ..PortRecord::default() });
     }

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cronhold_core::task::{PortAddress, PortDirection, PortItem, TaskId, TaskRecord};
+use cronhold_core::task::{JsonObject, JsonText, PortAddress, PortDirection, PortItem, TaskId, TaskRecord};
 use cronhold_schedule::Instant;
 use cronhold_store::tasks::{ChannelMessage, PortRecord, TaskCounter, TaskEffects};
 
 use super::RedisTaskError;
 use super::changes::{DirectChange, TaskRowSet};
 use super::facts::TaskFact;
-use super::keys::{TaskKeys, position_field};
+use super::keys::{TaskKeys, position_field, queue_rest};
 use super::process_texts::{process_text, sidekiq_commands, signal_text};
 use super::texts::{queue_entry, record_text, schedule_entry, seconds_text, time_text, worker_text};
 use crate::pack::Pack;
@@ -85,8 +85,7 @@ pub(super) fn commands_of(
     token: &str,
 ) -> Result<CommandList, RedisTaskError> {
     let mut list = CommandList::default();
-    let changed: Vec<(TaskId, Option<TaskRecord>)> =
-        rows.tasks.iter().map(|(id, task)| (*id, task.clone())).collect();
+    let changed: Vec<(TaskId, Option<TaskRecord>)> = rows.tasks.iter().map(|(id, task)| (*id, task.clone())).collect();
     for (id, task) in changed {
         let stored = match rows.facts.peek(&TaskFact::Task(id)) {
             Some(_) => rows.stored_task(id)?.cloned(),
@@ -358,7 +357,8 @@ fn add_small_tables(list: &mut CommandList, rows: &mut TaskRowSet, keys: &TaskKe
         }
     }
     for (key, record) in rows.once.iter() {
-        let numbers = [record.expires_at.micros()].into_iter().chain(record.created.iter().map(|id| id.number().cast_signed()));
+        let numbers =
+            [record.expires_at.micros()].into_iter().chain(record.created.iter().map(|id| id.number().cast_signed()));
         let text = serde_json::to_string(&numbers.collect::<Vec<_>>()).expect("numbers can be JSON");
         let millis = (record.expires_at.since(rows.now).micros() / 1_000).max(1).to_string();
         list.command(["SET", &keys.of(&format!("cronhold:once:{key}")), &text, "PX", &millis]);
@@ -432,31 +432,37 @@ fn add_counters(list: &mut CommandList, rows: &TaskRowSet, keys: &TaskKeys) {
 fn add_direct_changes(list: &mut CommandList, rows: &TaskRowSet, keys: &TaskKeys) {
     for (change, ()) in rows.direct.iter() {
         match change {
+            DirectChange::TakeBareJob(queue, text) => {
+                list.check(&[b"entry", queue_rest(queue).as_bytes(), text], TaskFact::Listeners);
+                let head = [b"LREM".to_vec(), keys.queue(queue).into_bytes(), b"-1".to_vec(), text.clone()];
+                list.others.push(head.to_vec());
+            }
             DirectChange::DropEntry(queue, text) => {
                 let head = [b"LREM".to_vec(), keys.queue(queue).into_bytes(), b"-1".to_vec(), text.clone()];
                 list.others.push(head.to_vec());
             }
             DirectChange::MoveDue(set, member) => {
-                list.check(
-                    &[b"member", set.as_bytes(), member],
-                    TaskFact::Scheduled(set, seconds_text(rows.now), 0),
-                );
+                list.check(&[b"member", set.as_bytes(), member], TaskFact::Scheduled(set, seconds_text(rows.now), 0));
                 list.others.push(vec![b"ZREM".to_vec(), keys.of(set).into_bytes(), member.clone()]);
                 let (queue, text) = moved_entry(member, rows.now);
                 list.command(["SADD", &keys.of("queues"), &queue]);
                 list.others.push(vec![b"LPUSH".to_vec(), keys.of(&format!("queue:{queue}")).into_bytes(), text]);
             }
             DirectChange::LeaveChannel(channel, task) => {
-                let joins = rows.listening.iter().any(|((of, port), listens)| *listens && of == channel && port.task == *task);
+                let joins =
+                    rows.listening.iter().any(|((of, port), listens)| *listens && of == channel && port.task == *task);
                 if !joins {
                     list.command(["SREM", &keys.channel(channel), &task.to_string()]);
                 }
             }
-            DirectChange::Command(_, parts) => list.others.push(parts.clone()),
-            DirectChange::EndBareJob(step) => {
-                list.command(["HDEL", &keys.of("cronhold:bare"), step]);
-                list.command(["ZREM", &keys.of("cronhold:bare_leases"), step]);
+            DirectChange::KeyCommand(_, parts) => {
+                let mut parts = parts.clone();
+                if let Some(key) = parts.get_mut(1) {
+                    *key = [keys.prefix().as_bytes(), key].concat();
+                }
+                list.others.push(parts);
             }
+            DirectChange::Command(_, parts) => list.others.push(parts.clone()),
         }
     }
 }
@@ -464,20 +470,12 @@ fn add_direct_changes(list: &mut CommandList, rows: &TaskRowSet, keys: &TaskKeys
 /// The queue of an entry whose time has come, and the entry with the time at which it was pushed. An entry without a
 /// queue gets into `default`, as Sidekiq does it.
 fn moved_entry(member: &[u8], now: Instant) -> (String, Vec<u8>) {
-    #[derive(serde::Deserialize)]
-    struct QueueOfEntry {
-        queue: Option<String>,
-    }
-    let queue = serde_json::from_slice::<QueueOfEntry>(member).ok().and_then(|entry| entry.queue);
-    let mut text = member.to_vec();
-    while text.last().is_some_and(u8::is_ascii_whitespace) {
-        text.pop();
-    }
-    if text.last() == Some(&b'}') {
-        text.pop();
-        text.extend_from_slice(format!(r#","enqueued_at":{}}}"#, seconds_text(now)).as_bytes());
-    }
-    (queue.unwrap_or_else(|| "default".to_owned()), text)
+    let default = || "default".to_owned();
+    let text = std::str::from_utf8(member).ok();
+    let Some(entry) = text.and_then(|text| JsonObject::parse(text).ok()) else { return (default(), member.to_vec()) };
+    let queue = entry.get("queue").and_then(|queue| queue.to::<String>().ok());
+    let enqueued_at = JsonText::parse(&seconds_text(now)).expect("a number is JSON");
+    (queue.unwrap_or_else(default), entry.with("enqueued_at", enqueued_at).to_json().as_str().as_bytes().to_vec())
 }
 
 /// Messages on the channels of Redis, and the report of arrivals.

@@ -36,6 +36,8 @@ pub(super) enum TaskFact {
     Scheduled(&'static str, String, usize),
     /// Tasks whose lease ends up to this score.
     Expired(String, usize),
+    /// Steps of bare jobs whose lease ends up to this score.
+    ExpiredBareJobs(String, usize),
     /// A counter of Sidekiq.
     Stat(&'static str),
     /// A bare job that a step holds.
@@ -84,7 +86,12 @@ impl TaskFact {
                 vec![text("list"), queue_rest(queue), format!("-{depth}"), text("-1"), minute.to_string()]
             }
             Self::Scheduled(set, until, limit) => vec![text("scores"), text(set), until.clone(), limit.to_string()],
-            Self::Expired(until, limit) => vec![text("scores"), text("cronhold:steps"), until.clone(), limit.to_string()],
+            Self::ExpiredBareJobs(until, limit) => {
+                vec![text("scores"), text("cronhold:bare_leases"), until.clone(), limit.to_string()]
+            }
+            Self::Expired(until, limit) => {
+                vec![text("scores"), text("cronhold:steps"), until.clone(), limit.to_string()]
+            }
             Self::Stat(name) => vec![text("text"), format!("stat:{name}")],
             Self::BareJob(step) => vec![text("field"), text("cronhold:bare"), step.clone()],
             Self::Listeners => vec![text("listeners")],
@@ -96,7 +103,13 @@ impl TaskFact {
     const fn is_compared(&self) -> bool {
         !matches!(
             self,
-            Self::State(_) | Self::Items(..) | Self::Queue(..) | Self::Scheduled(..) | Self::Expired(..) | Self::Stat(_)
+            Self::State(_)
+                | Self::Items(..)
+                | Self::Queue(..)
+                | Self::Scheduled(..)
+                | Self::Expired(..)
+                | Self::ExpiredBareJobs(..)
+                | Self::Stat(_)
         )
     }
 

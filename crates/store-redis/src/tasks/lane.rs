@@ -3,10 +3,11 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cronhold_schedule::Instant;
+use cronhold_store::Fault;
 use cronhold_store::tasks::{ExecuteContext, TaskBoard, TaskEffects, TaskWindow};
-use cronhold_store::{ClockFn, Fault};
 use cronhold_store_remote::closed;
 use cronhold_store_remote::faults::as_unsent;
 use redis::Value;
@@ -14,7 +15,7 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use super::changes::TaskRowSet;
 use super::commands::{CommandList, commands_of};
-use super::facts::{FactTable, TaskFact};
+use super::facts::{FactTable, TaskFact, number};
 use super::scripts::{COMMIT, FETCH, TaskScripts};
 use super::windows::{WindowRequest, byte_list};
 use crate::pack::Pack;
@@ -72,9 +73,9 @@ struct LaneRunner {
 struct BatchCommitter {
     scripts: Arc<TaskScripts>,
     board: Arc<TaskBoard>,
-    clock: Option<ClockFn>,
     /// Names this process in reports of arrivals.
     token: String,
+    largest_id: AtomicU64,
 }
 
 /// Why a batch was not committed.
@@ -90,11 +91,10 @@ impl TaskLane {
         runtime: &tokio::runtime::Handle,
         scripts: Arc<TaskScripts>,
         board: Arc<TaskBoard>,
-        clock: Option<ClockFn>,
         token: String,
     ) -> Self {
         let (sender, requests) = mpsc::unbounded_channel();
-        let committer = BatchCommitter { scripts, board, clock, token };
+        let committer = BatchCommitter { scripts, board, token, largest_id: AtomicU64::new(0) };
         let runner = LaneRunner { committer, requests, waiting: VecDeque::new() };
         runtime.spawn(runner.run());
         Self { requests: sender }
@@ -139,7 +139,7 @@ impl LaneRunner {
         let mut minute = None;
         let mut outcome = Err(Fault::Unavailable("other processes change the same tasks all the time".to_owned()));
         for attempt in 1..=ATTEMPTS_MAX {
-            let now = match self.committer.now().await {
+            let now = match self.committer.scripts.now().await.map_err(as_unsent) {
                 Ok(now) => now,
                 Err(fault) => {
                     outcome = Err(fault);
@@ -170,20 +170,9 @@ impl LaneRunner {
             Err(fault) => batch.into_iter().for_each(|work| work.finish(Err(fault.clone()))),
         }
     }
-
 }
 
 impl BatchCommitter {
-    async fn now(&self) -> Result<Instant, Fault> {
-        match &self.clock {
-            Some(clock) => Ok(clock()),
-            None => match self.scripts.now() {
-                Some(now) => Ok(now),
-                None => self.scripts.time().await.map_err(as_unsent),
-            },
-        }
-    }
-
     /// Carries out a batch once. Returns the windows of each work.
     async fn attempt(
         &self,
@@ -226,7 +215,7 @@ impl BatchCommitter {
                 self.fetch(facts, minute).await?;
             }
             facts.begin();
-            let mut rows = TaskRowSet::new(std::mem::take(facts), now);
+            let mut rows = TaskRowSet::new(std::mem::take(facts), now, self.largest_id.load(Ordering::Relaxed));
             let has_listeners = rows.fact(&TaskFact::Listeners).is_some_and(|values| values[..] == [b"1".to_vec()]);
             let context = ExecuteContext { now, has_listeners };
             let (mut all, mut is_incomplete) = (TaskEffects::default(), rows.take_incomplete());
@@ -261,7 +250,12 @@ impl BatchCommitter {
         let mut next = || parts.next().unwrap_or(Value::Nil);
         self.scripts.note_time(next(), next())?;
         for (fact, values) in wanted.into_iter().zip(reply::list(next())?) {
-            facts.put(fact, byte_list(values)?);
+            let values = byte_list(values)?;
+            if fact == TaskFact::LastId {
+                let id = values.first().and_then(|text| number(text)).unwrap_or(0);
+                self.largest_id.fetch_max(id, Ordering::Relaxed);
+            }
+            facts.put(fact, values);
         }
         for extra in reply::list(next())? {
             let [id, _, values] = <[Value; 3]>::try_from(reply::list(extra)?)

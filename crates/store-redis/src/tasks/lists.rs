@@ -23,8 +23,8 @@ use crate::reply;
 const CHANNELS_PAGE: usize = 100;
 
 impl TaskScripts {
-    fn minute(&self) -> i64 {
-        self.now().map_or(0, |now| now.secs().div_euclid(60))
+    async fn minute(&self) -> Result<i64, Fault> {
+        Ok(self.now().await?.secs().div_euclid(60))
     }
 
     /// Sends one command whose arguments are a key and other texts.
@@ -53,7 +53,7 @@ impl TaskScripts {
     }
 
     pub(super) async fn window(&self, task: TaskId, limits: &WindowLimits) -> Result<Option<TaskWindow>, Fault> {
-        let (request, minute) = (WindowRequest { tasks: vec![task], limits: *limits }, self.minute());
+        let (request, minute) = (WindowRequest { tasks: vec![task], limits: *limits }, self.minute().await?);
         let mut pack = Pack::default();
         request.pack(minute, &mut pack);
         let reply = self.call(&WINDOWS, pack).await?;
@@ -110,7 +110,7 @@ impl TaskScripts {
     }
 
     pub(super) async fn page(&self, query: &TaskQuery, limit: usize) -> Result<Vec<TaskRecord>, Fault> {
-        let minute = self.minute();
+        let minute = self.minute().await?;
         let mut after = query.after.map_or_else(|| "0".to_owned(), |after| after.to_string());
         let mut found = Vec::new();
         while found.len() < limit {
@@ -167,11 +167,7 @@ impl TaskScripts {
     }
 
     /// Channels are found by a list of names, from which those without subscribers are left out.
-    pub(super) async fn channels(
-        &self,
-        after: Option<&Channel>,
-        limit: usize,
-    ) -> Result<Vec<ChannelSummary>, Fault> {
+    pub(super) async fn channels(&self, after: Option<&Channel>, limit: usize) -> Result<Vec<ChannelSummary>, Fault> {
         let keys = self.keys();
         let mut from = after.map_or_else(|| "-".to_owned(), |after| format!("({after}"));
         let mut found = Vec::new();

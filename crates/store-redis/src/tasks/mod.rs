@@ -7,10 +7,12 @@
 //!
 //! In reading order: `keys`, `texts` and `process_texts` have names and formats; `facts` has what can be read; `changes`
 //! has the rows of a batch, `rows` and `ready` the access to them; `commands` turns changes into commands; `lane` carries
-//! out batches; `work` and `bare_jobs` have what a batch consists of; `windows` and `lists` read; `arrivals` and
+//! out batches; `work` has what a batch consists of; `bare_jobs` and `retries` have jobs of plain
+//! Sidekiq clients; `windows` and `lists` read; `arrivals` and
 //! `listener` receive notifications; `store` implements the trait.
 
 mod arrivals;
+mod bare_jobs;
 mod changes;
 mod commands;
 mod facts;
@@ -20,6 +22,7 @@ mod listener;
 mod lists;
 mod process_texts;
 mod ready;
+mod retries;
 mod rows;
 mod scripts;
 mod store;

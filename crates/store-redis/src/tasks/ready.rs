@@ -2,7 +2,7 @@
 
 use cronhold_core::task::{ClassName, QueueName, TaskId, TaskRecord};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::tasks::TaskRows;
+use cronhold_store::tasks::{TaskEffects, TaskRows};
 
 use super::RedisTaskError;
 use super::changes::{DirectChange, TaskRowSet};
@@ -47,20 +47,31 @@ impl DueSet {
 }
 
 impl TaskRowSet {
-    /// The entries at the end of a queue, the next one first. More are read if `index` is beyond those that are known.
-    fn queue_entry_at(&mut self, queue: &QueueName, index: usize) -> Option<Vec<u8>> {
+    /// An entry at the end of a queue, counted from the next one. More are read if `index` is beyond those that are known.
+    pub(super) fn queue_entry_at(&mut self, queue: &QueueName, index: usize) -> Option<(QueueEntry, Vec<u8>)> {
         let mut depth = FIRST_DEPTH;
         while depth <= DEPTH_MAX {
-            let values = self.fact(&TaskFact::Queue(queue.clone(), depth))?;
-            if index < values.len() {
-                return Some(values[values.len() - 1 - index].clone());
+            let entries = self.queue_entries(queue, depth)?;
+            if let Some(entry) = entries.get(index) {
+                return Some(entry.clone());
             }
-            if values.len() < depth {
+            if entries.len() < depth {
                 return None;
             }
             depth *= 8;
         }
         None
+    }
+
+    /// The last entries of a queue, the next one first. Each is parsed once.
+    fn queue_entries(&mut self, queue: &QueueName, depth: usize) -> Option<&[(QueueEntry, Vec<u8>)]> {
+        let key = (queue.clone(), depth);
+        if !self.queue_entries.contains_key(&key) {
+            let values = self.fact(&TaskFact::Queue(queue.clone(), depth))?;
+            let entries = values.iter().rev().map(|text| (QueueEntry::parse(text), text.clone())).collect();
+            self.queue_entries.insert(key.clone(), entries);
+        }
+        self.queue_entries.get(&key).map(Vec::as_slice)
     }
 
     /// The first ready task of a class, with its distance from the end of the queue.
@@ -71,11 +82,15 @@ impl TaskRowSet {
     ) -> Result<Option<(u64, TaskId)>, RedisTaskError> {
         let start = self.ready_from.get(&(queue.clone(), class.clone())).copied().unwrap_or(0);
         for index in start.. {
-            let Some(text) = self.queue_entry_at(queue, index) else {
+            let Some((entry, text)) = self.queue_entry_at(queue, index) else {
                 return Ok(self.first_new_entry(queue, class).map(|id| (index as u64, id)));
             };
             self.ready_from.insert((queue.clone(), class.clone()), index);
-            let QueueEntry::Task(id) = QueueEntry::parse(&text) else { continue };
+            // The tasks of other classes are not even read.
+            let id = match entry {
+                QueueEntry::Task { id, class: of } if of == class.as_str() => id,
+                _ => continue,
+            };
             match self.use_of_entry(queue, class, id, &text)? {
                 EntryUse::Ready => return Ok(Some((index as u64, id))),
                 EntryUse::Keep => {}
@@ -87,8 +102,10 @@ impl TaskRowSet {
 
     /// A task that has got its place in this batch, behind all that are stored.
     fn first_new_entry(&mut self, queue: &QueueName, class: &ClassName) -> Option<TaskId> {
-        let is_new = |task: &&TaskRecord| task.is_ready() && task.queue == *queue && task.class == *class;
-        let new: Vec<TaskId> = self.tasks.iter().filter_map(|(_, task)| task.as_ref()).filter(is_new).map(|task| task.id).collect();
+        let is_new = |task: &TaskRecord| task.is_ready() && task.queue == *queue && task.class == *class;
+        let new = self.new_ready.iter().filter(|(_, is_ready)| **is_ready).map(|(id, _)| *id);
+        let new: Vec<TaskId> =
+            new.filter(|id| matches!(self.tasks.get(id), Some(Some(task)) if is_new(task))).collect();
         new.into_iter().find(|id| {
             let stored = self.stored_task(*id).ok().flatten();
             stored.is_none_or(|stored| stored.task.entry.is_none() && stored.lock_is_free_or_own())
@@ -107,9 +124,7 @@ impl TaskRowSet {
         }
         // A damaged task does not stop the others.
         let Ok(stored) = self.stored_task(id) else { return Ok(EntryUse::Keep) };
-        let is_locked = stored.is_some_and(|stored| {
-            stored.has_waiting_worker || !stored.lock_is_free_or_own()
-        });
+        let is_locked = stored.is_some_and(|stored| stored.has_waiting_worker || !stored.lock_is_free_or_own());
         let Some(task) = self.task(id)? else {
             // Incomplete, or deleted.
             return Ok(EntryUse::Drop);
@@ -130,7 +145,7 @@ impl TaskRowSet {
             return Ok(EntryUse::Drop);
         }
         // Its lease takes the entry out of the queue.
-        self.direct.put(DirectChange::DropEntry(queue.clone(), text.to_vec()), ());
+        self.ready_texts.insert(id, text.to_vec());
         Ok(EntryUse::Ready)
     }
 
@@ -144,7 +159,7 @@ impl TaskRowSet {
         let mut due = Vec::new();
         let values = self.fact(&TaskFact::Scheduled(set.key(), seconds_text(until), limit)).cloned();
         for member in values.unwrap_or_default() {
-            if let QueueEntry::Task(id) = QueueEntry::parse(&member)
+            if let QueueEntry::Task { id, .. } = QueueEntry::parse(&member)
                 && let Some(task) = self.task(id)?
                 && task.run_at.is_some()
             {
@@ -156,5 +171,13 @@ impl TaskRowSet {
             self.direct.put(DirectChange::MoveDue(set.key(), member), ());
         }
         Ok(due)
+    }
+
+    /// Lets those look again who wait for a queue into which this batch may have moved entries. The entries are not
+    /// among those that the batch has read.
+    pub(super) fn effects_of_moves(&self, queue: &QueueName) -> TaskEffects {
+        let has_moved = self.direct.iter().any(|(change, ())| matches!(change, DirectChange::MoveDue(..)));
+        let arrivals = has_moved.then(|| queue.clone()).into_iter().collect();
+        TaskEffects { arrivals, messages: Vec::new() }
     }
 }

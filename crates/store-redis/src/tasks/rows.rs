@@ -47,7 +47,8 @@ impl TaskRows for TaskRowSet {
             TaskCounter::Failed => TaskFact::Stat("failed"),
             TaskCounter::Entry => return Ok(0),
         };
-        Ok(self.fact_text(&fact)?.and_then(|text| text.parse().ok()).unwrap_or(0))
+        let stored = self.fact_text(&fact)?.and_then(|text| text.parse().ok()).unwrap_or(0);
+        Ok(if counter == TaskCounter::Task { stored.max(self.largest_id) } else { stored })
     }
 
     fn task(&mut self, id: TaskId) -> RowResult<Option<TaskRecord>> {
@@ -67,6 +68,15 @@ impl TaskRows for TaskRowSet {
     }
 
     fn put_task(&mut self, task: &TaskRecord) -> RowResult<()> {
+        let is_ready = task.is_ready();
+        if is_ready || self.new_ready.get(&task.id) == Some(&true) {
+            self.new_ready.put(task.id, is_ready);
+        }
+        if task.lease.is_some()
+            && let Some(text) = self.ready_texts.remove(&task.id)
+        {
+            self.direct.put(DirectChange::DropEntry(task.queue.clone(), text), ());
+        }
         let before = self.task(task.id)?.and_then(|task| task.parent);
         if before != task.parent {
             if let Some((parent, name)) = before {
@@ -239,7 +249,8 @@ impl TaskRows for TaskRowSet {
                 if size > bytes {
                     break;
                 }
-                let item = PortItem::parse(&text).map_err(|error| RedisTaskError::damaged(&port.to_string(), &error))?;
+                let item =
+                    PortItem::parse(&text).map_err(|error| RedisTaskError::damaged(&port.to_string(), &error))?;
                 size += item.data.as_str().len();
                 found.push(item);
             }
@@ -340,7 +351,8 @@ impl TaskRows for TaskRowSet {
     fn classes(&mut self, queue: &QueueName) -> RowResult<Vec<(ClassName, ClassConfig)>> {
         let mut all = BTreeMap::new();
         for (name, text) in self.fact_pairs(&TaskFact::Classes(queue.clone()))? {
-            let name = ClassName::parse(&name).map_err(|error| RedisTaskError::damaged(&format!("workers:{queue}"), &error))?;
+            let name = ClassName::parse(&name)
+                .map_err(|error| RedisTaskError::damaged(&format!("workers:{queue}"), &error))?;
             all.insert(name, parse_class(queue, &text)?);
         }
         for ((of, class), config) in self.classes.iter().filter(|((of, _), _)| of == queue) {

@@ -1,11 +1,12 @@
 //! The scripts for tasks, and the client that calls them with the prefix and packed arguments.
 
+use std::fmt;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use cronhold_schedule::Instant;
-use cronhold_store::Fault;
+use cronhold_store::{ClockFn, Fault};
 use redis::Value;
 
 use super::keys::TaskKeys;
@@ -34,6 +35,17 @@ pub(super) struct TaskScripts {
     /// Selects the server in a Cluster.
     slot_key: [String; 1],
     clock: ServerClock,
+    /// A clock that tests advance, in place of the one of the server.
+    test_clock: TestClockFn,
+}
+
+/// A clock of a test, if there is one.
+pub(super) struct TestClockFn(pub(super) Option<ClockFn>);
+
+impl fmt::Debug for TestClockFn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "of a test" } else { "of the server" })
+    }
 }
 
 /// The clock of the server: its difference from the clock of this machine, as the last reply showed it.
@@ -44,9 +56,10 @@ struct ServerClock {
 }
 
 impl TaskScripts {
-    pub(super) fn new(connections: RedisConnections, keys: TaskKeys) -> Self {
+    pub(super) fn new(connections: RedisConnections, keys: TaskKeys, test_clock: Option<ClockFn>) -> Self {
         let slot_key = [keys.of("jobs")];
-        Self { connections, keys, slot_key, clock: ServerClock { ahead: AtomicI64::new(i64::MIN) } }
+        let clock = ServerClock { ahead: AtomicI64::new(i64::MIN) };
+        Self { connections, keys, slot_key, clock, test_clock: TestClockFn(test_clock) }
     }
 
     pub(super) fn keys(&self) -> &TaskKeys {
@@ -74,20 +87,24 @@ impl TaskScripts {
         Ok(())
     }
 
-    /// The time by the clock of the server; `None` before the first reply.
-    pub(super) fn now(&self) -> Option<Instant> {
-        match self.clock.ahead.load(Ordering::Relaxed) {
-            i64::MIN => None,
-            ahead => Some(Instant::from_micros(local_micros() + ahead)),
+    /// The time by the clock of the server, computed from its last reply. Asks the server before the first one.
+    pub(super) async fn now(&self) -> Result<Instant, Fault> {
+        match (&self.test_clock.0, self.clock.ahead.load(Ordering::Relaxed)) {
+            (Some(clock), _) => Ok(clock()),
+            (None, i64::MIN) => self.time().await,
+            (None, ahead) => Ok(Instant::from_micros(local_micros() + ahead)),
         }
     }
 
-    /// The time by the clock of the server, which is asked if it has not replied yet.
+    /// The present time by the clock of the server.
     pub(super) async fn time(&self) -> Result<Instant, Fault> {
+        if let Some(clock) = &self.test_clock.0 {
+            return Ok(clock());
+        }
         let mut reply = reply::list(self.connections.request_one(redis::cmd("TIME")).await?)?.into_iter();
         let mut next = || reply.next().unwrap_or(Value::Nil);
         self.note_time(next(), next())?;
-        Ok(self.now().unwrap_or(Instant::EPOCH))
+        Ok(Instant::from_micros(local_micros() + self.clock.ahead.load(Ordering::Relaxed)))
     }
 }
 

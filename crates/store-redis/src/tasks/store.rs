@@ -4,22 +4,23 @@ use std::fmt;
 use std::sync::Arc;
 
 use cronhold_core::task::{
-    Channel, ChildName, ClassConfig, ClassName, PortAddress, QueueName, TaskId, TaskKey, TaskRecord, TaskUnit,
+    Channel, ChildName, ClassConfig, ClassName, PortAddress, QueueName, StepId, TaskId, TaskKey, TaskRecord, TaskUnit,
 };
-use cronhold_schedule::Instant;
+use cronhold_schedule::{Instant, Span};
 use cronhold_store::tasks::execute::registry::{
     execute_deregister, execute_heartbeat, execute_register, execute_signal, live_processes,
 };
 use cronhold_store::tasks::{
-    ArrivalMark, ChannelListener, ChannelSummary, ExecuteContext, HeartbeatReply, LeaseRequest, LeasedStep, PortWindow,
-    ProcessHeartbeat, ProcessId, ProcessSignal, QueueSummary, TaskBoard, TaskEffects, TaskQuery, TaskReceipt, TaskRows,
-    TaskStore, TaskTotals, TaskUnitError, TaskWindow, WindowLimits, WorkerProcess,
+    ArrivalMark, BareJob, BareJobEnd, ChannelListener, ChannelSummary, ExecuteContext, HeartbeatReply, LeaseRequest,
+    LeasedStep, PortWindow, ProcessHeartbeat, ProcessId, ProcessSignal, QueueSummary, TaskBoard, TaskEffects,
+    TaskQuery, TaskReceipt, TaskRows, TaskStore, TaskTotals, TaskUnitError, TaskWindow, WindowLimits, WorkerProcess,
 };
 use cronhold_store::{ClockFn, Fault, Pending};
 use cronhold_store_remote::{StoreRuntime, closed};
 use tokio::sync::oneshot;
 
 use super::arrivals::ArrivalWatcher;
+use super::bare_jobs::{end_bare_job, hold_bare_jobs, lease_bare_jobs, wants_of_bare_lease};
 use super::changes::TaskRowSet;
 use super::facts::TaskFact;
 use super::keys::TaskKeys;
@@ -50,16 +51,6 @@ pub(crate) struct RedisTaskParts {
     board: Arc<TaskBoard>,
     lane: TaskLane,
     watcher: Arc<ArrivalWatcher>,
-    clock: TaskClock,
-}
-
-/// A clock that tests advance, in place of the one of the server.
-pub(crate) struct TaskClock(Option<ClockFn>);
-
-impl fmt::Debug for TaskClock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "of a test" } else { "of the server" })
-    }
 }
 
 impl RedisTaskParts {
@@ -71,12 +62,11 @@ impl RedisTaskParts {
         token: &str,
         clock: Option<ClockFn>,
     ) -> Self {
-        let scripts = Arc::new(TaskScripts::new(connections, TaskKeys::new(prefix)));
+        let scripts = Arc::new(TaskScripts::new(connections, TaskKeys::new(prefix), clock));
         let board = Arc::new(TaskBoard::default());
         let watcher = ArrivalWatcher::new(Arc::clone(&scripts), Arc::clone(&board), token.to_owned());
-        let lane =
-            TaskLane::start(runtime, Arc::clone(&scripts), Arc::clone(&board), clock.clone(), token.to_owned());
-        Self { scripts, board, lane, watcher: Arc::new(watcher), clock: TaskClock(clock) }
+        let lane = TaskLane::start(runtime, Arc::clone(&scripts), Arc::clone(&board), token.to_owned());
+        Self { scripts, board, lane, watcher: Arc::new(watcher) }
     }
 }
 
@@ -253,13 +243,39 @@ impl TaskStore for RedisTaskStore {
     }
 
     fn time(&self) -> Pending<'_, Result<Instant, Fault>> {
-        match &self.parts.clock.0 {
-            Some(clock) => {
-                let now = clock();
-                Box::pin(async move { Ok(now) })
-            }
-            None => self.read(|scripts| async move { scripts.time().await }),
-        }
+        self.read(|scripts| async move { scripts.time().await })
+    }
+
+    fn lease_bare_jobs(&self, request: LeaseRequest) -> Pending<'_, Result<Vec<BareJob>, Fault>> {
+        Box::pin(self.change(wants_of_bare_lease(&request), move |rows, context| {
+            let jobs = lease_bare_jobs(rows, &request, context.now)?;
+            Ok((jobs, rows.effects_of_moves(&request.queue)))
+        }))
+    }
+
+    fn hold_bare_jobs<'a>(
+        &'a self,
+        process: &'a ProcessId,
+        held: Vec<StepId>,
+        lease: Span,
+    ) -> Pending<'a, Result<Vec<StepId>, Fault>> {
+        let (process, keys) = (process.clone(), self.parts.scripts.keys().clone());
+        Box::pin(self.change(Vec::new(), move |rows, context| {
+            let lost = hold_bare_jobs(rows, &keys, &process, &held, context.now.plus(lease))?;
+            Ok((lost, TaskEffects::default()))
+        }))
+    }
+
+    fn end_bare_jobs(&self, ends: Vec<BareJobEnd>) -> Pending<'_, Vec<Result<(), TaskUnitError>>> {
+        let count = ends.len();
+        Box::pin(async move {
+            let results = self.change(Vec::new(), move |rows, context| {
+                let mut all = TaskEffects::default();
+                let results = ends.iter().map(|end| end_bare_job(rows, end, context, &mut all)).collect();
+                Ok((results, all))
+            });
+            results.await.unwrap_or_else(|fault| vec![Err(fault.into()); count])
+        })
     }
 }
 

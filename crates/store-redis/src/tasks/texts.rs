@@ -176,9 +176,14 @@ fn entry_head(task: &TaskRecord) -> String {
 /// What an entry of a queue is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum QueueEntry {
-    Task(TaskId),
+    Task {
+        id: TaskId,
+        class: String,
+    },
     /// A job of a plain Sidekiq client.
-    Bare { class: String },
+    Bare {
+        class: String,
+    },
     /// It is not an entry of Sidekiq.
     Unreadable,
 }
@@ -193,7 +198,7 @@ impl QueueEntry {
     pub(super) fn parse(text: &[u8]) -> Self {
         let Ok(form) = serde_json::from_slice::<EntryForm>(text) else { return Self::Unreadable };
         match form.jid.as_u64().map(TaskId::new) {
-            Some(Some(task)) => Self::Task(task),
+            Some(Some(id)) => Self::Task { id, class: form.class },
             Some(None) => Self::Unreadable,
             None => Self::Bare { class: form.class },
         }

@@ -1,8 +1,6 @@
 //! Reads windows from replies of scripts.
 
-use cronhold_core::task::{
-    ChildName, JsonText, PortDirection, PortItem, PortName, StateField, TaskAlias, TaskId,
-};
+use cronhold_core::task::{ChildName, JsonText, PortDirection, PortItem, PortName, StateField, TaskAlias, TaskId};
 use cronhold_store::Fault;
 use cronhold_store::tasks::{ChildWindow, PortRecord, PortWindow, TaskWindow, WindowLimits};
 use redis::Value;
@@ -82,16 +80,7 @@ fn read_window(id: TaskId, parts: Vec<Value>, minute: i64, limits: &WindowLimits
         children.extend(read_child(child, minute, limits)?);
     }
     children.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(TaskWindow {
-        task,
-        aliases,
-        state,
-        inports,
-        outports,
-        has_inport_template,
-        has_outport_template,
-        children,
-    })
+    Ok(TaskWindow { task, aliases, state, inports, outports, has_inport_template, has_outport_template, children })
 }
 
 /// A child; `None` if it does not exist.

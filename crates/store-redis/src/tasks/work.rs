@@ -1,6 +1,8 @@
 //! What batches consist of: units, leases, and other changes.
 
-use cronhold_core::task::{Channel, PortAddress, PortDirection, PortTarget, TaskAct, TaskId, TaskRefusal, TaskTarget, TaskUnit, UnitOrigin};
+use cronhold_core::task::{
+    Channel, PortAddress, PortDirection, PortTarget, TaskAct, TaskId, TaskRefusal, TaskTarget, TaskUnit, UnitOrigin,
+};
 use cronhold_store::Fault;
 use cronhold_store::tasks::execute::lease::{TakenStep, take_steps};
 use cronhold_store::tasks::execute::step::{end_refused_step, execute_unit};
@@ -10,6 +12,7 @@ use cronhold_store::tasks::{
 use tokio::sync::oneshot;
 
 use super::RedisTaskError;
+use super::bare_jobs::take_back_lost_jobs;
 use super::changes::TaskRowSet;
 use super::facts::{FactTable, TaskFact};
 use super::lane::LaneWork;
@@ -232,9 +235,11 @@ impl LaneWork for LeaseWork {
 
     fn execute(&mut self, rows: &mut TaskRowSet, context: ExecuteContext) -> TaskEffects {
         let scope = rows.begin_scope();
-        match take_steps(rows, &self.request, context) {
-            Ok((taken, effects)) => {
+        let taken = take_back_lost_jobs(rows, context.now).and_then(|()| take_steps(rows, &self.request, context));
+        match taken {
+            Ok((taken, mut effects)) => {
                 self.result = Ok(taken);
+                effects.extend(rows.effects_of_moves(&self.request.queue));
                 effects
             }
             Err(error) => {

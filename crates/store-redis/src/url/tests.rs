@@ -102,3 +102,28 @@ fn errors_do_not_show_parts_of_passwords() {
         assert!(!error.contains("se/") && !error.contains("`se") && !error.contains("secret"), "{text}: {error}");
     }
 }
+
+#[test]
+fn tasks_have_a_prefix() {
+    let tasks = |text: &str| RedisUrl::parse(text).map(|url| (url.settings.tasks.clone(), url.to_string()));
+    assert_eq!(tasks("redis://h").expect("a URL").0, "");
+    let (prefix, text) = tasks("redis://h?tasks=shop").expect("a URL");
+    assert_eq!((prefix.as_str(), text.as_str()), ("shop", "redis://h:6379?tasks=shop"));
+    assert_eq!(tasks("redis+cluster://h").expect("a URL").0, "{sidejob}");
+    for wrong in ["redis://h?tasks=a*", "redis://h?tasks=a:", "redis+cluster://h?tasks=shop"] {
+        let error = tasks(wrong).expect_err(wrong);
+        assert!(error.hint.is_some(), "{error:?}");
+    }
+}
+
+#[test]
+fn sidejob_variables_name_the_server_of_tasks() {
+    let found = |variables: &[(&str, &str)]| {
+        let value = |name: &str| variables.iter().find(|(of, _)| *of == name).map(|(_, value)| (*value).to_owned());
+        RedisUrl::of_sidejob(value).map(|url| url.expect("a URL").to_string())
+    };
+    assert_eq!(found(&[]), None);
+    assert_eq!(found(&[("SIDEJOB_HOST", "queue")]).as_deref(), Some("redis://queue:6379"));
+    let both = [("SIDEJOB_HOST", "queue"), ("SIDEJOB_URL", "redis://other:6380/4")];
+    assert_eq!(found(&both).as_deref(), Some("redis://other:6380/4"));
+}

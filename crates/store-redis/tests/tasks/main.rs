@@ -1,6 +1,8 @@
-//! The conformance suite for tasks on a real server.
+//! The conformance suite for tasks on a real server, the keys there, and what Sidekiq does with them.
 
 mod fixture;
+mod keys;
+mod sidekiq;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use cronhold_schedule::{Instant, Span, ZoneRegistry};
 use cronhold_store::ClockFn;
 use cronhold_store::tasks::{MemoryTaskStore, TaskStore};
+use cronhold_store_redis::testing::RedisServer;
+use cronhold_store_redis::{RedisStore, RedisUrl};
 use cronhold_store_sqlite::{Options, SqliteStore};
 
 /// A clock that tests advance.
@@ -40,6 +42,18 @@ pub(crate) fn on_each_store(test: impl Fn(Arc<dyn TaskStore>, &TestClock)) {
     let store = SqliteStore::open(folder.join("cronhold.db"), options).expect("it can be opened");
     test(Arc::new(store.tasks()), &file);
     drop(store);
+    on_redis(&test);
     // A leftover directory does no harm: no other test uses its name.
     let _ = fs::remove_dir_all(&folder);
+}
+
+/// Calls a test with a store on a new server.
+fn on_redis(test: &impl Fn(Arc<dyn TaskStore>, &TestClock)) {
+    let server = RedisServer::start();
+    let url = RedisUrl::parse(&server.url_with("timeout=30s")).expect("a URL");
+    let zones = Arc::new(ZoneRegistry::bundled());
+    let options = cronhold_store_redis::Options { zones, memory: None, accept_loss: false };
+    let store = RedisStore::open(&url, options).expect("it can be opened");
+    let clock = TestClock(Arc::new(AtomicI64::new(Instant::from_secs(1_800_000_000).micros())));
+    test(Arc::new(store.tasks_with_clock(clock.to_fn())), &clock);
 }
