@@ -36,11 +36,11 @@ pub use run::{
     RunList, RunStep, RunSummary, RunTimes, ServiceResponse, StderrRanges,
 };
 pub use task::{
-    AdoptBody, AliasesBody, ChannelEvent, ChannelList, ClassesBody, ConnectBody, ConnectReply, CreatedTask, DisownBody,
-    PortChangeBody, PortItemList, PortItemValue, PortReadBody, PortReadReply, PublishBody, QueueReport,
-    SubscribedChannel, TaskBody, TaskChild, TaskChildList, TaskDetail, TaskList, TaskPortOptions, TaskPortPlace,
-    TaskPortSummary, TaskPortsBody, TaskReference, TaskRunBody, TaskStateBody, TaskSummary, TaskTree, TaskTreeNode,
-    TerminateBody, WorkerReport,
+    AdoptBody, AliasesBody, ChannelList, ClassesBody, ConnectBody, ConnectReply, CreatedTask, DisownBody,
+    PortChangeBody, PortItemList, PortItemValue, PortReadBody, PortReadReply, PublishBody, PublishedMessage,
+    QueueReport, SubscribedChannel, TaskBody, TaskChild, TaskChildList, TaskDetail, TaskList, TaskPortOptions,
+    TaskPortPlace, TaskPortSummary, TaskPortsBody, TaskReference, TaskRunBody, TaskStateBody, TaskSummary, TaskTree,
+    TaskTreeNode, TerminateBody, WorkerReport,
 };
 pub use task_store::{
     ARRIVALS_WAIT_SECS, ArrivalsBody, ChannelPageBody, CommitTasksBody, CommitTasksReply, FindTaskBody, ListenBody,

@@ -10,7 +10,7 @@ use super::events::{LineBuffer, SILENCE_MAX};
 use super::exchange::{self, RequestBuilder};
 use super::runs::with_key;
 use super::{CallError, DaemonClient, RequestPath, api};
-use crate::{ChannelEvent, ChannelList, ClassesBody, PublishBody, QueueReport, WorkerReport};
+use crate::{ChannelList, ClassesBody, PublishBody, PublishedMessage, QueueReport, WorkerReport};
 
 /// Messages of channels as they are published.
 #[derive(Debug)]
@@ -74,12 +74,12 @@ impl DaemonClient {
 
 impl ChannelStream<'_> {
     /// Waits for the next message. Returns `None` when the connection ends.
-    pub fn next_message(&mut self) -> Result<Option<ChannelEvent>, CallError> {
+    pub fn next_message(&mut self) -> Result<Option<PublishedMessage>, CallError> {
         let client = self.client;
         client.runtime.block_on(self.wait())
     }
 
-    async fn wait(&mut self) -> Result<Option<ChannelEvent>, CallError> {
+    async fn wait(&mut self) -> Result<Option<PublishedMessage>, CallError> {
         loop {
             if let Some(event) = self.lines.next_event() {
                 let read = serde_json::from_str(&event.text);

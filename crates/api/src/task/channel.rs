@@ -35,7 +35,7 @@ pub struct PublishBody {
 /// A message as a listener receives it: the data of the event `message`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = ChannelMessage)]
-pub struct ChannelEvent {
+pub struct PublishedMessage {
     /// The requested channel: that on which the message was published, or one above it.
     pub channel: String,
     /// The message.

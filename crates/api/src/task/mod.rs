@@ -9,7 +9,7 @@ mod port;
 mod queue;
 
 pub use change::{AdoptBody, AliasesBody, DisownBody, TaskPortsBody, TaskRunBody, TaskStateBody, TerminateBody};
-pub use channel::{ChannelEvent, ChannelList, PublishBody, SubscribedChannel};
+pub use channel::{ChannelList, PublishBody, PublishedMessage, SubscribedChannel};
 pub use create::{CreatedTask, TaskBody, TaskReference};
 pub use detail::{TaskChild, TaskChildList, TaskDetail, TaskList, TaskSummary, TaskTree, TaskTreeNode};
 pub use port::{

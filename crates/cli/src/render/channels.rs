@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use cronhold_api::{ChannelEvent, SubscribedChannel};
+use cronhold_api::{PublishedMessage, SubscribedChannel};
 
 use super::{CellColour, TextTable, visible};
 
@@ -19,7 +19,7 @@ pub(crate) fn table(channels: &[SubscribedChannel], colours: bool, out: &mut dyn
 }
 
 /// Prints a message on one line, after its channel.
-pub(crate) fn message(event: &ChannelEvent, colours: bool, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn message(event: &PublishedMessage, colours: bool, out: &mut dyn Write) -> io::Result<()> {
     let channel = CellColour::Cyan.paint(&visible(&event.channel), colours);
     writeln!(out, "{channel} {}", visible(event.message.as_str()))
 }

@@ -165,6 +165,7 @@ fn tasks_are_run_related_and_ended() {
             &["task", "terminate", "2", "--recursive"],
             &["task", "tree", "2"],
             &["task", "delete", "2"],
+            &["task", "delete", "1", "-o", "json"],
             &["task", "list"],
         ])
     );
@@ -214,6 +215,7 @@ fn messages_are_published_and_shown() {
     insta::assert_snapshot!(sandbox.transcript(&[
         &["channel", "list"],
         &["channel", "publish", "/shop/orders", "seven"],
+        &["channel", "publish", "/other", "[7]", "-o", "json"],
         &["channel", "publish", "", "7"],
         &["channel", "tail"],
         &["task", "read", "1", "orders", "-o", "json"],

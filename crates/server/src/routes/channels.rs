@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use cronhold_api::{ChannelEvent, ChannelList, Problem, ProblemCode, PublishBody, SubscribedChannel};
+use cronhold_api::{ChannelList, Problem, ProblemCode, PublishBody, PublishedMessage, SubscribedChannel};
 use cronhold_core::task::{Channel, TaskAct};
 use cronhold_store::tasks::ChannelListener;
 use serde::Deserialize;
@@ -172,7 +172,7 @@ async fn send_all(mut listener: Box<dyn ChannelListener>, writer: &StreamWriter)
     loop {
         let text = tokio::select! {
             found = listener.next() => {
-                let event = ChannelEvent { channel: found.channel.to_string(), message: found.message };
+                let event = PublishedMessage { channel: found.channel.to_string(), message: found.message };
                 let json = serde_json::to_string(&event).expect("names and JSON texts can be JSON");
                 format!("event: message\ndata: {json}\n\n")
             }

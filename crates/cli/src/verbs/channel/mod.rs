@@ -35,7 +35,7 @@ impl ChannelCommand {
         err: &mut dyn Write,
     ) -> Result<ExitStatus, CliError> {
         match &self.verb {
-            ChannelVerb::Publish(publish) => publish.run(remote),
+            ChannelVerb::Publish(publish) => publish.run(remote, out),
             ChannelVerb::Tail(tail) => tail.run(remote, out, err),
             ChannelVerb::List(list) => list.run(remote, out),
         }

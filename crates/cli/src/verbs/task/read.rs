@@ -17,11 +17,11 @@ const BATCH: u64 = 100;
 /// Take a value from a port of a task, and print it as JSON
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The value is gone from the port afterwards, unless --peek is set. If the port is empty, its default is
-printed; if it has no default either, the command exits with 1.
+The value is gone from the port afterwards, unless --peek is set. If the port is empty, its default
+is printed; if it has no default either, the command exits with 1.
 
-With --all, the command takes 100 values at a time. If it is interrupted, those that it has taken and
-not yet printed are lost; --peek loses nothing.
+With --all, the command takes 100 values at a time. If it is interrupted, those that it has taken
+and not yet printed are lost; --peek loses nothing.
 
 Examples:
   cronhold task read 12 sum --out
