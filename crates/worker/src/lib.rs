@@ -34,6 +34,7 @@
 
 mod block_on;
 mod error;
+pub mod executable;
 pub mod perform;
 pub mod remote_store;
 mod requests;
@@ -43,6 +44,7 @@ mod wake_signal;
 pub mod worker;
 
 pub use error::WorkerError;
+pub use executable::{ExecutableEvent, ExecutableHandle, ExecutableMode, ExecutableOptions, PreparedExecutable};
 pub use perform::{StepOutcome, StepReport};
 pub use remote_store::RemoteTaskStore;
 pub use runtime::{RuntimeEvent, StopHandle, WorkerRuntime};

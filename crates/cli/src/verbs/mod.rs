@@ -40,3 +40,4 @@ pub(crate) mod up;
 pub(crate) mod upd;
 pub(crate) mod watch;
 pub(crate) mod why;
+pub(crate) mod worker;

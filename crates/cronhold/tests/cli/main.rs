@@ -29,3 +29,4 @@ mod sandbox;
 mod texts;
 mod unreachable;
 mod watch;
+mod workers;
