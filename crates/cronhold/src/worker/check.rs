@@ -11,7 +11,9 @@ use cronhold_cli::{CliError, ExitStatus, PluginTrialEvent, TrialPrinter, WorkerC
 use cronhold_core::task::{ClassConfig, ClassName, JsonText, NewTask, PortName, StepEnding, TaskId};
 use cronhold_schedule::Span;
 use cronhold_store::tasks::{MemoryTaskStore, TaskStore, WindowLimits};
-use cronhold_worker::{ExecutableEvent, ExecutableOptions, PreparedExecutable, StepOutcome, WorkerRuntime};
+use cronhold_worker::{
+    ExecutableEvent, ExecutableMode, ExecutableOptions, PreparedExecutable, StepOutcome, WorkerRuntime,
+};
 use tokio::runtime::Builder;
 
 use super::{failure, launcher, mode};
@@ -25,8 +27,10 @@ const STEPS_MAX: usize = 20;
 /// Tries an executable.
 pub fn check(args: &WorkerCheckArgs, program: &Path, out: &mut dyn Write) -> Result<ExitStatus, CliError> {
     let (sender, events) = channel();
+    let mode = mode(&args.used)?;
+    let speaks_protocol = mode == ExecutableMode::Protocol;
     let options = ExecutableOptions {
-        mode: mode(&args.used)?,
+        mode,
         launcher: launcher(program),
         observer: Arc::new(move |event: &ExecutableEvent| drop(sender.send(event.clone()))),
         ..ExecutableOptions::new(QUEUE, args.command.clone())
@@ -44,15 +48,16 @@ pub fn check(args: &WorkerCheckArgs, program: &Path, out: &mut dyn Write) -> Res
     trial.show_events(false)?;
     let classes = prepared.classes().clone();
     let listed: Vec<&str> = classes.keys().map(ClassName::as_str).collect();
-    trial.note(format!("the handshake is right; its classes are: {}", listed.join(", ")))?;
+    let handshake = if speaks_protocol { "the handshake is right; its " } else { "" };
+    trial.note(format!("{handshake}classes: {}", listed.join(", ")))?;
     let store = Arc::new(MemoryTaskStore::new(Arc::new(clock::now)));
     let runtime = prepared.runtime(Arc::clone(&store) as _, Span::from_secs(3_600), |_| ()).map_err(failure)?;
     runtime.register().map_err(failure)?;
     for class in classes.keys() {
         trial.try_class(&runtime, &*store, class, &classes, &args.args()?, &values)?;
     }
-    prepared.cancel_unknown_step();
-    if let Some(class) = classes.keys().next() {
+    if let Some(class) = classes.keys().next().filter(|_| speaks_protocol) {
+        prepared.cancel_unknown_step();
         trial.note("a second task, after a `cancel` for a step that is unknown, which has to be ignored".to_owned())?;
         trial.try_class(&runtime, &*store, class, &classes, &args.args()?, &values)?;
     }
