@@ -9,7 +9,7 @@ pub enum CallerRole {
     None,
     /// Read everything.
     Viewer,
-    /// Create, stop and mark runs, pause jobs, drain nodes and reread job files.
+    /// Create, stop and mark runs, pause jobs, drain nodes, reread job files, and perform tasks.
     Operator,
     /// Everything, including changes of jobs and new tokens.
     Admin,

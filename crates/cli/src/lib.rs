@@ -39,7 +39,7 @@ pub use failure::CliError;
 pub use log_args::{LogArgs, LogFormat};
 pub use plugin_trial::PluginTrialEvent;
 pub use reference::reference;
-pub use remote::{CliEnv, DaemonFlags};
+pub use remote::{CliEnv, DaemonFlags, TaskStorePlace, task_store_place};
 pub use render::counted;
 #[cfg(test)]
 pub(crate) use store_server::NoStoreServer;
@@ -49,6 +49,7 @@ pub use verbs::keeper::KeeperArgs;
 pub use verbs::plugin::{PluginCheckArgs, PluginCommand, PluginVerb, TrialPrinter};
 pub use verbs::store::{BackupArgs, StoreCommand, StoreVerb};
 pub use verbs::up::UpArgs;
+pub use verbs::worker::{WorkerCheckArgs, WorkerCommand, WorkerRunArgs, WorkerUse, WorkerVerb};
 
 /// What a command needs from its process.
 #[derive(Debug)]
@@ -129,6 +130,7 @@ pub enum CliVerb {
     Question(OfflineVerb),
     Store(StoreCommand),
     Plugin(PluginCommand),
+    Worker(WorkerCommand),
     Bench(BenchArgs),
     Keeper(KeeperArgs),
 }

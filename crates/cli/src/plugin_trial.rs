@@ -9,6 +9,8 @@ use serde::Serialize;
 pub enum PluginTrialEvent {
     /// The executable was started and has this message on its standard input.
     Started { message: String },
+    /// It gets a further line.
+    Sent { text: String },
     /// It has written a message.
     Message {
         /// The number of the line, from 1.

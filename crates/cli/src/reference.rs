@@ -19,12 +19,12 @@ pub fn reference(command: &mut Command) -> String {
 fn verbs(command: &Command, path: &str, text: &mut String) {
     for verb in command.get_subcommands().filter(|verb| verb.get_name() != "help") {
         let path = format!("{path} {}", verb.get_name());
-        if verb.has_subcommands() {
-            verbs(verb, &path, text);
-            continue;
+        // A command that also works by itself has options that exclude its subcommands.
+        if !verb.has_subcommands() || verb.is_args_conflicts_with_subcommands_set() {
+            let help = verb.clone().term_width(100).render_long_help().to_string();
+            let help: Vec<&str> = help.lines().map(str::trim_end).collect();
+            let _ = write!(text, "\n## `{path}`\n\n```text\n{}\n```\n", help.join("\n").trim_end());
         }
-        let help = verb.clone().term_width(100).render_long_help().to_string();
-        let help: Vec<&str> = help.lines().map(str::trim_end).collect();
-        let _ = write!(text, "\n## `{path}`\n\n```text\n{}\n```\n", help.join("\n").trim_end());
+        verbs(verb, &path, text);
     }
 }

@@ -230,6 +230,25 @@ pub(crate) fn needs_daemon(session: &CliSession<'_>, why: &str) -> Result<(), Cl
     }
 }
 
+/// The tasks that a worker uses.
+#[derive(Debug, Clone)]
+pub enum TaskStorePlace {
+    /// Those of a daemon.
+    Daemon(CallerOptions),
+    /// Those of a shared store, given by its URL and the option or variable that names it.
+    Store { origin: &'static str, url: String },
+}
+
+/// Finds the tasks that a worker uses. Sends nothing yet.
+pub fn task_store_place(session: &CliSession<'_>) -> Result<TaskStorePlace, CliError> {
+    match daemon_target(session)? {
+        DaemonTarget::Store(named) => Ok(TaskStorePlace::Store { origin: named.origin, url: named.url.to_owned() }),
+        DaemonTarget::Url { .. } | DaemonTarget::Data(_) => {
+            Ok(TaskStorePlace::Daemon(RemoteDaemon::find(session)?.client.caller().clone()))
+        }
+    }
+}
+
 /// Where a command is sent.
 enum DaemonTarget<'a> {
     /// The daemon at a URL; `dir` is the data directory that would be used without it.

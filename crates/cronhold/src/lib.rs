@@ -23,4 +23,5 @@ pub mod plugin_check;
 mod progress_line;
 mod signals;
 pub mod state_dir;
+pub mod worker;
 pub mod zone_rules;

@@ -11,17 +11,22 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use cronhold_cli::{Cli, CliEnv, CliError, CliSession, CliVerb, DaemonFlags, KeeperArgs, PluginVerb, StoreVerb};
+use cronhold_cli::{
+    Cli, CliEnv, CliError, CliSession, CliVerb, DaemonFlags, ExitStatus, KeeperArgs, PluginVerb, StoreVerb,
+    WorkerRunArgs, WorkerVerb,
+};
 use cronhold_daemon::bench::{self, BenchEnv};
 use cronhold_daemon::daemon::{self, DaemonEnv};
 use cronhold_daemon::local_store_server::LocalStoreServer;
 use cronhold_daemon::log::{self, LogOptions};
 use cronhold_daemon::state_dir::{EnvPaths, StateDir};
+use cronhold_daemon::worker::{self, WorkerEnv};
 use cronhold_daemon::zone_rules::ZoneRules;
 use cronhold_daemon::{backup, clock, plugin_check};
 use cronhold_keeper::fail;
 use cronhold_schedule::ZoneRegistry;
 use cronhold_wiring::StoreUrl;
+use cronhold_worker::executable::launch_worker_stage;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use crate::pipe::ClosablePipe;
@@ -34,6 +39,9 @@ fn main() -> ExitCode {
     // The keeper starts itself again for some programs. That has to be quick, so nothing else is set up.
     match std::env::args_os().nth(1) {
         Some(verb) if verb == STAGE_VERB => return cronhold_keeper::launch_stage(),
+        Some(verb) if verb == worker::LAUNCH_VERB => {
+            return launch_worker_stage(&std::env::args_os().skip(2).collect::<Vec<_>>());
+        }
         Some(verb) if verb == COLLECTOR_VERB => return cronhold_keeper::collect_outputs(),
         _ => {}
     }
@@ -86,6 +94,11 @@ fn main() -> ExitCode {
         CliVerb::Plugin(plugin) => match &plugin.verb {
             PluginVerb::Check(wanted) => plugin_check::check(wanted, &mut out),
         },
+        CliVerb::Worker(command) => match (&command.verb, &command.run) {
+            (Some(WorkerVerb::Check(wanted)), _) => worker::check::check(wanted, &program(), &mut out),
+            (None, Some(wanted)) => run_worker(wanted, &cli.place, colours),
+            (None, None) => Err(CliError::usage("`cronhold worker` needs a queue and a command", "see --help")),
+        },
         CliVerb::Bench(wanted) => {
             let path = variable("PATH").map(PathBuf::into_os_string);
             let env = BenchEnv { places: places(), program: program(), path, is_terminal, colours };
@@ -96,6 +109,15 @@ fn main() -> ExitCode {
     let exit = done.and_then(|exit| flushed.map(|()| exit));
     let exit = exit.unwrap_or_else(|failure| cronhold_cli::complain(&failure, colours, &mut err));
     ExitCode::from(exit.code())
+}
+
+fn run_worker(wanted: &WorkerRunArgs, place: &DaemonFlags, colours: bool) -> Result<ExitStatus, CliError> {
+    let (zone_rules, surroundings) = (ZoneRules::find(variable("TZDIR")), surroundings());
+    let servers = text("ZOOKEEPER_SERVERS");
+    let local_store = LocalStoreServer::new(zone_rules.clone(), servers.clone(), false, false);
+    let session = session(place, &zone_rules.zones, &surroundings, &local_store, colours);
+    let env = WorkerEnv { program: &program(), zookeeper_servers: servers, log_filter: text(log::VARIABLE) };
+    worker::run(wanted, &session, &env)
 }
 
 fn session<'a>(

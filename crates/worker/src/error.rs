@@ -23,6 +23,9 @@ pub enum WorkerError {
     /// More steps were made than the caller allows.
     #[error("tasks are still ready after {0} steps (a task may run itself again and again)")]
     TooManySteps(usize),
+    /// An executable cannot be used.
+    #[error("{0}")]
+    Executable(String),
     /// The system has no random bits or no thread.
     #[error("the system failed: {0}")]
     System(String),

@@ -35,6 +35,7 @@
 pub mod bare;
 mod block_on;
 mod error;
+pub mod executable;
 pub mod perform;
 pub mod remote_store;
 mod requests;
@@ -46,6 +47,7 @@ pub mod worker;
 pub use block_on::block_on;
 pub use bare::{BareJobReport, BareJobStep};
 pub use error::WorkerError;
+pub use executable::{ExecutableEvent, ExecutableHandle, ExecutableMode, ExecutableOptions, PreparedExecutable};
 pub use perform::{StepOutcome, StepReport, perform_step_with};
 pub use remote_store::RemoteTaskStore;
 pub use runtime::{RuntimeEvent, StopHandle, WorkerRuntime};

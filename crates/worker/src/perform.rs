@@ -4,13 +4,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::Duration;
 
-use cronhold_core::task::{StepEnding, StepError, StepId, TaskAct, TaskId, TaskRefusal, TaskUnit};
+use cronhold_core::task::{StepEnding, StepError, TaskAct, TaskId, TaskRefusal, TaskUnit};
 use cronhold_store::Fault;
 use cronhold_store::tasks::{LeasedStep, StepCall, TaskReceipt, TaskStore, TaskUnitError, TaskWindow, WindowLimits};
 
 use crate::block_on::block_on;
 use crate::error::WorkerError;
-use crate::step::TaskStep;
+use crate::step::{StepPlace, TaskStep};
 use crate::worker::{StepResult, StepStop, Worker};
 
 /// The first pause after the store could not take a unit or its outcome is unknown. Each further one is twice as long.
@@ -52,7 +52,7 @@ pub fn perform_step_with(
 ) -> Result<StepReport, WorkerError> {
     let LeasedStep { step, call, is_first, window } = leased;
     let task = window.task.id;
-    let performer = StepPerformer { store, worker, task, step, pause };
+    let performer = StepPerformer { store, worker, task, place: StepPlace { id: step, is_first }, pause };
     let outcome = match call {
         StepCall::Shutdown => performer.shut_down(window)?,
         StepCall::Perform if is_first && worker.has_startup() => performer.start_and_perform(window)?,
@@ -71,7 +71,7 @@ struct StepPerformer<'s> {
     store: &'s dyn TaskStore,
     worker: &'s dyn Worker,
     task: TaskId,
-    step: StepId,
+    place: StepPlace,
     pause: &'s dyn Fn(Duration),
 }
 
@@ -108,6 +108,7 @@ impl StepPerformer<'_> {
             StepStop::Suspended => self.commit(StepEnding::Suspended, acts),
             StepStop::Failed(message) => self.commit(StepEnding::Failed(StepError::new(message)), Vec::new()),
             StepStop::Repeated(message) => self.repeat(message),
+            StepStop::GivenBack => self.commit(StepEnding::GivenBack, Vec::new()),
         }
     }
 
@@ -117,6 +118,7 @@ impl StepPerformer<'_> {
             Ok(()) | Err(StepStop::Suspended) => (None, acts),
             Err(StepStop::Failed(message)) => (Some(StepError::new(message)), Vec::new()),
             Err(StepStop::Repeated(message)) => return self.repeat(message),
+            Err(StepStop::GivenBack) => return self.commit(StepEnding::GivenBack, Vec::new()),
         };
         self.commit(StepEnding::ShutDown(error), acts)
     }
@@ -139,7 +141,7 @@ impl StepPerformer<'_> {
             }
             Err(fault) => return Err(fault.into()),
         };
-        let mut step = TaskStep::new(self.store, window, now);
+        let mut step = TaskStep::new(self.store, self.place, window, now);
         let result = catch_unwind(AssertUnwindSafe(|| work(self.worker, &mut step)));
         let result = result.unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
@@ -151,7 +153,7 @@ impl StepPerformer<'_> {
 
     /// Commits the end of the step. The unit can be sent again, because it takes effect once.
     fn commit(&self, ending: StepEnding, acts: Vec<TaskAct>) -> Result<StepOutcome, WorkerError> {
-        let unit = TaskUnit::step(self.task, self.step, ending.clone(), acts);
+        let unit = TaskUnit::step(self.task, self.place.id, ending.clone(), acts);
         let (mut pause, mut paused) = (COMMIT_PAUSE_MIN, Duration::ZERO);
         loop {
             let result = block_on(self.store.commit(vec![unit.clone()])).pop();

@@ -58,6 +58,10 @@ pub enum RuntimeEvent {
     JobNotCommitted { jid: String, error: WorkerError },
     /// The store had forgotten the process, which could not register again. It tries again with its next heartbeat.
     RegistrationFailed(WorkerError),
+    /// The store has given these steps to other workers, because heartbeats came too late. What they do is not committed.
+    StepsLost(Vec<StepId>),
+    /// The runtime begins no further steps, because it was told so.
+    Quieted,
     /// No steps could be leased. The runtime tries again after a second.
     LeaseFailed(WorkerError),
 }
@@ -237,7 +241,12 @@ impl WorkerRuntime {
 
     /// Leases as many steps as threads are free, and waits for arrivals, due times and ended steps in between.
     fn lease_until_stopped<'s>(&'s self, scope: &'s Scope<'s, '_>, held: &'s HeldSteps) {
+        let mut is_quiet = false;
         loop {
+            if !is_quiet && self.stop.is_quiet() {
+                is_quiet = true;
+                self.observe(&RuntimeEvent::Quieted);
+            }
             let busy = lock_mutex(held).len();
             if self.stop.is_stopping() && busy == 0 {
                 return;
@@ -356,6 +365,9 @@ impl WorkerRuntime {
             if !jobs.is_empty() {
                 // The end of a job that is lost is refused.
                 let _ = block_on(self.store.hold_bare_jobs(&self.process, jobs, self.lease));
+            }
+            if !reply.lost.is_empty() {
+                self.observe(&RuntimeEvent::StepsLost(reply.lost));
             }
             if reply.is_unknown
                 && let Err(error) = self.register()

@@ -56,6 +56,8 @@ pub enum StepStop {
     /// It cannot go on now, because items were taken that it would read next, or the store is away. Nothing of it takes
     /// effect, and it is repeated.
     Repeated(String),
+    /// It has not begun, and the process stops. Another worker makes it at once.
+    GivenBack,
 }
 
 /// So that a worker can use `?` on any error. The message has the causes of the error.

@@ -15,6 +15,7 @@ pub(crate) fn event(event: &PluginTrialEvent, out: &mut dyn Write) -> io::Result
     };
     match event {
         PluginTrialEvent::Started { message } => row("", "started", message.trim_end()),
+        PluginTrialEvent::Sent { text } => row("", "sent", text),
         PluginTrialEvent::Message { line, kind, text } => row(&line.to_string(), kind, text),
         PluginTrialEvent::Malformed { line, problem, quote } => {
             row(&line.to_string(), "PROBLEM", &format!("{problem}: {quote}"))

@@ -43,4 +43,5 @@ pub(crate) mod up;
 pub(crate) mod upd;
 pub(crate) mod watch;
 pub(crate) mod why;
+pub(crate) mod worker;
 pub(crate) mod workers;

@@ -101,7 +101,14 @@ impl PluginCheckArgs {
 
     /// Prints events to `out` in the selected format.
     pub fn printer<'a>(&self, out: &'a mut dyn Write) -> TrialPrinter<'a> {
-        TrialPrinter { out, format: self.output.encoding(), events: Vec::new() }
+        TrialPrinter::new(out, self.output.encoding())
+    }
+}
+
+impl<'a> TrialPrinter<'a> {
+    /// Prints events to `out`; as one document if a format is given.
+    pub(crate) fn new(out: &'a mut dyn Write, format: Option<MachineFormat>) -> Self {
+        Self { out, format, events: Vec::new() }
     }
 }
 

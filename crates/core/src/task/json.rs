@@ -47,6 +47,11 @@ impl JsonText {
         Self(number.to_string().into())
     }
 
+    /// `true` or `false`.
+    pub fn of_bool(value: bool) -> Self {
+        Self(value.to_string().into())
+    }
+
     /// `null`.
     pub fn null() -> Self {
         Self("null".into())

@@ -30,3 +30,4 @@ mod tasks;
 mod texts;
 mod unreachable;
 mod watch;
+mod workers;

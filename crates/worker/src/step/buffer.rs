@@ -7,7 +7,7 @@ use cronhold_store::tasks::PortWindow;
 
 /// A port that a step reads.
 #[derive(Debug)]
-pub(super) struct PortBuffer {
+pub(crate) struct PortBuffer {
     /// The position of the first item, before the step has read any.
     first: u64,
     /// Items that the step has read.
@@ -16,7 +16,7 @@ pub(super) struct PortBuffer {
     items: VecDeque<PortItem>,
     /// Items that the port had when the step began.
     size: u64,
-    pub(super) default: Option<PortItem>,
+    pub(crate) default: Option<PortItem>,
 }
 
 impl PortBuffer {
@@ -31,8 +31,13 @@ impl PortBuffer {
     }
 
     /// Items that are left to read.
-    pub(super) const fn left(&self) -> u64 {
+    pub(crate) const fn left(&self) -> u64 {
         self.size - self.taken
+    }
+
+    /// The position of the first item that the port had when the step began, and how many it had.
+    pub(crate) const fn range(&self) -> (u64, u64) {
+        (self.first, self.size)
     }
 
     /// The position from which items have to be loaded before the next can be read; `None` if it is loaded or there is

@@ -1,13 +1,75 @@
 //! Rounds that read one value of each of several in ports.
 
 use cronhold_core::task::for_inputs::{DEFAULTS_FIELD, InputRound, InputState, next_round};
-use cronhold_core::task::{JsonText, PortAddress, StateField};
+use cronhold_core::task::{JsonText, PortAddress, PortName, StateField};
 use serde::de::DeserializeOwned;
 
 use super::TaskStep;
 use crate::worker::StepResult;
 
+/// What an executable reads together, and what follows when it has processed that.
+#[derive(Debug, Default)]
+pub(crate) struct InputRows {
+    /// One value of each port in each row.
+    pub(crate) rows: Vec<Vec<JsonText>>,
+    /// Whether the last row has the defaults of all ports, so that what is written for it becomes a default.
+    pub(crate) ends_with_defaults: bool,
+    pub(crate) next: AfterRows,
+}
+
+/// What follows after some rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum AfterRows {
+    /// Nothing is left.
+    #[default]
+    End,
+    /// Some ports have neither an item nor a default.
+    Suspend,
+    /// Another step has the next rows.
+    RunAgain,
+}
+
 impl TaskStep<'_> {
+    /// Reads rows for [`TaskStep::for_inputs`] in advance, within limits.
+    pub(crate) fn take_rows(&mut self, ports: &[PortName], rows_max: usize, bytes_max: usize) -> StepResult<InputRows> {
+        let ports: Vec<PortAddress> = ports.iter().map(|port| self.inport(port.as_str())).collect::<StepResult<_>>()?;
+        let (mut taken, mut bytes) = (InputRows::default(), 0);
+        loop {
+            match self.next_round(&ports)? {
+                InputRound::End => return Ok(taken),
+                InputRound::Suspend => return Ok(InputRows { next: AfterRows::Suspend, ..taken }),
+                InputRound::Read if taken.rows.len() >= rows_max || bytes >= bytes_max => {
+                    return Ok(InputRows { next: AfterRows::RunAgain, ..taken });
+                }
+                InputRound::Read => {}
+                InputRound::Defaults(defaults) => {
+                    self.set_value(StateField::parse(DEFAULTS_FIELD)?, defaults);
+                    taken.ends_with_defaults = true;
+                }
+            }
+            let row = self.read_row(&ports)?;
+            bytes += row.iter().map(|value| value.as_str().len()).sum::<usize>();
+            taken.rows.push(row);
+            if taken.ends_with_defaults {
+                return Ok(taken);
+            }
+        }
+    }
+
+    fn next_round(&mut self, ports: &[PortAddress]) -> StepResult<InputRound> {
+        let mut states = Vec::with_capacity(ports.len());
+        for port in ports {
+            let buffer = self.buffer(port)?;
+            let default = buffer.default.as_ref().map(|default| default.data.clone());
+            states.push(InputState { has_item: buffer.left() > 0, default });
+        }
+        Ok(next_round(&states, self.state_value(DEFAULTS_FIELD)))
+    }
+
+    fn read_row(&mut self, ports: &[PortAddress]) -> StepResult<Vec<JsonText>> {
+        ports.iter().map(|port| Ok(self.read_value(port)?.unwrap_or_else(JsonText::null))).collect()
+    }
+
     /// Calls `work` with one value of each port, as long as each has one or a default. Values are a tuple or a list in
     /// the order of the ports.
     ///
@@ -32,14 +94,7 @@ impl TaskStep<'_> {
         let mut rounds = 0;
         let most = self.rounds_max(&ports)?;
         loop {
-            let mut states = Vec::with_capacity(ports.len());
-            for port in &ports {
-                let buffer = self.buffer(port)?;
-                let default = buffer.default.as_ref().map(|default| default.data.clone());
-                states.push(InputState { has_item: buffer.left() > 0, default });
-            }
-            let last = self.state_value(DEFAULTS_FIELD).cloned();
-            let is_last = match next_round(&states, last.as_ref()) {
+            let is_last = match self.next_round(&ports)? {
                 InputRound::End => return Ok(()),
                 InputRound::Suspend => return self.suspend(),
                 InputRound::Read if rounds > 0 && (rounds >= most || !self.has_room()) => {
@@ -55,11 +110,7 @@ impl TaskStep<'_> {
                     true
                 }
             };
-            let mut values = Vec::with_capacity(ports.len());
-            for port in &ports {
-                values.push(self.read_value(port)?.unwrap_or_else(JsonText::null));
-            }
-            let values = JsonText::list(&values).to()?;
+            let values = JsonText::list(&self.read_row(&ports)?).to()?;
             self.writes_defaults = is_last;
             let result = work(self, values);
             self.writes_defaults = false;

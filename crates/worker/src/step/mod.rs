@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use cronhold_core::task::limits::{UNIT_ACTS_MAX, UNIT_BYTES_MAX};
 use cronhold_core::task::log::PortLog;
 use cronhold_core::task::{
-    Channel, JsonObject, JsonText, PortAddress, StateField, TaskAct, TaskId, TaskRecord, TaskTarget,
+    Channel, JsonObject, JsonText, NewTask, PortAddress, StateField, StepId, TaskAct, TaskId, TaskRecord, TaskTarget,
 };
 use cronhold_schedule::Instant;
 use cronhold_store::tasks::{TaskStore, TaskWindow};
@@ -24,6 +24,7 @@ use serde::de::DeserializeOwned;
 
 use self::buffer::PortBuffer;
 pub use self::children::ChildTask;
+pub(crate) use self::inputs::{AfterRows, InputRows};
 use crate::block_on::block_on;
 use crate::worker::{StepResult, StepStop};
 
@@ -34,6 +35,7 @@ const LOGGED_VALUES_MAX: usize = 10_000;
 #[derive(Debug)]
 pub struct TaskStep<'s> {
     store: &'s dyn TaskStore,
+    place: StepPlace,
     window: TaskWindow,
     now: Instant,
     context: JsonObject,
@@ -51,13 +53,32 @@ pub struct TaskStep<'s> {
     logged_values: usize,
     /// Whether writes to out ports set their defaults.
     writes_defaults: bool,
+    group: WriteGroup,
+}
+
+/// Which step of its task a step is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepPlace {
+    pub id: StepId,
+    /// Whether no step of the task has begun before.
+    pub is_first: bool,
+}
+
+/// How items are written from some act on.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WriteGroup {
+    /// Whether reads and writes of the items are not logged.
+    pub(crate) is_silent: bool,
+    /// Whether the tasks that read the items are not run.
+    pub(crate) is_unnoticed: bool,
 }
 
 impl<'s> TaskStep<'s> {
-    pub(crate) fn new(store: &'s dyn TaskStore, window: TaskWindow, now: Instant) -> Self {
+    pub(crate) fn new(store: &'s dyn TaskStore, place: StepPlace, window: TaskWindow, now: Instant) -> Self {
         let context = JsonObject::new().with("job", JsonText::of_number(window.task.id.number()));
         Self {
             store,
+            place,
             window,
             now,
             context,
@@ -70,12 +91,18 @@ impl<'s> TaskStep<'s> {
             log: PortLog::default(),
             logged_values: 0,
             writes_defaults: false,
+            group: WriteGroup::default(),
         }
     }
 
     /// The task as it was when the step began.
     pub const fn task(&self) -> &TaskRecord {
         &self.window.task
+    }
+
+    /// Which step of the task this is.
+    pub const fn place(&self) -> StepPlace {
+        self.place
     }
 
     /// The time at which the step began, by the clock of the store.
@@ -120,7 +147,7 @@ impl<'s> TaskStep<'s> {
         Ok(())
     }
 
-    fn set_value(&mut self, field: StateField, value: JsonText) {
+    pub(crate) fn set_value(&mut self, field: StateField, value: JsonText) {
         self.state_bytes += value.as_str().len();
         if let Some(Some(before)) = self.state.insert(field, Some(value)) {
             self.state_bytes -= before.as_str().len();
@@ -211,7 +238,7 @@ impl<'s> TaskStep<'s> {
     }
 
     /// Loads what the window does not have. If the store is away, the step is repeated.
-    fn load<T>(&self, request: Pending<'_, Result<T, Fault>>) -> StepResult<T> {
+    pub(crate) fn load<T>(&self, request: Pending<'_, Result<T, Fault>>) -> StepResult<T> {
         block_on(request).map_err(|fault| match fault.is_transient() {
             true => StepStop::Repeated(fault.to_string()),
             false => fault.into(),
@@ -220,5 +247,45 @@ impl<'s> TaskStep<'s> {
 
     const fn id(&self) -> TaskId {
         self.window.task.id
+    }
+
+    pub(crate) fn store(&self) -> &'s dyn TaskStore {
+        self.store
+    }
+
+    pub(crate) const fn window(&self) -> &TaskWindow {
+        &self.window
+    }
+
+    pub(crate) const fn context(&self) -> &JsonObject {
+        &self.context
+    }
+
+    /// Adds fields to the context of everything that follows.
+    pub(crate) fn add_context(&mut self, fields: &JsonObject) {
+        self.end_log_entry();
+        self.context = std::mem::take(&mut self.context).merged(fields);
+    }
+
+    /// How everything that follows is written.
+    pub(crate) fn set_group(&mut self, group: WriteGroup) {
+        self.group = group;
+    }
+
+    /// Whether writes to out ports set their defaults from now on.
+    pub(crate) fn set_writes_defaults(&mut self, writes_defaults: bool) {
+        self.writes_defaults = writes_defaults;
+    }
+
+    /// Adds an act as it is.
+    pub(crate) fn push_act(&mut self, act: TaskAct) {
+        self.acts.push(act);
+    }
+
+    /// Creates a task, and returns it as a target of further acts.
+    pub(crate) fn push_task(&mut self, new: NewTask) -> TaskTarget {
+        self.acts.push(TaskAct::Create(new));
+        self.created += 1;
+        TaskTarget::New(self.created - 1)
     }
 }

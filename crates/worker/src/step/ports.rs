@@ -1,7 +1,7 @@
 //! Reads and writes of ports, typed by serde.
 
 use cronhold_core::task::{
-    JsonText, PortAddress, PortDirection, PortItem, PortName, PortTarget, TaskAct, TaskRefusal, TaskTarget,
+    JsonObject, JsonText, PortAddress, PortDirection, PortItem, PortName, PortTarget, TaskAct, TaskRefusal, TaskTarget,
 };
 use cronhold_store::tasks::{PortWindow, WindowLimits};
 use serde::Serialize;
@@ -60,24 +60,29 @@ impl TaskStep<'_> {
         Ok(())
     }
 
-    pub(super) fn write_value(&mut self, port: PortTarget, value: JsonText) {
+    pub(crate) fn write_value(&mut self, port: PortTarget, value: JsonText) {
         if let TaskTarget::Id(task) = port.task
+            && !self.group.is_silent
             && self.counts_for_log()
         {
             let address = PortAddress { task, direction: port.direction, port: port.port.clone() };
             self.log.add_write(&address, value.clone());
         }
-        let items = vec![PortItem::new(value).with_context(self.context.clone())];
+        let mut item = PortItem::new(value).with_context(self.context.clone());
+        if self.group.is_silent {
+            item = item.with_options(JsonObject::new().with("log", JsonText::of_bool(false)));
+        }
+        let notify = !self.group.is_unnoticed;
         let as_default = self.writes_defaults && port.direction == PortDirection::Out;
-        self.acts.push(TaskAct::Write { port, items, as_default, notify: true });
+        self.acts.push(TaskAct::Write { port, items: vec![item], as_default, notify });
     }
 
-    pub(super) fn inport(&self, port: &str) -> StepResult<PortAddress> {
+    pub(crate) fn inport(&self, port: &str) -> StepResult<PortAddress> {
         Ok(PortAddress { task: self.id(), direction: PortDirection::In, port: PortName::parse(port)? })
     }
 
     /// Reads an item or the default.
-    pub(super) fn read_value(&mut self, port: &PortAddress) -> StepResult<Option<JsonText>> {
+    pub(crate) fn read_value(&mut self, port: &PortAddress) -> StepResult<Option<JsonText>> {
         if let Some(value) = self.read_item(port)? {
             return Ok(Some(value));
         }
@@ -91,7 +96,7 @@ impl TaskStep<'_> {
     }
 
     /// Reads an item, which is loaded if it has to be.
-    pub(super) fn read_item(&mut self, port: &PortAddress) -> StepResult<Option<JsonText>> {
+    pub(crate) fn read_item(&mut self, port: &PortAddress) -> StepResult<Option<JsonText>> {
         if let Some(from) = self.buffer(port)?.missing_from() {
             let page = self.load(self.store.items(port, from, &WindowLimits::ITEMS))?;
             match page.filter(|page| page.position == from && !page.items.is_empty()) {
@@ -107,7 +112,7 @@ impl TaskStep<'_> {
     }
 
     /// The loaded part of a port.
-    pub(super) fn buffer(&mut self, port: &PortAddress) -> StepResult<&mut PortBuffer> {
+    pub(crate) fn buffer(&mut self, port: &PortAddress) -> StepResult<&mut PortBuffer> {
         if !self.buffers.contains_key(port) {
             let buffer = self.open_buffer(port)?;
             self.buffers.insert(port.clone(), buffer);

@@ -1,5 +1,6 @@
 //! Workers on the stores that keep tasks: the reference store and SQLite.
 
+mod executable;
 mod faults;
 mod kill_points;
 mod kills;
