@@ -327,6 +327,9 @@ pub enum Rejection {
         /// The id of both.
         schedule: ScheduleId,
     },
+    /// The runs of the job are published on a channel that it names.
+    #[error("the runs of `{job}` are published on `{channel}`, so it would start itself")]
+    TriggersItself { job: JobId, channel: String },
     /// The id of a job with triggers is too long for the alias of its task.
     #[error("the id `{0}` is too long for a job with `triggers`; at most {most} bytes are allowed", most = TaskAlias::TRIGGER_JOB_MAX)]
     TriggerName(JobId),
@@ -449,6 +452,7 @@ impl Rejection {
             Self::RunsCreated(_) => Some("try again; pause the job if it runs very often"),
             Self::PauseUntil(_) => Some("give a time in the future"),
             Self::StopBeforeStart(_) => Some("give a later time"),
+            Self::TriggersItself { .. } => Some("name a channel of another job, such as /cronhold/run/JOB/success"),
             Self::TriggerName(_) => Some("choose a shorter name"),
             Self::TriggerArg { .. } => Some("change the template of the arg, or what is published"),
             Self::MessageTooLarge { .. } => Some("publish where the data is, instead of the data"),

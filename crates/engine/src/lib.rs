@@ -46,8 +46,8 @@ pub use counters::{ActionCount, CounterSnapshot, Counters};
 pub use history_moves::next_history_moves;
 pub use intake::{NodeHandle, RequestError};
 pub use node::{Engine, EngineError, Options};
-pub use run_subscriptions::RunSubscriptions;
 pub use ports::{
     EngineEvent, EngineObserver, EntropySource, LaunchRequest, MachineClock, NoPrograms, NodePorts, ProbeRequest,
     ProgramRunner,
 };
+pub use run_subscriptions::RunSubscriptions;

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use cronhold_core::{JobId, RunId};
 use cronhold_core::command::{Command, CommandStamp};
 use cronhold_core::decision::DecidedUnit;
 use cronhold_core::record::{ActionRecord, RecordKey, ResolvedProbe, Run};
 use cronhold_core::signal::Signal;
+use cronhold_core::{JobId, RunId};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Pending, Store, UnreadableRecord};
 

@@ -43,14 +43,11 @@ const SIGNS: [&str; 30] = [
 /// The jobs of all example files, in the form that stores keep.
 fn jobs() -> Vec<(String, Value)> {
     let mut jobs = Vec::new();
-    for folder in ["good", "unsupported"] {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/").to_owned() + folder;
-        for file in std::fs::read_dir(folder).expect("the folder") {
-            let path = file.expect("a file").path();
-            let (name, text) = (path.display().to_string(), std::fs::read_to_string(&path).expect("a text"));
-            let job = read_job_of_any_version(&name, &text, &Options::default()).job.expect(&name);
-            jobs.push((name, write_job(&job)));
-        }
+    for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/good")).expect("the folder") {
+        let path = file.expect("a file").path();
+        let (name, text) = (path.display().to_string(), std::fs::read_to_string(&path).expect("a text"));
+        let job = read_job_of_any_version(&name, &text, &Options::default()).job.expect(&name);
+        jobs.push((name, write_job(&job)));
     }
     jobs
 }

@@ -4,8 +4,9 @@
 
 mod keeper_messages;
 mod plugin_messages;
+mod report_queue;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -29,6 +30,7 @@ use cronhold_store::lock_mutex;
 use cronhold_store::tasks::TaskStore;
 use tokio::sync::Notify;
 
+use self::report_queue::ReportQueue;
 use crate::command_actions::CommandActions;
 use crate::delivery::{DeliveryPool, DeliveryReport, MailSettings, ReportFn, Sender};
 use crate::event::{EventObserver, ProgramEvent};
@@ -38,8 +40,8 @@ use crate::noop::Noops;
 use crate::output::SecretMask;
 use crate::plugin::PluginSpools;
 use crate::probes::{CommandProbes, ProbeReport, ProbeReportFn, ThreadProbes};
-use crate::publisher::Publisher;
 use crate::process::{KEEPER_PENDING, Processes, UnstoredOutput};
+use crate::publisher::Publisher;
 use crate::service::{ServicePrograms, is_service};
 use crate::task_programs::{TaskPrograms, is_task};
 
@@ -88,13 +90,6 @@ pub struct LocalRunner {
     /// Reads the messages of plug-ins.
     plugins: PluginSpools,
     progress_reports: ReportQueue<(RunId, PluginProgress)>,
-}
-
-/// Results of deliveries or checks that the node has not got yet.
-#[derive(Debug)]
-struct ReportQueue<T> {
-    queue: Mutex<VecDeque<T>>,
-    wakeup: Notify,
 }
 
 /// How long a start waits for the keeper.
@@ -538,29 +533,6 @@ impl ProgramRunner for LocalRunner {
                 }
             }
         }
-    }
-}
-
-impl<T> ReportQueue<T> {
-    fn push(&self, report: T) {
-        lock_mutex(&self.queue).push_back(report);
-        self.wakeup.notify_one();
-    }
-
-    async fn next(&self) -> T {
-        loop {
-            let next = lock_mutex(&self.queue).pop_front();
-            match next {
-                Some(report) => return report,
-                None => self.wakeup.notified().await,
-            }
-        }
-    }
-}
-
-impl<T> Default for ReportQueue<T> {
-    fn default() -> Self {
-        Self { queue: Mutex::default(), wakeup: Notify::new() }
     }
 }
 

@@ -12,8 +12,8 @@ use cronhold_core::record::{ResolvedProgram, ResolvedTask, Run};
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
 use cronhold_core::task::{
-    ActOutcome, JsonText, NewTask, PortDirection, PortItem, PortName, PortTarget, TaskAct, TaskId, TaskKey, TaskRefusal,
-    TaskStatus, TaskTarget, TaskUnit,
+    ActOutcome, JsonText, NewTask, PortDirection, PortItem, PortName, PortTarget, TaskAct, TaskId, TaskKey,
+    TaskRefusal, TaskStatus, TaskTarget, TaskUnit,
 };
 use cronhold_engine::{MachineClock, NodeHandle};
 use cronhold_keeper::fail;
@@ -276,7 +276,9 @@ impl TaskPrograms {
             Vec::new()
         };
         let Ok(found) = tasks.find(&TaskKey::Id(task)).await else { return again(RETRY_WAIT) };
-        let said = |what: &str| Some(failure(stop.map_or_else(|| Reason::Said(format!("task {task} {what}")), Reason::Signal)));
+        let said = |what: &str| {
+            Some(failure(stop.map_or_else(|| Reason::Said(format!("task {task} {what}")), Reason::Signal)))
+        };
         let outcome = match found.map(|record| record.status) {
             Some(TaskStatus::Completed) => Some(ExitOutcome::SUCCESS),
             Some(TaskStatus::Failed) => said("failed"),

@@ -242,37 +242,3 @@ fn pause_summary(pauses: &PauseState, everything: bool) -> Option<PauseSummary> 
     };
     Some(PauseSummary { since: pause.since, until: pause.until, by, why: pause.why.clone(), everything })
 }
-
-#[cfg(test)]
-mod tests {
-    use cronhold_core::JobUid;
-    use cronhold_core::command::{Command, Precondition};
-    use cronhold_core::record::JobSource;
-    use cronhold_jobfile::{Options, read_job_of_any_version};
-
-    use super::*;
-    use crate::testing::with_rig;
-
-    /// The node keeps a job that another version stored, and reports its mistakes wherever jobs are shown.
-    #[test]
-    fn stored_job_with_unsupported_action_keeps_its_schedule_and_has_an_error() {
-        with_rig("describe-unsupported", async |rig| {
-            let text = "{program: {noop: 0s}, schedule: '@hourly', on: {failure: [{publish: /alerts}]}}";
-            let job = read_job_of_any_version("backup", text, &Options::default()).job.expect("a stored job");
-            let (id, uid) = (JobId::parse("backup").expect("an id"), JobUid::from_bits(1));
-            let (job, source) = (Arc::new(job), JobSource::Api);
-            let command = Command::PutJob { id, job, source, uid, provided: Precondition::Any };
-            rig.app.request(Actor::Operator("test".to_owned()), command).await.expect("stored");
-            let shown = rig.request("GET /api/v1/jobs/backup", "").await.json();
-            assert!(shown["next"].is_string(), "{shown}");
-            assert_eq!(shown["errors"][0]["message"], "`publish` actions are not supported by this version");
-            let line = shown["errors"][0]["line"].as_u64().and_then(|line| usize::try_from(line).ok()).expect("a line");
-            let yaml = shown["yaml"].as_str().expect("a text");
-            assert_eq!(yaml.lines().nth(line - 1).map(str::trim), Some("- publish:"), "{yaml}");
-
-            let rejected = rig.send("PUT /api/v1/jobs/backup", &shown["definition"].to_string()).await;
-            assert_eq!(rejected.problem().0, 422);
-            assert!(rejected.text.contains("`publish` actions are not supported"), "{}", rejected.text);
-        });
-    }
-}

@@ -351,7 +351,13 @@ pub(crate) mod tests {
                 action("command", "", "failed", Some(69_000), None),
             ],
             triggers: ["repo@1", "repo@2"]
-                .map(|id| RunTriggerSummary { id: id.to_owned(), at: at(1_000), by: "operator anna".to_owned(), channel: None, message: None })
+                .map(|id| RunTriggerSummary {
+                    id: id.to_owned(),
+                    at: at(1_000),
+                    by: "operator anna".to_owned(),
+                    channel: None,
+                    message: None,
+                })
                 .into(),
             task: Some("{\"id\": 7}".to_owned()),
             stderr: None,

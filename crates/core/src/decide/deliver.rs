@@ -348,9 +348,7 @@ mod tests {
             00:02:02 delivered #1.0 2
                 action 0 finished publish /jobs/j tried 2 done",
         );
-        let ResolvedAction::Publish { message, .. } = &actions(&bench)[0].work else {
-            panic!("it is not a message")
-        };
+        let ResolvedAction::Publish { message, .. } = &actions(&bench)[0].work else { panic!("it is not a message") };
         let run = bench.run(None, 1).id;
         let expected = format!(
             r#"{{"at":"2026-01-05T00:02:00Z","job":"j","number":1,"reason":"","run":"{run}","state":"success"}}"#

@@ -16,7 +16,7 @@ use crate::ids::{JobId, JobUid};
 use crate::job::Job;
 use crate::record::{Cursor, JobRecord, JobSource, JobState, LockName, Record, RecordKey, RecordKind, ScheduleId};
 use crate::run::Reason;
-use crate::task::TaskAlias;
+use crate::task::{Channel, RunChannels, TaskAlias};
 use crate::view::{DecisionView, Halt, RecordOversize};
 
 /// The reason of a pause that comes from the job's definition.
@@ -57,6 +57,7 @@ pub(super) fn decide(
     new.revision = old.as_ref().map_or(1, |old| old.revision.wrapping_add(1));
     check_lock(id, job)?;
     check_tasks(view, id, job)?;
+    check_channels(id, job)?;
     let tables = tables(view, &new)?;
 
     let before = state.clone();
@@ -108,7 +109,10 @@ fn follow_batching(draft: &mut UnitDraft<'_>, old: &JobRecord, job: &Job, state:
     let key = RecordKey::Triggers(old.id.clone());
     if state.has_triggers {
         draft.emit(Effect::PlanBatch { job: old.id.clone(), at: draft.at().into() });
-    } else if old.job.batching_policy().is_some() && job.batching_policy().is_none() && draft.view.stored(&key).is_some() {
+    } else if old.job.batching_policy().is_some()
+        && job.batching_policy().is_none()
+        && draft.view.stored(&key).is_some()
+    {
         draft.delete(key);
     }
 }
@@ -155,6 +159,15 @@ pub(super) fn check_tasks(view: &DecisionView<'_>, id: &JobId, job: &Job) -> Res
         None if !job.triggers.is_empty() && TaskAlias::of_trigger(id).is_none() => {
             Err(Rejection::TriggerName(id.clone()))
         }
+        None => Ok(()),
+    }
+}
+
+/// Checks that no message about the runs of a job starts the job.
+fn check_channels(id: &JobId, job: &Job) -> Result<(), Rejection> {
+    let is_own = |text: &str| Channel::parse(text).is_ok_and(|channel| RunChannels::is_about(&channel, id));
+    match job.triggers.iter().find(|trigger| is_own(&trigger.channel)) {
+        Some(trigger) => Err(Rejection::TriggersItself { job: id.clone(), channel: trigger.channel.clone() }),
         None => Ok(()),
     }
 }

@@ -28,9 +28,9 @@ pub use policies::{
 };
 pub use program::{PluginCall, Program, RemoteProgram, TaskProgram};
 pub use scope::{NAMES, TemplateName, TemplateScope};
-pub use support::{Feature, STORE_WITHOUT_TASKS, TASKS_HINT};
 #[cfg(test)]
 pub(crate) use support::job_with;
+pub use support::{Feature, STORE_WITHOUT_TASKS, TASKS_HINT};
 
 use crate::name_map::NameMap;
 use crate::record::PoolName;

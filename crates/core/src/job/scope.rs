@@ -52,7 +52,11 @@ pub const NAMES: [TemplateName; 13] = [
         meaning: "with the event `missed`, the instant of the last of these occurrences, in UTC; otherwise an empty text",
         scopes: &[TemplateScope::Action],
     },
-    TemplateName { name: "message", meaning: "the message: its text, or the JSON value, such as `message.id`", scopes: &[TemplateScope::Trigger] },
+    TemplateName {
+        name: "message",
+        meaning: "the message: its text, or the JSON value, such as `message.id`",
+        scopes: &[TemplateScope::Trigger],
+    },
     TemplateName { name: "channel", meaning: "the channel it came from", scopes: &[TemplateScope::Trigger] },
 ];
 

@@ -231,7 +231,8 @@ pub(crate) fn job_with(feature: Feature) -> Job {
         Feature::TaskProgram => {
             let (queue, class) = ("default".to_owned(), "Summer".to_owned());
             let (args, inports, alias) = (Vec::new(), BTreeMap::new(), None);
-            job.program = Program::Task(Box::new(TaskProgram::Queue { queue, class, args, inports, alias, wait: false }));
+            job.program =
+                Program::Task(Box::new(TaskProgram::Queue { queue, class, args, inports, alias, wait: false }));
         }
         Feature::PluginProgram => job.program = Program::Plugin(plugin()),
         Feature::FileCondition => require(&mut job, Requirement::Probe(Probe::File(template("/ready")))),

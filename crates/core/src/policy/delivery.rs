@@ -30,7 +30,9 @@ pub const fn attempt_timeout(kind: ActionKind) -> Span {
 pub fn lease(kind: ActionKind) -> Span {
     match kind {
         ActionKind::Run => DECIDE_WITHIN,
-        ActionKind::Webhook | ActionKind::Email | ActionKind::Command | ActionKind::Publish => attempt_timeout(kind).plus(QUEUE_WAIT),
+        ActionKind::Webhook | ActionKind::Email | ActionKind::Command | ActionKind::Publish => {
+            attempt_timeout(kind).plus(QUEUE_WAIT)
+        }
     }
 }
 

@@ -55,7 +55,9 @@ pub use run::{
 };
 pub use skip_span::SkipSpan;
 pub use task_program::ResolvedTask;
-pub use trigger::{PendingTrigger, RunTrigger, TriggerCounts, TriggerDecision, TriggerId, TriggerMessage, TriggerOutcome, TriggerSet};
+pub use trigger::{
+    PendingTrigger, RunTrigger, TriggerCounts, TriggerDecision, TriggerId, TriggerMessage, TriggerOutcome, TriggerSet,
+};
 
 use crate::args::Args;
 use crate::ids::{JobId, NodeId, RunId};

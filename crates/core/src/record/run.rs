@@ -7,8 +7,8 @@ use cronhold_schedule::{Instant, Span};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Actor, Blocker, LockName, PoolName, ProbeState, ResolvedHttp, ResolvedRemote, ResolvedTask, RunOwner, RunTrigger, ScheduleId,
-    ServiceState,
+    Actor, Blocker, LockName, PoolName, ProbeState, ResolvedHttp, ResolvedRemote, ResolvedTask, RunOwner, RunTrigger,
+    ScheduleId, ServiceState,
 };
 use crate::args::Args;
 use crate::ids::{JobId, JobUid, NodeId, RunId, RunNumber};

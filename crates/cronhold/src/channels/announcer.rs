@@ -63,7 +63,9 @@ impl EngineObserver for RunAnnouncer {
                 let entry: &cronhold_core::record::Transition = entry;
                 entry.kind == TransitionKind::Entered && entry.at == stamp.at
             };
-            for entry in run.log.iter().filter(is_new).filter(|entry| self.tasks.is_only_listened(&run.job, entry.state)) {
+            for entry in
+                run.log.iter().filter(is_new).filter(|entry| self.tasks.is_only_listened(&run.job, entry.state))
+            {
                 let (channel, message) = transition_message(run, entry);
                 let mut waiting = lock_mutex(&self.waiting);
                 waiting.push_back(TaskAct::Publish { channel, message });

@@ -9,9 +9,7 @@ use cronhold_core::JobId;
 use cronhold_core::run::State;
 use cronhold_core::task::{Channel, RunChannels, TaskAct, TaskUnit};
 use cronhold_engine::RunSubscriptions;
-use cronhold_store::tasks::{
-    ChannelListener, ChannelMessage, TaskReceipt, TaskStore, TaskStoreWrapper, TaskUnitError,
-};
+use cronhold_store::tasks::{ChannelListener, ChannelMessage, TaskReceipt, TaskStore, TaskStoreWrapper, TaskUnitError};
 use cronhold_store::{Fault, Pending, Store, Wrapper, lock_mutex};
 
 /// Channels that are read at once.
@@ -103,8 +101,8 @@ impl FollowedTasks {
     /// Whether only listeners of this process, and no port, receive the message about a run.
     pub(crate) fn is_only_listened(&self, job: &JobId, state: State) -> bool {
         let listened = lock_mutex(&self.listened);
-        let is_listened =
-            !listened.is_empty() && Channel::of_run(job, state).levels().iter().any(|level| listened.contains_key(level));
+        let is_listened = !listened.is_empty()
+            && Channel::of_run(job, state).levels().iter().any(|level| listened.contains_key(level));
         is_listened && !self.subscriptions.get().hear(job, state)
     }
 

@@ -163,7 +163,7 @@ impl TriggerKeeper {
         }
     }
 
-    /// Compares a job with its task. If the store fails, the job is looked at again.
+    /// Compares a job with its task. While the store is unreachable, the job is looked at again.
     async fn compare(&self, job: &JobId) {
         let compared = async {
             if self.jobs.concern(job).await? {
@@ -173,10 +173,14 @@ impl TriggerKeeper {
             }
             Ok::<(), TaskUnitError>(())
         };
-        if let Err(error) = compared.await {
-            report(&error);
-            self.changed.add(job);
-            self.clock.sleep(RETRY_WAIT).await;
+        match compared.await {
+            Ok(()) => {}
+            Err(TaskUnitError::Fault(fault)) if fault.is_transient() => {
+                self.changed.add(job);
+                self.clock.sleep(RETRY_WAIT).await;
+            }
+            // The next comparison of all tasks tries again.
+            Err(error) => report(&error),
         }
     }
 

@@ -20,7 +20,8 @@ use cronhold_store::{Fault, Store};
 const QUEUE: &str = "cronhold";
 const CLASS: &str = "Cronhold::Trigger";
 /// What the class registers. Nobody needs messages about its status, and a trigger on `/` would receive its own.
-const CONFIG: &str = r#"{"inports":{"in":{}},"outports":{"refused":{}},"status_publish":false,"description":"Starts runs of a job"}"#;
+const CONFIG: &str =
+    r#"{"inports":{"in":{}},"outports":{"refused":{}},"status_publish":false,"description":"Starts runs of a job"}"#;
 /// Tasks that are read at once.
 const PAGE: usize = 500;
 
@@ -155,7 +156,8 @@ impl TriggerTasks {
     async fn create(&self, uid: &str, alias: TaskAlias, channels: Vec<Channel>) -> Result<(), TaskUnitError> {
         let inports = PortMap::from([(in_port(), PortOptions { channels, ..PortOptions::default() })]);
         let args = JsonText::list([&JsonText::of_text(uid)]);
-        let task = NewTask { args: Some(args), created_by: QUEUE.to_owned(), inports, ..NewTask::new(queue(), class()) };
+        let task =
+            NewTask { args: Some(args), created_by: QUEUE.to_owned(), inports, ..NewTask::new(queue(), class()) };
         self.request(vec![TaskAct::Create(task), TaskAct::AddAlias { task: TaskTarget::New(0), alias }]).await
     }
 
@@ -175,12 +177,7 @@ impl TriggerTasks {
         if acts.is_empty() { Ok(()) } else { self.request(acts).await }
     }
 
-    async fn rename(
-        &self,
-        task: TaskRecord,
-        alias: TaskAlias,
-        channels: Vec<Channel>,
-    ) -> Result<(), TaskUnitError> {
+    async fn rename(&self, task: TaskRecord, alias: TaskAlias, channels: Vec<Channel>) -> Result<(), TaskUnitError> {
         let target = TaskTarget::Id(task.id);
         let aliases = self.aliases(task.id).await?;
         let old = aliases.into_iter().filter(|known| known.trigger_job().is_some() && *known != alias);
@@ -197,10 +194,8 @@ impl TriggerTasks {
         }
         let target = TaskTarget::Id(task.id);
         let alias = alias.cloned().map(|alias| TaskAct::RemoveAlias { task: target, alias });
-        let channels = TaskAct::SetChannels {
-            port: PortTarget::new(task.id, PortDirection::In, in_port()),
-            channels: Vec::new(),
-        };
+        let channels =
+            TaskAct::SetChannels { port: PortTarget::new(task.id, PortDirection::In, in_port()), channels: Vec::new() };
         let terminate = TaskAct::Terminate { task: target, recursive: true };
         self.request(alias.into_iter().chain([channels, terminate]).collect()).await
     }

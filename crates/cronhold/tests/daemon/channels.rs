@@ -98,7 +98,10 @@ fn message_of_an_action_starts_a_run_that_gets_the_message() {
         "program: {noop: true}\nparams: {region: {default: eu}}\n\
          on: {success: [{publish: {channel: '/prices/ready/{{ region }}', message: '{\"region\": \"{{ region }}\", \"rows\": 7}'}}]}\n",
     );
-    let program = format!("echo \"$CRONHOLD_ARG_REGION $CRONHOLD_ARG_FROM\" > {0}; cat \"$CRONHOLD_TRIGGERS_FILE\" >> {0}", seen.display());
+    let program = format!(
+        "echo \"$CRONHOLD_ARG_REGION $CRONHOLD_ARG_FROM\" > {0}; cat \"$CRONHOLD_TRIGGERS_FILE\" >> {0}",
+        seen.display()
+    );
     sandbox.put_job(
         "report",
         &format!(
@@ -152,7 +155,8 @@ fn every_transition_is_in_one_run_although_the_daemon_is_killed() {
     eventually("a message has started a run", || successes(&sandbox, "count") > 0);
     let known = ended(&sandbox, "work");
     daemon.kill();
-    for point in ["daemon-before-publish", "daemon-after-publish", "daemon-messages-received", "daemon-messages-taken"] {
+    for point in ["daemon-before-publish", "daemon-after-publish", "daemon-messages-received", "daemon-messages-taken"]
+    {
         let mut command = sandbox.command(&["--jobs", "jobs"]);
         Daemon::start(command.env(cronhold_keeper::fail::VARIABLE, point)).wait_for_death();
     }
@@ -167,7 +171,8 @@ fn every_transition_is_in_one_run_although_the_daemon_is_killed() {
         }
         consumers
     };
-    let wanted = || ended(&sandbox, "work").into_iter().filter(|run| !known.contains(run)).collect::<BTreeSet<String>>();
+    let wanted =
+        || ended(&sandbox, "work").into_iter().filter(|run| !known.contains(run)).collect::<BTreeSet<String>>();
     eventually("some runs have ended", || wanted().len() > 4);
     let published = wanted();
     eventually("all messages are in runs", || {

@@ -93,9 +93,7 @@ fn run_ends_with_its_task_and_a_stop_terminates_the_task() {
     assert_eq!(run(&sandbox, "copy", 2).expect("there").state, State::Failure);
     // A class that no worker has registered.
     sandbox.put_job("lost", "program: {task: {queue: numbers, class: Nothing}}\n");
-    eventually("the job is loaded", || {
-        Api::of(&sandbox).exchange("GET", "/api/v1/jobs/lost", "").0.contains("200")
-    });
+    eventually("the job is loaded", || Api::of(&sandbox).exchange("GET", "/api/v1/jobs/lost", "").0.contains("200"));
     Api::of(&sandbox).post("/api/v1/jobs/lost/runs", "{}");
     wait_for(&sandbox, "lost", 1, State::Error);
     let (status, log) = daemon.stop();

@@ -22,13 +22,3 @@ fn check_reports_files_without_a_job() {
     let text = folder.transcript(&[&["check", "empty"], &["check", "bad"], &["check", "one.yaml"]]);
     insta::assert_snapshot!(text);
 }
-
-#[test]
-fn unsupported_keys_are_refused_with_line_and_column() {
-    let folder = Folder::new("check-unsupported").put("task.yaml", "program: {task: {queue: a, class: B}}\n");
-    let folder = folder.put("alert.yaml", "program: x\non:\n  failure: [{publish: /alerts}]\n");
-    let text = folder.transcript(&[&["check", "."]]);
-    for part in ["task.yaml:1:11", "alert.yaml:3:14", "not supported by this version", "= help: ", "exit 1"] {
-        assert!(text.contains(part), "{text}");
-    }
-}

@@ -15,6 +15,8 @@ use cronhold_core::job::{
 use cronhold_core::record::PoolName;
 use cronhold_core::run::State;
 use cronhold_core::signal::Signal;
+use cronhold_core::task::Channel;
+use cronhold_core::task::limits::PORT_CHANNELS_MAX;
 use cronhold_core::template::Template;
 use cronhold_schedule::{CalendarExpr, Span, TimeOfDay};
 use serde_json::{Value as Json, json};
@@ -275,6 +277,10 @@ pub(super) const TRIGGERS: Codec<Vec<Trigger>> = Codec {
     shape: ValueShape::List(&ValueShape::Either(&[ANY_CHANNEL, ValueShape::Map(&job::TRIGGER)])),
     read: |reader, item| {
         let nodes = reader.list(item, "[{channel: /prices/ready}]")?;
+        if nodes.len() > PORT_CHANNELS_MAX {
+            let message = format!("`triggers` has {} channels; at most {PORT_CHANNELS_MAX} are allowed", nodes.len());
+            return reader.refuse(item, message, "name a channel above them");
+        }
         let triggers = nodes.iter().filter_map(|node| reader.record_or_first(item.item(node), Trigger::default()));
         Some(triggers.collect())
     },
@@ -283,7 +289,13 @@ pub(super) const TRIGGERS: Codec<Vec<Trigger>> = Codec {
 
 pub(super) const CHANNEL: Codec<String> = Codec {
     shape: ANY_CHANNEL,
-    read: |reader, item| reader.channel(item).map(str::to_owned),
+    read: |reader, item| {
+        let text = reader.channel(item)?;
+        match Channel::parse(text) {
+            Ok(_) => Some(text.to_owned()),
+            Err(error) => reader.refuse(item, error.message, "write a path such as /prices/ready"),
+        }
+    },
     write: |channel| json!(channel),
 };
 

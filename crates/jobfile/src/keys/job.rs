@@ -112,10 +112,10 @@ record! {
         .needs(Feature::Triggers);
     option batching = codec::BATCHING => key(
         "batching",
-        "How triggers (`cronhold trigger`, the API, actions and events) become runs. `overlap` limits how many of these \
+        "How triggers (`cronhold trigger`, the API, actions, events and messages) become runs. `overlap` limits how many of these \
          runs there are at the same time.",
     )
-    .default("each trigger creates a run at once");
+    .default("that of `triggers`; without them, each trigger creates a run at once");
     value retain = codec::RETAIN => key(
         "retain",
         "How many finished runs are kept, and how long their output is kept.",
@@ -281,7 +281,11 @@ record! {
     pub static TRIGGER: Trigger = "trigger", "a trigger", "Messages that start runs.";
     always channel = codec::CHANNEL => key("channel", "Channel to subscribe to, including its children.").required();
     value args = codec::TRIGGER_ARGS => key("args", "Args of the runs; `message` and `channel` can be used in them.");
-    value batching = codec::BATCHING => key("batching", "How messages become runs.").default("greedy");
+    value batching = codec::BATCHING => key(
+        "batching",
+        "How messages become runs. A job has one policy: it is written here or as `batching` of the job.",
+    )
+    .default("greedy");
 }
 
 /// `batching` as a map.

@@ -56,7 +56,7 @@ fn committed_documents_are_up_to_date() {
 #[test]
 fn good_files_fit_the_schema() {
     let validator = Validator::new();
-    for (name, text) in folder("good").into_iter().chain(folder("unsupported")) {
+    for (name, text) in folder("good") {
         let json = yaml::parse(&name, &text).0.expect("a tree").to_json();
         assert_eq!(validator.error(&json), None, "{name}");
         let job = read_job_of_any_version(&name, &text, &Options::default()).job.expect(&name);

@@ -143,15 +143,14 @@ fn programs() -> Vec<Program> {
         failure: Expression::parse("answer.failed").expect("an expression"),
         cancel: Some(HttpProgram::new(template("https://example.org/{{ task.id }}/cancel"))),
     };
-    let queue =
-        TaskProgram::Queue {
-            queue: "q".to_owned(),
-            class: "Load::Größe".to_owned(),
-            args: vec![template("7"), template("{{ job }}")],
-            inports: map("in", "{{ job }}"),
-            alias: Some(template("load/{{ job }}")),
-            wait: true,
-        };
+    let queue = TaskProgram::Queue {
+        queue: "q".to_owned(),
+        class: "Load::Größe".to_owned(),
+        args: vec![template("7"), template("{{ job }}")],
+        inports: map("in", "{{ job }}"),
+        alias: Some(template("load/{{ job }}")),
+        wait: true,
+    };
     let write = TaskProgram::Write { to: template("7"), port: "in".to_owned(), data: template("[1, 2]") };
     let settings = map("level", "{{ job }}");
     vec![

@@ -12,8 +12,8 @@ use cronhold_core::record::{
     Identity, JobState, KeptCounts, LatestOutcome, LatestOutcomes, LatestRun, NodeRecord, OutcomeStreak, OutputSummary,
     PauseState, Pool, PoolName, ProbeAnswer, ProbeLease, ProbeState, ProgramExit, QueuedRun, Record, RequestBody,
     ResolvedHeader, ResolvedHttp, ResolvedProbe, ResolvedProcess, ResolvedProgram, ResolvedRemote, ResolvedRequest,
-    ResolvedTask, ResponseSummary, Run, RunOwner, RunProgress, ServiceState, SkipSpan, SkipStreak, StderrParts, StdinText,
-    Transition, TransitionKind,
+    ResolvedTask, ResponseSummary, Run, RunOwner, RunProgress, ServiceState, SkipSpan, SkipStreak, StderrParts,
+    StdinText, Transition, TransitionKind,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -450,7 +450,11 @@ fn works() -> Vec<ResolvedProgram> {
         wait: true,
     })));
     let port = PortName::parse("in").expect("a name");
-    works.push(ResolvedProgram::Task(Box::new(ResolvedTask::Write { to: "7".to_owned(), port, data: JsonText::null() })));
+    works.push(ResolvedProgram::Task(Box::new(ResolvedTask::Write {
+        to: "7".to_owned(),
+        port,
+        data: JsonText::null(),
+    })));
     works.extend(texts().map(ResolvedProgram::Unsupported));
     works
 }

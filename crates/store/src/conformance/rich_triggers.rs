@@ -5,8 +5,8 @@ use cronhold_core::record::{
     Actor, PendingTrigger, RunTrigger, TriggerCounts, TriggerDecision, TriggerId, TriggerMessage, TriggerOutcome,
     TriggerSet,
 };
-use cronhold_schedule::Instant;
 use cronhold_core::task::{Channel, JsonText};
+use cronhold_schedule::Instant;
 
 use super::rich_records::{COUNT_MAX, TEXTS, last, times};
 use super::samples::{args, job_id, run_id};

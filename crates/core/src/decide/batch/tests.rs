@@ -1,7 +1,18 @@
 //! Triggers and batches, as scripts: ids, policies, pauses, locks, and changes of the job.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::command::{Command, Precondition};
 use crate::decide::testing::{DecisionBench, job_id, play};
-use crate::record::{ActionStatus, Actor, JobState, Record, RecordKey, Run, TriggerSet};
+use crate::decision::Rejection;
+use crate::ids::{JobUid, RunId};
+use crate::job::{Job, Param, Program, Trigger};
+use crate::record::{
+    ActionStatus, Actor, JobSource, JobState, Record, RecordKey, Run, TriggerId, TriggerMessage, TriggerSet,
+};
+use crate::task::{Channel, JsonText};
+use crate::template::Template;
 
 fn set(bench: &DecisionBench) -> TriggerSet {
     match &bench.records[&RecordKey::Triggers(job_id("j"))].record {
@@ -467,4 +478,69 @@ fn action_on_a_job_with_a_policy_adds_a_trigger() {
     let (created, status) = of_action.expect("the action is stored");
     assert!(created.is_none() && matches!(status, ActionStatus::Done { .. }), "{created:?} {status:?}");
     assert_eq!((pending[0].by.clone(), pending[0].args.to_string()), (Actor::Action, "x=success".to_owned()));
+}
+
+/// Puts a job with these channels, each with the value of its arg `x`.
+fn put_with_channels(bench: &mut DecisionBench, channels: &[(&str, &str)]) -> Result<(), Rejection> {
+    let mut job = Job::new(Program::Noop { duration: cronhold_schedule::Span::ZERO });
+    job.params = [("x".to_owned(), Param::default())].into_iter().collect();
+    let template = |text: &str| Template::parse(text).expect("a template");
+    let trigger = |(channel, x): &(&str, &str)| Trigger {
+        channel: (*channel).to_owned(),
+        args: BTreeMap::from([("x".to_owned(), template(x))]),
+        ..Trigger::default()
+    };
+    job.triggers = channels.iter().map(trigger).collect();
+    let (source, uid, provided) = (JobSource::Api, JobUid::from_bits(1), Precondition::Any);
+    let command = Command::PutJob { id: job_id("j"), job: Arc::new(job), source, uid, provided };
+    bench.execute(Actor::Operator("anna".to_owned()), &command).map(drop)
+}
+
+fn send(bench: &mut DecisionBench, number: u32, channel: &str, message: &str) -> Result<(), Rejection> {
+    let trigger = TriggerId::parse(&format!("message 1.{number}")).expect("an id");
+    let channel = Channel::parse(channel).expect("a channel");
+    let message = Some(Box::new(TriggerMessage { channel, message: JsonText::parse(message).expect("JSON") }));
+    let id = RunId::from_key(bench.now, trigger.as_str());
+    let command = Command::Trigger { job: job_id("j"), args: BTreeMap::new(), trigger, message, id };
+    bench.execute(Actor::Channel, &command).map(drop)
+}
+
+/// Messages are batched although the job names no policy, and the nearest channel gives the args.
+#[test]
+fn messages_are_triggers_with_the_args_of_their_channel() {
+    let mut bench = DecisionBench::new();
+    put_with_channels(&mut bench, &[("/a", "{{ channel }}"), ("/a/b", "{{ message.x }}")]).expect("a job");
+    let x = |bench: &DecisionBench, number| bench.run(None, number).args.to_string();
+    send(&mut bench, 1, "/a/c", "null").expect("received");
+    assert_eq!((x(&bench, 1).as_str(), bench.runs().count()), ("x=/a/c", 1));
+    // The first run has not ended. A message that is sent again changes nothing.
+    for (number, channel, message) in
+        [(2, "/a/b", r#"{"x":7}"#), (3, "/a/b/c", r#"{"x":7}"#), (2, "/a/b", r#"{"x":7}"#), (1, "/a/c", "null")]
+    {
+        send(&mut bench, number, channel, message).expect("received");
+    }
+    let ids: Vec<String> = set(&bench).pending.iter().map(|trigger| trigger.id.to_string()).collect();
+    assert_eq!(ids, ["message 1.2", "message 1.3"]);
+    assert!(matches!(send(&mut bench, 4, "/a/b", "7"), Err(Rejection::TriggerArg { .. })));
+    let large = JsonText::of_text(&"x".repeat(TriggerMessage::BYTES_MAX));
+    assert!(matches!(send(&mut bench, 5, "/a", large.as_str()), Err(Rejection::MessageTooLarge { .. })));
+    bench.happens("ended #1 yes");
+    bench.happens("batch j");
+    let second = bench.run(None, 2);
+    let run_ids = self::ids(&second);
+    assert_eq!((x(&bench, 2).as_str(), ids.join(" ")), ("x=7", run_ids));
+    assert_eq!(
+        second.triggers[1].message.as_ref().map(|message| message.channel.to_string()).as_deref(),
+        Some("/a/b/c")
+    );
+}
+
+#[test]
+fn job_cannot_start_itself_by_a_message() {
+    let mut bench = DecisionBench::new();
+    for channel in ["/", "/cronhold", "/cronhold/run/j", "/cronhold/run/j/failure"] {
+        let refused = put_with_channels(&mut bench, &[("/a", "1"), (channel, "1")]);
+        assert!(matches!(refused, Err(Rejection::TriggersItself { .. })), "{channel}: {refused:?}");
+    }
+    put_with_channels(&mut bench, &[("/cronhold/run/jj", "1"), ("/cronhold/run/k/success", "1")]).expect("other jobs");
 }

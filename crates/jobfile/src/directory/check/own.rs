@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cronhold_core::JobId;
-use cronhold_core::job::{Action, Condition, Job, Requirement};
+use cronhold_core::job::{Action, Batching, Condition, Job, Requirement};
+use cronhold_core::task::{Channel, RunChannels};
 use cronhold_core::template::{Bindings, Template};
 use cronhold_schedule::CalendarExpr;
 
@@ -143,13 +144,28 @@ impl<'a> JobCheck<'a> {
         }
     }
 
-    /// Checks the args of triggers. There is no run from which missing args could be copied.
+    /// Checks the channels, the policies and the args of triggers. There is no run from which missing args could be copied.
     fn triggers(&mut self, params: &[ParamOutline]) {
         for (index, trigger) in self.job.triggers.iter().enumerate() {
             let path = format!("triggers[{index}]");
             let args = link_args(&trigger.args);
             let given = GivenArgs { path: &path, args: &args, job: self.id, params };
             let mistyped = check_args(&given, &mut self.mistakes);
+            if Channel::parse(&trigger.channel).is_ok_and(|channel| RunChannels::is_about(&channel, self.id)) {
+                let message = format!(
+                    "the runs of `{}` are published on `{}`, so it would start itself",
+                    self.id, trigger.channel
+                );
+                let hint = "name a channel of another job, such as /cronhold/run/JOB/success".to_owned();
+                self.mistakes.report(self.mistakes.places.get(&path), message, Some(hint));
+            }
+            let policy = self.job.batching_policy();
+            let is_default = self.job.batching.is_some() && trigger.batching == Batching::default();
+            if !is_default && policy != Some(trigger.batching) {
+                let message = "a job has one batching policy, and this one differs from it".to_owned();
+                let hint = "write `batching` once, as a key of the job".to_owned();
+                self.mistakes.report(self.mistakes.places.get(&path), message, Some(hint));
+            }
             for ParamOutline { name, .. } in params.iter().filter(|param| param.is_required) {
                 if !trigger.args.contains_key(&**name) && mistyped != Some(&**name) {
                     let message = format!("runs of this trigger have no value for the param `{name}`");
