@@ -1,9 +1,10 @@
 //! Tasks in the same file as jobs, with tables of their own.
 //!
-//! In reading order: `record` converts tasks, ports and processes to rows and back; `rows` has one statement for each
+//! In reading order: `known` remembers the tasks that a transaction has read; `record` converts tasks, ports and processes to rows and back; `rows` has one statement for each
 //! method of `TaskRows`; `write` carries out requests on the writer thread; `pages` reads lists; `store` implements the
 //! `TaskStore` trait with them.
 
+mod known;
 mod pages;
 mod record;
 mod rows;
@@ -14,6 +15,7 @@ use cronhold_core::task::TaskRefusal;
 use cronhold_store::Fault;
 use rusqlite::Connection;
 
+use self::known::KnownTasks;
 pub use self::store::SqliteTaskStore;
 pub(crate) use self::write::TaskWrite;
 use crate::pool::ReadError;
@@ -23,6 +25,7 @@ use crate::rows::UnreadableRow;
 #[derive(Debug)]
 pub(crate) struct TaskTransaction<'c> {
     connection: &'c Connection,
+    known: KnownTasks,
 }
 
 /// Why rows of tasks cannot be read or changed.
@@ -35,8 +38,8 @@ pub(crate) enum TaskRowError {
 }
 
 impl<'c> TaskTransaction<'c> {
-    pub(crate) const fn new(connection: &'c Connection) -> Self {
-        Self { connection }
+    pub(crate) fn new(connection: &'c Connection) -> Self {
+        Self { connection, known: KnownTasks::default() }
     }
 }
 

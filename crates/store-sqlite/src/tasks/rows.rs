@@ -1,5 +1,7 @@
 //! One statement for each method of `TaskRows`. Every statement uses a primary key or an index.
 
+use std::sync::LazyLock;
+
 use cronhold_core::task::{
     Channel, ChildName, ClassConfig, ClassName, JsonText, PortAddress, PortDirection, PortItem, PortName, QueueName,
     StateField, TaskAlias, TaskId, TaskRecord,
@@ -51,6 +53,8 @@ impl TaskTransaction<'_> {
     }
 }
 
+static SELECT_TASK: LazyLock<String> = LazyLock::new(|| format!("SELECT {TASK_COLUMNS} FROM tasks WHERE id = ?1"));
+
 const fn counter_name(counter: TaskCounter) -> &'static str {
     match counter {
         TaskCounter::Task => "task",
@@ -82,7 +86,15 @@ impl TaskRows for TaskTransaction<'_> {
     }
 
     fn task(&mut self, id: TaskId) -> Result<Option<TaskRecord>, TaskRowError> {
-        self.first(&format!("SELECT {TASK_COLUMNS} FROM tasks WHERE id = ?1"), [id.number()], read_task)
+        if let Some(known) = self.known.get(id) {
+            return Ok(Some(known.clone()));
+        }
+        let found = self.first(&SELECT_TASK, [id.number()], read_task)?;
+        if let Some(found) = &found {
+            self.make_room()?;
+            self.known.add(found);
+        }
+        Ok(found)
     }
 
     fn insert_task(&mut self, task: &TaskRecord) -> Result<(), TaskRowError> {
@@ -94,19 +106,18 @@ impl TaskRows for TaskTransaction<'_> {
     }
 
     fn put_task(&mut self, task: &TaskRecord) -> Result<(), TaskRowError> {
-        let sql = "UPDATE tasks SET status = ?1, ran_at = ?2, parent = ?3, child_name = ?4, entry = ?5, run_at = ?6, \
-                   step = ?7, lease_until = ?8, last_step = ?9, lost_steps = ?10, refused_steps = ?11, \
-                   rate_minute = ?12, rate_count = ?13 WHERE id = ?14";
-        let mut cells = changing_cells(task);
-        cells.push(rusqlite::types::Value::Integer(task.id.number().cast_signed()));
-        self.change(sql, params_from_iter(cells))
+        self.make_room()?;
+        self.known.change(task);
+        Ok(())
     }
 
     fn delete_task(&mut self, id: TaskId) -> Result<(), TaskRowError> {
+        self.known.forget(id);
         self.change("DELETE FROM tasks WHERE id = ?1", [id.number()])
     }
 
     fn child(&mut self, parent: TaskId, name: &ChildName) -> Result<Option<TaskId>, TaskRowError> {
+        self.write_changed()?;
         let sql = "SELECT id FROM tasks WHERE parent = ?1 AND child_name = ?2";
         self.first(sql, (parent.number(), name.as_str()), only_id)
     }
@@ -117,6 +128,7 @@ impl TaskRows for TaskTransaction<'_> {
         after: Option<&ChildName>,
         limit: usize,
     ) -> Result<Vec<(ChildName, TaskId)>, TaskRowError> {
+        self.write_changed()?;
         let sql = "SELECT child_name, id FROM tasks WHERE parent = ?1 AND child_name > ?2 ORDER BY child_name LIMIT ?3";
         // The empty text comes before every name.
         let after = after.map_or("", ChildName::as_str);
@@ -299,6 +311,7 @@ impl TaskRows for TaskTransaction<'_> {
 
     /// Each class is found by one search of the index, however many tasks it has.
     fn first_ready(&mut self, queue: &QueueName, class: &ClassName) -> Result<Option<(u64, TaskId)>, TaskRowError> {
+        self.write_changed()?;
         let sql = "SELECT entry, id FROM tasks WHERE queue = ?1 AND class = ?2 AND entry IS NOT NULL AND step IS NULL \
                    ORDER BY entry LIMIT 1";
         self.first(sql, (queue.as_str(), class.as_str()), |row| {
@@ -308,11 +321,13 @@ impl TaskRows for TaskTransaction<'_> {
     }
 
     fn due(&mut self, until: Instant, limit: usize) -> Result<Vec<TaskId>, TaskRowError> {
+        self.write_changed()?;
         let sql = "SELECT id FROM tasks WHERE run_at <= ?1 ORDER BY run_at, id LIMIT ?2";
         self.all(sql, (until.micros(), limit), only_id)
     }
 
     fn expired(&mut self, until: Instant, limit: usize) -> Result<Vec<TaskId>, TaskRowError> {
+        self.write_changed()?;
         let sql = "SELECT id FROM tasks WHERE lease_until <= ?1 ORDER BY lease_until, id LIMIT ?2";
         self.all(sql, (until.micros(), limit), only_id)
     }
@@ -359,6 +374,28 @@ impl TaskRows for TaskTransaction<'_> {
 }
 
 impl TaskTransaction<'_> {
+    /// Writes the rows of the tasks that were changed. A query that looks for tasks by anything but their id needs it,
+    /// and so does the end of a unit.
+    pub(super) fn write_changed(&mut self) -> Result<(), TaskRowError> {
+        let sql = "UPDATE tasks SET status = ?1, ran_at = ?2, parent = ?3, child_name = ?4, entry = ?5, run_at = ?6, \
+                   step = ?7, lease_until = ?8, last_step = ?9, lost_steps = ?10, refused_steps = ?11, \
+                   rate_minute = ?12, rate_count = ?13 WHERE id = ?14";
+        for task in self.known.take_changed() {
+            let mut cells = changing_cells(&task);
+            cells.push(rusqlite::types::Value::Integer(task.id.number().cast_signed()));
+            self.change(sql, params_from_iter(cells))?;
+        }
+        Ok(())
+    }
+
+    /// Writes changed rows if there are many, so that one more task can be remembered.
+    fn make_room(&mut self) -> Result<(), TaskRowError> {
+        match self.known.is_full() {
+            true => self.write_changed(),
+            false => Ok(()),
+        }
+    }
+
     /// Removes a port from the channels that it has now.
     fn unsubscribe(&mut self, port: &PortAddress) -> Result<(), TaskRowError> {
         if !listens(port) {

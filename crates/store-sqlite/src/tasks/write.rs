@@ -137,7 +137,9 @@ fn isolated<T>(
 ) -> rusqlite::Result<Result<(T, TaskEffects), TaskUnitError>> {
     let execute = |sql: &str| connection.prepare_cached(sql)?.raw_execute().map(drop);
     execute("SAVEPOINT task_unit")?;
-    let result = match work(&mut TaskTransaction::new(connection)) {
+    let mut rows = TaskTransaction::new(connection);
+    let done = work(&mut rows).and_then(|done| rows.write_changed().map(|()| done));
+    let result = match done {
         Ok(done) => Ok(done),
         Err(TaskRowError::Refused(refusal)) => Err(TaskUnitError::Refused(refusal)),
         Err(TaskRowError::Unreadable(error)) => Err(to_fault(&error).into()),

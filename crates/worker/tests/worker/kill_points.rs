@@ -89,7 +89,7 @@ impl TaskStoreWrapper for StoppingTasks {
 
 /// A clock for a round, in which all leases of the rounds before have expired.
 fn store_in_round(path: &Path, round: usize) -> Arc<dyn TaskStore> {
-    let now = Instant::from_secs(1_800_000_000).plus(Span::from_secs(60 * u64::try_from(round).expect("small")));
+    let now = Instant::from_secs(1_800_000_000).plus(Span::from_secs(7_200 * u64::try_from(round).expect("small")));
     open(path, Arc::new(move || now))
 }
 

@@ -25,7 +25,11 @@ const STEP: &str = "step ";
 /// Numbers that are moved: 0, 1, 2 and so on. A task may make 600 steps a minute.
 const NUMBERS: u64 = 1_000;
 /// How often the worker is killed.
-const KILLS: usize = 6;
+const KILLS: u64 = 6;
+/// How long steps are held, by a clock that jumps between two rounds.
+const LEASE: Span = Span::from_secs(3_600);
+/// The environment variable with the number of the round.
+const ROUND: &str = "CRONHOLD_TEST_WORKER_ROUND";
 
 /// Passes some numbers on, and counts them.
 struct Pump;
@@ -58,8 +62,10 @@ impl Worker for Adder {
     }
 }
 
-fn runtime(path: &Path) -> (Arc<dyn TaskStore>, WorkerRuntime) {
-    let store = open(path, Arc::new(wall_clock));
+/// The runtime of a round. Its clock is so far ahead that the leases of the rounds before have expired, and no lease
+/// expires within a round, however slow the machine is.
+fn runtime(path: &Path, round: u64) -> (Arc<dyn TaskStore>, WorkerRuntime) {
+    let store = open(path, Arc::new(move || wall_clock().plus(Span::from_secs(round * 7_200))));
     (Arc::clone(&store), runtime_on(store))
 }
 
@@ -76,7 +82,7 @@ pub(crate) fn runtime_on(store: Arc<dyn TaskStore>) -> WorkerRuntime {
         .and_then(|runtime| runtime.with_class("Adder", adder, Adder))
         .expect("the configurations are valid")
         .with_concurrency(3)
-        .with_lease(Span::from_millis(100))
+        .with_lease(LEASE)
 }
 
 #[test]
@@ -85,10 +91,11 @@ fn killed_workers_lose_and_double_nothing() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("worker-kills-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a directory can be created");
     let path = folder.join("cronhold.db");
-    let (pump, adder) = create_tasks(&runtime(&path).1, NUMBERS);
-    for _ in 0..KILLS {
+    let (pump, adder) = create_tasks(&runtime(&path, 0).1, NUMBERS);
+    for round in 1..=KILLS {
         let mut command = Command::new(std::env::current_exe().expect("this program"));
         command.args(["--exact", "kills::killed_workers_lose_and_double_nothing", "--nocapture"]).env(WORKER, &path);
+        command.env(ROUND, round.to_string());
         let mut worker = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("the program starts");
         let mut lines = BufReader::new(worker.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
         // Each task makes a step in each round: one that only loses steps fails.
@@ -104,7 +111,7 @@ fn killed_workers_lose_and_double_nothing() {
         worker.wait().expect("it is dead");
     }
     let (send, receive) = channel();
-    let (store, runtime) = runtime(&path);
+    let (store, runtime) = runtime(&path, KILLS + 1);
     let runtime = runtime.with_observer(move |_| send.send(()).expect("the test waits"));
     let window = |task| block_on(store.window(task, &WindowLimits::STEP)).expect("a window").expect("the task");
     assert!(window(pump).inports[0].size > 0, "the worker was killed while it had something to do");
@@ -152,8 +159,10 @@ pub(crate) fn create_tasks(runtime: &WorkerRuntime, numbers: u64) -> (TaskId, Ta
 /// Runs a worker if the environment variable is set, until it is killed.
 fn run_worker_if_requested() {
     #[expect(clippy::disallowed_methods, reason = "the environment makes a child process of the test a worker")]
-    let Some(path) = std::env::var_os(WORKER).map(PathBuf::from) else { return };
-    let (_, runtime) = runtime(&path);
+    let variable = |name| std::env::var_os(name);
+    let Some(path) = variable(WORKER).map(PathBuf::from) else { return };
+    let round = variable(ROUND).and_then(|round| round.to_str()?.parse().ok()).expect("a number");
+    let (_, runtime) = runtime(&path, round);
     let runtime = runtime.with_observer(|event| {
         if let RuntimeEvent::StepEnded(report) = event
             && let StepOutcome::Committed(_) = report.outcome

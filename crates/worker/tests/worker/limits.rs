@@ -119,7 +119,7 @@ fn state_of_a_task_is_limited() {
             runtime.request(set(large, vec![(field(number), value.clone())])).expect("it fits");
         }
         assert_eq!(
-            too_large(runtime.request(set(large, vec![(field(99), value.clone())]))),
+            too_large(runtime.request(set(large, vec![(field(99), value)]))),
             "bytes of the state of a task"
         );
     });

@@ -182,6 +182,7 @@ macro_rules! task_conformance_cases {
             races::no_wake_up_is_lost
             races::busy_parent_sees_all_children
             races::names_have_one_owner
+            races::trees_are_deleted_as_a_whole
             histories::random_histories_keep_every_item
         }
     };

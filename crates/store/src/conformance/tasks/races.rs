@@ -2,16 +2,17 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cronhold_core::task::{ActOutcome, StepEnding, TaskAct, TaskId, TaskRefusal, TaskStatus, TaskTarget};
+use cronhold_core::task::{ActOutcome, StepEnding, TaskAct, TaskId, TaskRecord, TaskRefusal, TaskStatus, TaskTarget};
 use cronhold_schedule::Span;
 
+use super::super::block_on;
 use super::super::history::{EventOrder, assert_linear};
 use super::super::linear::{HistoryEvent, SequentialModel};
 use super::super::writers::at_once;
 use super::TaskSubject;
 use super::fixture::{LEASE, TaskFixture, address, id, item, port, with_inports, write};
 use crate::seeded_random::SeededRandom;
-use crate::tasks::{ChildWindow, LeasedStep, TaskQuery, TaskReceipt};
+use crate::tasks::{ChildWindow, LeasedStep, StepCall, TaskQuery, TaskReceipt};
 
 /// Threads of each kind.
 const WORKERS: u64 = 4;
@@ -157,7 +158,7 @@ fn make_step(fixture: &TaskFixture, leased: &LeasedStep, chance: &mut SeededRand
 
 pub(super) fn all_values(fixture: &TaskFixture, task: TaskId) -> Vec<u64> {
     let limits = crate::tasks::WindowLimits::ITEMS;
-    let found = super::super::block_on(fixture.store.items(&address(task, "in:in"), 0, &limits));
+    let found = block_on(fixture.store.items(&address(task, "in:in"), 0, &limits));
     let window = found.expect("items can be read").expect("the port exists");
     assert_eq!(window.size, window.items.len() as u64);
     window.items.iter().map(|item| item.data.to().expect("a number")).collect()
@@ -165,7 +166,7 @@ pub(super) fn all_values(fixture: &TaskFixture, task: TaskId) -> Vec<u64> {
 
 /// Every task that has something to do is found by a worker or has a time.
 pub(super) fn check_obligations(fixture: &TaskFixture) {
-    let tasks = super::super::block_on(fixture.store.page(&TaskQuery::default(), 10_000)).expect("tasks can be read");
+    let tasks = block_on(fixture.store.page(&TaskQuery::default(), 10_000)).expect("tasks can be read");
     for task in tasks {
         let is_obliged = task.lease.is_some() || task.entry.is_some() || task.run_at.is_some();
         assert_eq!(task.status == TaskStatus::Running, task.lease.is_some() && !task.status.is_pending(), "{task:?}");
@@ -277,4 +278,63 @@ pub fn names_have_one_owner(subject: &dyn TaskSubject) {
     assert_eq!(created.iter().sum::<usize>(), 50);
     assert_eq!(fixture.find("51").map(|task| task.id), Some(id(51)));
     assert_eq!(fixture.find("52"), None, "refused requests use no ids");
+}
+
+/// Trees grow, end and are deleted at the same time: each is deleted as a whole, and none is left that cannot be.
+pub fn trees_are_deleted_as_a_whole(subject: &dyn TaskSubject) {
+    let fixture = TaskFixture::of(subject);
+    let workers: Vec<(u64, TaskFixture)> =
+        (2..WORKERS + 2).map(|number| (number, TaskFixture::on(subject.store(), number))).collect();
+    at_once(workers, |(number, fixture)| {
+        let mut chance = SeededRandom::new(number);
+        for round in 0..40 {
+            let tasks = all_tasks(&fixture);
+            let act = match tasks.get(chance.below(tasks.len().max(1))).map(|task| task.id) {
+                None => TaskAct::Create(super::fixture::new_task("Pipe")),
+                Some(task) => match chance.below(6) {
+                    0 => TaskAct::Create(super::fixture::new_task("Pipe")),
+                    1 | 2 => TaskAct::Create(super::fixture::child_of(task, &format!("c{number}-{round}"), "Pipe")),
+                    3 => super::fixture::terminate(task, true),
+                    4 => TaskAct::Delete { task: TaskTarget::Id(task) },
+                    _ => write(task, "in:in", &["1"]),
+                },
+            };
+            let result = fixture.commit(vec![act]);
+            assert!(matches!(result, Ok(_) | Err(TaskRefusal::UnknownTask(_))), "{result:?}");
+            fixture.lease_many(2).iter().for_each(|leased| end_as_called(&fixture, leased));
+        }
+    });
+    check_obligations(&fixture);
+    for task in all_tasks(&fixture) {
+        if let Some((parent, name)) = &task.parent {
+            let child = block_on(fixture.store.child(*parent, name)).expect("children can be read");
+            assert_eq!(
+                (fixture.record(*parent).id, child),
+                (*parent, Some(task.id)),
+                "no part of a tree is left alone"
+            );
+        }
+    }
+    for root in all_tasks(&fixture).into_iter().filter(|task| task.parent.is_none()) {
+        fixture.act(super::fixture::terminate(root.id, true));
+        while let Some(leased) = fixture.lease() {
+            end_as_called(&fixture, &leased);
+        }
+        assert_eq!(fixture.act(TaskAct::Delete { task: TaskTarget::Id(root.id) }), ActOutcome::Deleted(true));
+    }
+    assert_eq!(all_tasks(&fixture), []);
+}
+
+fn all_tasks(fixture: &TaskFixture) -> Vec<TaskRecord> {
+    block_on(fixture.store.page(&TaskQuery::default(), 1_000)).expect("tasks can be read")
+}
+
+/// Ends a step as a worker without effects does. Its task may have been deleted meanwhile.
+fn end_as_called(fixture: &TaskFixture, leased: &LeasedStep) {
+    let ending = match leased.call {
+        StepCall::Perform => StepEnding::Completed,
+        StepCall::Shutdown => StepEnding::ShutDown(None),
+    };
+    let result = fixture.end(leased, ending, Vec::new());
+    assert!(matches!(result, Ok(_) | Err(TaskRefusal::StepLost(_))), "{result:?}");
 }
