@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use cronhold_core::job::Feature;
 use cronhold_jobfile::{
-    JobRead, MistakeKind, Options, Style, read_job, read_job_of_any_version, render, render_line, write_job,
+    JobRead, Options, Style, read_job, read_job_of_any_version, render, render_line, write_job,
 };
 
 fn files(folder: &str) -> Vec<(String, String)> {

@@ -76,7 +76,7 @@ pub(crate) fn perform_bare_job(
         Ok(()) => BareJobEnding::Completed,
         Err(StepStop::Failed(message)) => BareJobEnding::Failed(StepError::new(message)),
         Err(StepStop::Suspended) => BareJobEnding::Failed(StepError::new("a job cannot wait for input")),
-        Err(StepStop::Repeated(_)) => BareJobEnding::GivenBack,
+        Err(StepStop::Repeated(_) | StepStop::GivenBack) => BareJobEnding::GivenBack,
     };
     let acts = if ending == BareJobEnding::Completed { step.acts } else { Vec::new() };
     let end = BareJobEnd { step: job.step, ending: ending.clone(), acts };

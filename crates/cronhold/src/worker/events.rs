@@ -1,7 +1,8 @@
 //! The log of a worker process.
 
 use cronhold_core::task::StepEnding;
-use cronhold_worker::{ExecutableEvent, RuntimeEvent, StepOutcome, StepReport};
+use cronhold_store::tasks::BareJobEnding;
+use cronhold_worker::{BareJobReport, ExecutableEvent, RuntimeEvent, StepOutcome, StepReport};
 use tracing::{debug, error, info, warn};
 
 /// Logs what happens to the executable.
@@ -50,6 +51,15 @@ pub(super) fn log_runtime(event: &RuntimeEvent) {
         RuntimeEvent::StepNotCommitted { task, error } => {
             let task = task.number();
             error!(event = "step_not_committed", task, "a step of task {task} is not committed: {error}");
+        }
+        RuntimeEvent::JobEnded(BareJobReport { jid, ending: BareJobEnding::Failed(failure) }) => {
+            warn!(event = "job_failed", jid, "job {jid} of a Sidekiq client failed: {}", failure.message);
+        }
+        RuntimeEvent::JobEnded(BareJobReport { jid, .. }) => {
+            debug!(event = "job_ended", jid, "job {jid} of a Sidekiq client has ended");
+        }
+        RuntimeEvent::JobNotCommitted { jid, error } => {
+            error!(event = "job_not_committed", jid, "the end of job {jid} is not committed: {error}");
         }
         RuntimeEvent::RegistrationFailed(error) => warn!(event = "registration_failed", "cannot register: {error}"),
         RuntimeEvent::StepsLost(steps) => {
