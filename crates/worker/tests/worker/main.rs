@@ -4,6 +4,7 @@ mod faults;
 mod kills;
 mod runtime;
 mod samples;
+mod sidekiq;
 mod steps;
 mod stores;
 mod stories;
