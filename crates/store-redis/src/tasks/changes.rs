@@ -2,6 +2,7 @@
 //! one script call.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use cronhold_core::task::{
     Channel, ChildName, ClassConfig, ClassName, JsonText, PortAddress, PortDirection, PortItem, PortName, QueueName,
@@ -31,6 +32,9 @@ pub(super) enum DirectChange {
     /// Removes an entry that must still be in a queue.
     TakeBareJob(QueueName, Vec<u8>),
 }
+
+/// Entries of a queue with their texts.
+pub(super) type ParsedEntries = Vec<(QueueEntry, Vec<u8>)>;
 
 /// The tables of tasks as a batch sees them.
 #[derive(Debug)]
@@ -64,7 +68,7 @@ pub(super) struct TaskRowSet {
     /// The entries of a queue that come before this one are not for the class, or are leased.
     pub(super) ready_from: BTreeMap<(QueueName, ClassName), usize>,
     /// The last entries of queues, parsed, the next one first.
-    pub(super) queue_entries: BTreeMap<(QueueName, usize), Vec<(QueueEntry, Vec<u8>)>>,
+    pub(super) queue_entries: BTreeMap<(QueueName, usize), ParsedEntries>,
     /// The entries of tasks that were found to be ready.
     pub(super) ready_texts: BTreeMap<TaskId, Vec<u8>>,
     /// Tasks that may have got a place in their queue in this batch, and whether they still wait there.
@@ -228,11 +232,17 @@ impl TaskRowSet {
             self.is_incomplete = true;
             return Ok(None);
         };
-        if !self.stored.contains_key(&id) {
-            let task = read_task(id, values, minute)?;
-            self.stored.insert(id, task);
-        }
-        Ok(self.stored.get(&id).and_then(Option::as_ref))
+        let stored = match self.stored.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(vacant) => vacant.insert(read_task(id, values, minute)?),
+        };
+        Ok(stored.as_ref())
+    }
+
+    /// A task as it is stored, which may change before the commit.
+    pub(super) fn peek_task(&self, id: TaskId) -> Option<StoredTask> {
+        let values = self.facts.peek(&TaskFact::Task(id))?;
+        read_task(id, values, self.minute()).ok().flatten()
     }
 
     /// The stored ports of a task in one direction by name.

@@ -1,5 +1,6 @@
 //! Turns the changes of a batch into commands for the script. Each key gets its last value only.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::task::{JsonObject, JsonText, PortAddress, PortDirection, PortItem, TaskId, TaskRecord};
@@ -41,7 +42,7 @@ impl CommandList {
     }
 
     /// A command with many values, which is split if there are too many.
-    fn command_with(&mut self, head: &[&str], values: Vec<Vec<u8>>) {
+    fn command_with(&mut self, head: &[&str], values: &[Vec<u8>]) {
         for part in values.chunks(ARGS_MAX) {
             let head = head.iter().map(|part| part.as_bytes().to_vec());
             self.others.push(head.chain(part.iter().cloned()).collect());
@@ -183,7 +184,7 @@ fn put_lease(
 /// The entry in the queue, and the one in the schedule.
 fn put_places(list: &mut CommandList, keys: &TaskKeys, before: Option<&TaskRecord>, task: &TaskRecord) {
     let known = before.and_then(|before| before.entry);
-    if let (None, Some(entry)) = (known, task.entry) {
+    if let Some(entry) = task.entry.filter(|entry| known != Some(*entry)) {
         list.command(["SADD", &keys.of("queues"), task.queue.as_str()]);
         list.command(["LPUSH", &keys.queue(&task.queue), &queue_entry(task, entry)]);
     }
@@ -222,8 +223,8 @@ fn add_ports(list: &mut CommandList, rows: &mut TaskRowSet, keys: &TaskKeys) -> 
     let mut stored = BTreeMap::new();
     for address in &addresses {
         let group = (address.task, address.direction);
-        if !stored.contains_key(&group) {
-            stored.insert(group, rows.stored_ports(address.task, address.direction)?);
+        if let Entry::Vacant(vacant) = stored.entry(group) {
+            vacant.insert(rows.stored_ports(address.task, address.direction)?);
         }
         if matches!(rows.tasks.get(&address.task), Some(None)) {
             // The keys of the task are deleted as a whole.
@@ -312,8 +313,8 @@ fn put_port(
         }
     }
     let appended = rows.items.range((address.clone(), record.first)..).take_while(|((of, _), _)| of == address);
-    let items = appended.filter_map(|(_, item)| Some(item.as_ref()?.to_json().into_bytes())).collect();
-    list.command_with(&["RPUSH", &key], items);
+    let items = appended.filter_map(|(_, item)| Some(item.as_ref()?.to_json().into_bytes()));
+    list.command_with(&["RPUSH", &key], &items.collect::<Vec<_>>());
 }
 
 fn delete_port(list: &mut CommandList, keys: &TaskKeys, address: &PortAddress, stored: Option<&PortRecord>) {
@@ -401,7 +402,7 @@ fn add_processes(list: &mut CommandList, rows: &mut TaskRowSet, keys: &TaskKeys)
             list.command(["DEL", &signals]);
             let wanted = wanted.into_iter().map(String::into_bytes).collect::<Vec<_>>();
             if !wanted.is_empty() {
-                list.command_with(&["RPUSH", &signals], wanted);
+                list.command_with(&["RPUSH", &signals], &wanted);
                 list.command(["EXPIRE", &signals, "60"]);
             }
         }

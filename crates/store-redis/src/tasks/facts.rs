@@ -42,6 +42,10 @@ pub(super) enum TaskFact {
     Stat(&'static str),
     /// A bare job that a step holds.
     BareJob(String),
+    /// Some ids of tasks, from this place in the set of all, which begin with the next place.
+    SomeTasks(u64, usize),
+    /// The number of entries of a queue.
+    QueueLength(QueueName),
     /// Whether clients are subscribed to channels of Redis.
     Listeners,
 }
@@ -94,6 +98,10 @@ impl TaskFact {
             }
             Self::Stat(name) => vec![text("text"), format!("stat:{name}")],
             Self::BareJob(step) => vec![text("field"), text("cronhold:bare"), step.clone()],
+            Self::SomeTasks(from, count) => {
+                vec![text("some_members"), text("jobs"), from.to_string(), count.to_string(), minute.to_string()]
+            }
+            Self::QueueLength(queue) => vec![text("length"), queue_rest(queue)],
             Self::Listeners => vec![text("listeners")],
         }
     }
@@ -110,6 +118,7 @@ impl TaskFact {
                 | Self::Expired(..)
                 | Self::ExpiredBareJobs(..)
                 | Self::Stat(_)
+                | Self::SomeTasks(..)
         )
     }
 

@@ -56,7 +56,7 @@ pub(super) trait LaneWork: Send {
     fn finish(self: Box<Self>, outcome: Result<Vec<Option<TaskWindow>>, Fault>);
 }
 
-/// Takes requests for the next batches.
+/// Takes requests for the next batches. The queue has no limit of its own: each requester waits for its reply.
 #[derive(Debug)]
 pub(super) struct TaskLane {
     requests: UnboundedSender<Box<dyn LaneWork>>,
@@ -79,7 +79,7 @@ struct BatchCommitter {
 }
 
 /// Why a batch was not committed.
-enum AttemptError {
+enum BatchAttemptError {
     /// Others have changed what it depends on. The facts that have changed are forgotten.
     Conflict,
     Fault(Fault),
@@ -158,8 +158,8 @@ impl LaneRunner {
                     outcome = Ok(windows);
                     break;
                 }
-                Err(AttemptError::Conflict) => {}
-                Err(AttemptError::Fault(fault)) => {
+                Err(BatchAttemptError::Conflict) => {}
+                Err(BatchAttemptError::Fault(fault)) => {
                     outcome = Err(fault);
                     break;
                 }
@@ -179,8 +179,8 @@ impl BatchCommitter {
         batch: &mut [Box<dyn LaneWork>],
         facts: &mut FactTable,
         now: Instant,
-    ) -> Result<Vec<Vec<Option<TaskWindow>>>, AttemptError> {
-        let (mut rows, effects) = self.decide(batch, facts, now).await.map_err(AttemptError::Fault)?;
+    ) -> Result<Vec<Vec<Option<TaskWindow>>>, BatchAttemptError> {
+        let (mut rows, effects) = self.decide(batch, facts, now).await.map_err(BatchAttemptError::Fault)?;
         let commands = commands_of(&mut rows, self.scripts.keys(), &effects, &self.token);
         let (minute, is_incomplete) = (rows.minute(), rows.take_incomplete());
         *facts = rows.facts;
@@ -188,10 +188,10 @@ impl BatchCommitter {
             Ok(commands) if !is_incomplete => commands,
             // The commands depend on facts too. They are read, and everything is decided again.
             Ok(_) => {
-                self.fetch(facts, minute).await.map_err(AttemptError::Fault)?;
-                return Err(AttemptError::Conflict);
+                self.fetch(facts, minute).await.map_err(BatchAttemptError::Fault)?;
+                return Err(BatchAttemptError::Conflict);
             }
-            Err(error) => return Err(AttemptError::Fault(error.into())),
+            Err(error) => return Err(BatchAttemptError::Fault(error.into())),
         };
         let windows: Vec<WindowRequest> = batch.iter().map(|work| work.windows().unwrap_or_else(no_windows)).collect();
         let found = self.commit(facts, commands, &windows, minute).await?;
@@ -276,14 +276,14 @@ impl BatchCommitter {
         commands: CommandList,
         windows: &[WindowRequest],
         minute: i64,
-    ) -> Result<Vec<Vec<Option<TaskWindow>>>, AttemptError> {
+    ) -> Result<Vec<Vec<Option<TaskWindow>>>, BatchAttemptError> {
         let mut pack = Pack::default();
         pack.list(4);
         facts.pack_used(minute, &mut pack);
         let check_facts: Vec<TaskFact> = commands.pack(&mut pack);
         pack.list(windows.len());
         windows.iter().for_each(|request| request.pack(minute, &mut pack));
-        let fault = AttemptError::Fault;
+        let fault = BatchAttemptError::Fault;
         let reply = self.scripts.call(&COMMIT, pack).await.map_err(fault)?;
         let mut parts = reply::list(reply).map_err(fault)?.into_iter();
         let mut next = || parts.next().unwrap_or(Value::Nil);
@@ -305,7 +305,7 @@ impl BatchCommitter {
             let checked = stale_checks.iter().filter_map(|index| check_facts.get(index.checked_sub(1)?));
             stale.chain(checked).for_each(|fact| facts.forget(fact));
             facts.forget_hints();
-            return Err(AttemptError::Conflict);
+            return Err(BatchAttemptError::Conflict);
         }
         let found = reply::list(next()).map_err(fault)?;
         let read = |(request, reply): (&WindowRequest, Value)| request.read(reply, minute);
@@ -317,7 +317,7 @@ fn no_windows() -> WindowRequest {
     WindowRequest { tasks: Vec::new(), limits: cronhold_store::tasks::WindowLimits::STEP }
 }
 
-impl From<RedisTaskError> for AttemptError {
+impl From<RedisTaskError> for BatchAttemptError {
     fn from(error: RedisTaskError) -> Self {
         Self::Fault(error.into())
     }

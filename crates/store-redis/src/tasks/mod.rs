@@ -8,8 +8,8 @@
 //! In reading order: `keys`, `texts` and `process_texts` have names and formats; `facts` has what can be read; `changes`
 //! has the rows of a batch, `rows` and `ready` the access to them; `commands` turns changes into commands; `lane` carries
 //! out batches; `work` has what a batch consists of; `bare_jobs` and `retries` have jobs of plain
-//! Sidekiq clients; `windows` and `lists` read; `arrivals` and
-//! `listener` receive notifications; `store` implements the trait.
+//! Sidekiq clients; `windows` and `lists` read; `sweep` repairs what other
+//! clients have stopped; `arrivals` and `listener` receive notifications; `store` implements the trait.
 
 mod arrivals;
 mod bare_jobs;
@@ -26,6 +26,7 @@ mod retries;
 mod rows;
 mod scripts;
 mod store;
+mod sweep;
 mod texts;
 mod undo_table;
 mod windows;

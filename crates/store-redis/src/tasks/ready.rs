@@ -5,7 +5,7 @@ use cronhold_schedule::{Instant, Span};
 use cronhold_store::tasks::{TaskEffects, TaskRows};
 
 use super::RedisTaskError;
-use super::changes::{DirectChange, TaskRowSet};
+use super::changes::{DirectChange, ParsedEntries, TaskRowSet};
 use super::facts::TaskFact;
 use super::texts::{QueueEntry, seconds_text};
 
@@ -64,14 +64,14 @@ impl TaskRowSet {
     }
 
     /// The last entries of a queue, the next one first. Each is parsed once.
-    fn queue_entries(&mut self, queue: &QueueName, depth: usize) -> Option<&[(QueueEntry, Vec<u8>)]> {
+    fn queue_entries(&mut self, queue: &QueueName, depth: usize) -> Option<&ParsedEntries> {
         let key = (queue.clone(), depth);
         if !self.queue_entries.contains_key(&key) {
             let values = self.fact(&TaskFact::Queue(queue.clone(), depth))?;
             let entries = values.iter().rev().map(|text| (QueueEntry::parse(text), text.clone())).collect();
             self.queue_entries.insert(key.clone(), entries);
         }
-        self.queue_entries.get(&key).map(Vec::as_slice)
+        self.queue_entries.get(&key)
     }
 
     /// The first ready task of a class, with its distance from the end of the queue.

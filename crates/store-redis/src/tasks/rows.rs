@@ -15,6 +15,7 @@ use super::changes::{DirectChange, TaskRowSet};
 use super::facts::TaskFact;
 use super::process_texts::{process_of_text, signal_of_text};
 use super::ready::DueSet;
+use super::sweep::entry_is_doubtful;
 use super::texts::seconds_text;
 
 /// The bytes of stored items for each byte of data that is read: an item also has its context and options.
@@ -55,7 +56,13 @@ impl TaskRows for TaskRowSet {
         if let Some(changed) = self.tasks.get(&id) {
             return Ok(changed.clone());
         }
-        Ok(self.stored_task(id)?.map(|stored| stored.task.clone()))
+        let now = self.now;
+        let Some(stored) = self.stored_task(id)? else { return Ok(None) };
+        let mut task = stored.task.clone();
+        if entry_is_doubtful(&task, now) {
+            task.entry = None;
+        }
+        Ok(Some(task))
     }
 
     fn insert_task(&mut self, task: &TaskRecord) -> RowResult<()> {

@@ -1,12 +1,10 @@
 //! The scripts for tasks, and the client that calls them with the prefix and packed arguments.
 
 use std::fmt;
-use std::sync::LazyLock;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{LazyLock, Mutex};
 
 use cronhold_schedule::Instant;
-use cronhold_store::{ClockFn, Fault};
+use cronhold_store::{ClockFn, Fault, lock_mutex};
 use redis::Value;
 
 use super::keys::TaskKeys;
@@ -48,17 +46,27 @@ impl fmt::Debug for TestClockFn {
     }
 }
 
-/// The clock of the server: its difference from the clock of this machine, as the last reply showed it.
-#[derive(Debug)]
-struct ServerClock {
-    /// Microseconds; `i64::MIN` before the first reply.
-    ahead: AtomicI64,
+/// The clock of the server: its time in the last reply, in microseconds, and when the reply arrived.
+#[derive(Debug, Default)]
+struct ServerClock(Mutex<Option<(i64, tokio::time::Instant)>>);
+
+impl ServerClock {
+    /// The time now; `None` before the first reply.
+    fn now(&self) -> Option<Instant> {
+        let (micros, arrived) = (*lock_mutex(&self.0))?;
+        let since = i64::try_from(arrived.elapsed().as_micros()).unwrap_or(i64::MAX);
+        Some(Instant::from_micros(micros.saturating_add(since)))
+    }
+
+    fn set(&self, micros: i64) {
+        *lock_mutex(&self.0) = Some((micros, tokio::time::Instant::now()));
+    }
 }
 
 impl TaskScripts {
     pub(super) fn new(connections: RedisConnections, keys: TaskKeys, test_clock: Option<ClockFn>) -> Self {
         let slot_key = [keys.of("jobs")];
-        let clock = ServerClock { ahead: AtomicI64::new(i64::MIN) };
+        let clock = ServerClock::default();
         Self { connections, keys, slot_key, clock, test_clock: TestClockFn(test_clock) }
     }
 
@@ -83,16 +91,16 @@ impl TaskScripts {
             text.parse().map_err(|_| reply::unexpected("a time", &Value::SimpleString(text)))
         };
         let server = number(secs)?.saturating_mul(1_000_000).saturating_add(number(micros)?);
-        self.clock.ahead.store(server - local_micros(), Ordering::Relaxed);
+        self.clock.set(server);
         Ok(())
     }
 
     /// The time by the clock of the server, computed from its last reply. Asks the server before the first one.
     pub(super) async fn now(&self) -> Result<Instant, Fault> {
-        match (&self.test_clock.0, self.clock.ahead.load(Ordering::Relaxed)) {
+        match (&self.test_clock.0, self.clock.now()) {
             (Some(clock), _) => Ok(clock()),
-            (None, i64::MIN) => self.time().await,
-            (None, ahead) => Ok(Instant::from_micros(local_micros() + ahead)),
+            (None, Some(now)) => Ok(now),
+            (None, None) => self.time().await,
         }
     }
 
@@ -104,11 +112,6 @@ impl TaskScripts {
         let mut reply = reply::list(self.connections.request_one(redis::cmd("TIME")).await?)?.into_iter();
         let mut next = || reply.next().unwrap_or(Value::Nil);
         self.note_time(next(), next())?;
-        Ok(Instant::from_micros(local_micros() + self.clock.ahead.load(Ordering::Relaxed)))
+        Ok(self.clock.now().unwrap_or_default())
     }
-}
-
-fn local_micros() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cronhold_core::task::{
     Channel, ChildName, ClassConfig, ClassName, PortAddress, QueueName, StepId, TaskId, TaskKey, TaskRecord, TaskUnit,
@@ -51,6 +52,8 @@ pub(crate) struct RedisTaskParts {
     board: Arc<TaskBoard>,
     lane: TaskLane,
     watcher: Arc<ArrivalWatcher>,
+    /// Where the next sweep begins.
+    sweep_place: AtomicU64,
 }
 
 impl RedisTaskParts {
@@ -66,7 +69,7 @@ impl RedisTaskParts {
         let board = Arc::new(TaskBoard::default());
         let watcher = ArrivalWatcher::new(Arc::clone(&scripts), Arc::clone(&board), token.to_owned());
         let lane = TaskLane::start(runtime, Arc::clone(&scripts), Arc::clone(&board), token.to_owned());
-        Self { scripts, board, lane, watcher: Arc::new(watcher) }
+        Self { scripts, board, lane, watcher: Arc::new(watcher), sweep_place: AtomicU64::new(0) }
     }
 }
 
@@ -118,6 +121,7 @@ impl TaskStore for RedisTaskStore {
         let keys = self.parts.scripts.keys().clone();
         let mut wants = vec![TaskFact::Process(beat.process.clone())];
         wants.extend(beat.held.iter().map(|(task, _)| TaskFact::Task(*task)));
+        let (from, parts) = (self.parts.sweep_place.load(Ordering::Relaxed), Arc::clone(&self.parts));
         Box::pin(self.change(wants, move |rows, context| {
             let reply = execute_heartbeat(rows, &beat, context.now)?;
             let mut work = Vec::new();
@@ -128,7 +132,9 @@ impl TaskStore for RedisTaskStore {
             for command in work_commands(&keys, &beat.process, &work) {
                 rows.add_command(command);
             }
-            Ok((reply, TaskEffects::default()))
+            let (next, effects) = rows.sweep(from)?;
+            parts.sweep_place.store(next, Ordering::Relaxed);
+            Ok((reply, effects))
         }))
     }
 

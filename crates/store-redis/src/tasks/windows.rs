@@ -73,8 +73,8 @@ fn read_window(id: TaskId, parts: Vec<Value>, minute: i64, limits: &WindowLimits
     });
     let mut state = state.collect::<Result<Vec<_>, Fault>>()?;
     state.sort();
-    let (inports, has_inport_template) = read_port_windows(id, text_list(next())?, limits)?;
-    let (outports, has_outport_template) = read_port_windows(id, text_list(next())?, limits)?;
+    let (inports, has_inport_template) = read_port_windows(id, &text_list(next())?, limits)?;
+    let (outports, has_outport_template) = read_port_windows(id, &text_list(next())?, limits)?;
     let mut children = Vec::new();
     for child in reply::list(next())? {
         children.extend(read_child(child, minute, limits)?);
@@ -91,19 +91,15 @@ fn read_child(value: Value, minute: i64, limits: &WindowLimits) -> Result<Option
     let task = TaskId::parse(&id).map_err(|error| Fault::from(RedisTaskError::damaged("job:*:children", &error)))?;
     let name = ChildName::parse(&name).map_err(|error| damaged(task)(&error))?;
     let Some(stored) = read_task(task, &byte_list(next())?, minute)? else { return Ok(None) };
-    let (outports, _) = read_port_windows(task, text_list(next())?, limits)?;
+    let (outports, _) = read_port_windows(task, &text_list(next())?, limits)?;
     Ok(Some(ChildWindow { name, task, class: stored.task.class, status: stored.task.status, outports }))
 }
 
 /// The windows of all ports in one direction by name, and whether there is a template.
-fn read_port_windows(
-    task: TaskId,
-    values: Vec<String>,
-    limits: &WindowLimits,
-) -> Result<(Vec<PortWindow>, bool), Fault> {
+fn read_port_windows(task: TaskId, values: &[String], limits: &WindowLimits) -> Result<(Vec<PortWindow>, bool), Fault> {
     let damaged = damaged(task);
-    let mut records = read_ports(&values).map_err(|why| damaged(&why))?;
-    let [names, .., rest] = port_parts(&values);
+    let mut records = read_ports(values).map_err(|why| damaged(&why))?;
+    let [names, .., rest] = port_parts(values);
     let (_, mut rest) = rest.split_at((2 * names.len()).min(rest.len()));
     let mut windows = Vec::new();
     let mut has_template = false;

@@ -7,7 +7,8 @@ use cronhold_core::task::{ActOutcome, ClassConfig, ClassName, NewTask, QueueName
 use cronhold_schedule::{Instant, Span, ZoneRegistry};
 use cronhold_store::conformance::block_on;
 use cronhold_store::tasks::{
-    LeaseClass, LeaseRequest, LeasedStep, ProcessId, TaskReceipt, TaskStore, WindowLimits, WorkerProcess,
+    LeaseClass, LeaseRequest, LeasedStep, ProcessHeartbeat, ProcessId, TaskReceipt, TaskStore, WindowLimits,
+    WorkerProcess,
 };
 use cronhold_store_redis::testing::RedisServer;
 use cronhold_store_redis::{Options, RedisStore, RedisTaskStore, RedisUrl};
@@ -100,6 +101,13 @@ impl ClockedStore {
             lease: LEASE,
             limits: WindowLimits::STEP,
         }
+    }
+
+    /// Sends a heartbeat without steps.
+    pub(crate) fn beat(&self) {
+        let process = ProcessId::new(PROCESS);
+        let beat = ProcessHeartbeat { process, held: Vec::new(), is_quiet: false, lease: LEASE };
+        block_on(self.store.heartbeat(beat)).expect("a process can beat");
     }
 
     pub(crate) fn lease(&self, classes: &[&str], steps: &[u8]) -> Vec<LeasedStep> {

@@ -254,3 +254,38 @@ fn channels_lose_stale_members() {
         block_on(store.store.items(&port, 0, &WindowLimits::ITEMS)).expect("it can be read").expect("it exists");
     assert_eq!(items.items.len(), 1);
 }
+
+/// Somebody clears the queue, as Sidekiq's web page does. The task gets a place there again.
+#[test]
+fn entries_that_others_remove_come_back() {
+    let server = RedisServer::start();
+    let store = ClockedStore::open(&server, "");
+    store.register(&[("Pipe", PIPE)]);
+    let task = store.create(new_task("Pipe"));
+    server.cli(&["DEL", "queue:testq"]);
+    assert_eq!(store.lease(&["Pipe"], &[1]), []);
+    store.pass(Span::from_secs(10));
+    let run = || TaskAct::Run { task: TaskTarget::Id(task), forced: false, at: None };
+    store.commit(vec![run()]);
+    assert_eq!(server.cli(&["LLEN", "queue:testq"]), "1", "a request for a step pushes another entry");
+    server.cli(&["DEL", "queue:testq"]);
+    store.pass(Span::from_secs(40));
+    store.beat();
+    assert_eq!(store.lease(&["Pipe"], &[2]).len(), 1, "a heartbeat finds it");
+}
+
+/// A Ruby worker has died while it performed a task.
+#[test]
+fn task_that_another_worker_has_left_is_queued() {
+    let server = RedisServer::start();
+    let store = ClockedStore::open(&server, "");
+    store.register(&[("Pipe", PIPE)]);
+    store.create(new_task("Pipe"));
+    server.cli(&["DEL", "queue:testq"]);
+    server.cli(&["MSET", "job:1:status", "running", "job:1:ran_at", "2027-01-15T08:00:00.000000000Z"]);
+    store.beat();
+    assert_eq!(server.cli(&["GET", "job:1:status"]), "running", "it may still live");
+    store.pass(Span::from_secs(60));
+    store.beat();
+    assert_eq!(store.lease(&["Pipe"], &[1]).len(), 1);
+}

@@ -7,6 +7,7 @@ mod kills;
 mod limits;
 mod runtime;
 mod samples;
+mod sidekiq;
 mod steps;
 mod stores;
 mod stories;

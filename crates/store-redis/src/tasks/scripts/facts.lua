@@ -75,6 +75,17 @@ READ.list = function(key, from, to)
   return redis.call('LRANGE', PREFIX .. key, from, to)
 end
 
+READ.length = function(key)
+  return { tostring(redis.call('LLEN', PREFIX .. key)) }
+end
+
+-- The next place, and members of a set from a place.
+READ.some_members = function(key, from, count)
+  local found = redis.call('SSCAN', PREFIX .. key, from, 'COUNT', count)
+  table.insert(found[2], 1, found[1])
+  return found[2]
+end
+
 -- Items from an index, until they have more than this many bytes.
 READ.items = function(key, from, limit, bytes)
   local found, size, at = {}, 0, tonumber(from)

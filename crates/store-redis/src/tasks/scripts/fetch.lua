@@ -23,6 +23,10 @@ for index, fact in ipairs(cmsgpack.unpack(ARGV[2])) do
   found[index] = values
   if name == 'task' and values[6] then
     add_task(values[6], b)
+  elseif name == 'some_members' then
+    for at = 2, #values do
+      add_task(values[at], d)
+    end
   elseif name == 'list' and d then
     -- A part of a queue: the tasks in it will be looked at.
     for at = #values, 1, -1 do
