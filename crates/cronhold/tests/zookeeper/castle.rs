@@ -65,7 +65,7 @@ fn jobs_created_changed_and_deleted_by_hand_take_effect() {
     assert_eq!(jobs(&sandbox), [("later".to_owned(), false)]);
 
     // The plain client keeps the fields of the struct in their order, and what it adds stays.
-    client.set_field("later", "Owner", json!("ops"));
+    client.set_field("later", "Owner", &json!("ops"));
     sandbox.done(&["upd", "later", "--schedule", "0 4 1 1 * 2090"]);
     wait_for_copy(&mut client, "later", "2090-01-01T04:00:00");
     let text = client.data("jobs/later").expect("it exists");
@@ -87,25 +87,25 @@ fn jobs_created_changed_and_deleted_by_hand_take_effect() {
     assert!(times.len() > 1 && times.iter().all(|time| *time != ZERO_TIME), "{seen:?}");
 
     // `HasError` stops the job, and the other one is next.
-    client.set_field("tick", "HasError", json!(true));
+    client.set_field("tick", "HasError", &json!(true));
     wait_for_copy(&mut client, "later", "2090-01-01T04:00:00");
     assert!(is_paused(&sandbox, "tick"));
     eventually("its next time is gone", || client.job("jobs/tick")["NextRuntime"] == ZERO_TIME);
 
     // A schedule error sets it.
-    client.set_field("later", "Schedule", json!("61 * * * *"));
+    client.set_field("later", "Schedule", &json!("61 * * * *"));
     eventually("the error is shown", || client.job("jobs/later")["HasError"] == true);
     assert_eq!(client.job("jobs/later")["Schedule"], "61 * * * *", "its writer has to see it");
     wait_for_no_next_job(&mut client);
-    client.set_field("later", "Schedule", json!("0 5 1 1 * 2090"));
-    client.set_field("later", "HasError", json!(false));
+    client.set_field("later", "Schedule", &json!("0 5 1 1 * 2090"));
+    client.set_field("later", "HasError", &json!(false));
     wait_for_copy(&mut client, "later", "2090-01-01T05:00:00");
 
     client.call("delete", json!({"path": "/castle-cron/jobs/later"}));
     wait_for_no_next_job(&mut client);
     eventually("the job is removed", || !jobs(&sandbox).iter().any(|(name, _)| name == "later"));
     // Somebody who deletes `/nextjob` stops nothing.
-    client.set_field("tick", "HasError", json!(false));
+    client.set_field("tick", "HasError", &json!(false));
     let before = ticks();
     client.call("delete", json!({"path": "/castle-cron/nextjob"}));
     eventually("it still runs", || ticks() > before + 2);

@@ -72,7 +72,7 @@ impl KazooClient {
 
     /// Changes one field of a job by hand. Repeats it if the znode changes at the same time.
     #[track_caller]
-    pub(crate) fn set_field(&mut self, name: &str, key: &str, value: Value) {
+    pub(crate) fn set_field(&mut self, name: &str, key: &str, value: &Value) {
         let path = format!("/castle-cron/jobs/{name}");
         self.call("set_field", json!({"path": path, "key": key, "value": value}));
     }
