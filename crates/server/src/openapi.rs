@@ -10,7 +10,7 @@ use utoipa::{Modify, OpenApi};
 use crate::routes::{
     ad_hoc_runs, backfill, chain, channels, coming, control, entry, feed, health, holes, job_put, job_remove,
     job_rename, jobs, metrics, next, nodes, outputs, pauses, peers, pools, queues, reload, run_operations, runs,
-    task_store, tasks, triggers, why,
+    sidejob, task_store, tasks, triggers, why,
 };
 
 /// The OpenAPI document.
@@ -35,6 +35,9 @@ use crate::routes::{
         tasks::ports::show_in, tasks::ports::change_in, tasks::ports::read_in,
         tasks::ports::show_out, tasks::ports::change_out, tasks::ports::read_out,
         channels::list, channels::publish, channels::tail,
+        sidejob::version, sidejob::publish, sidejob::log, sidejob::jobs::create, sidejob::jobs::show,
+        sidejob::jobs::delete, sidejob::jobs::state, sidejob::jobs::ports, sidejob::jobs::run, sidejob::jobs::terminate,
+        sidejob::jobs::adopt, sidejob::jobs::disown, sidejob::ports::read, sidejob::ports::entries, sidejob::ports::write,
         queues::queues, queues::register, queues::workers, queues::quiet, queues::stop,
         feed::feed,
         nodes::list, nodes::drain, nodes::undrain, peers::runs, pools::list, reload::reload, control::control,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
+use cronhold_api::Problem;
 use cronhold_core::task::port::parse_ports;
 use cronhold_core::task::{
     ActOutcome, ChildName, ChildTarget, ClassName, JsonObject, JsonText, NewTask, PortDirection, PortMap, QueueName,
@@ -12,7 +13,7 @@ use cronhold_core::task::{
 use cronhold_schedule::{Instant, Span, TextError};
 use cronhold_store::tasks::{PortWindow, TaskStore, WindowLimits};
 
-use super::{SideJobBody, SideJobError, SideJobReply, SideJobResult, find, object};
+use super::{SideJobBody, SideJobError, SideJobProblem, SideJobReply, SideJobResult, find, object};
 use crate::AppState;
 use crate::routes::tasks::create::created;
 use crate::routes::tasks::{target, task_store};
@@ -22,7 +23,11 @@ const BARE: WindowLimits = WindowLimits { items: 0, bytes: 0, children: 0 };
 /// Largest time in a request, in seconds from 1970 or from now: beyond the year 9000.
 const SECONDS_MAX: f64 = 222_000_000_000.0;
 
-pub(super) async fn create(State(app): State<Arc<AppState>>, body: SideJobBody) -> SideJobResult {
+/// Create a job
+#[utoipa::path(post, path = "/sidejob/jobs", tag = "sidejob",
+    request_body = Option<Value>,
+    responses((status = 200, body = Value), (status = 422, body = SideJobProblem), (status = "4XX", body = Problem)))]
+pub(crate) async fn create(State(app): State<Arc<AppState>>, body: SideJobBody) -> SideJobResult {
     let queue = QueueName::parse(&body.required("queue")?)?;
     let class = ClassName::parse(&body.required("class")?)?;
     let tasks = task_store(&app)?;
@@ -47,7 +52,11 @@ pub(super) async fn create(State(app): State<Arc<AppState>>, body: SideJobBody) 
     Ok(object([("job", id_text(id))].into()))
 }
 
-pub(super) async fn show(State(app): State<Arc<AppState>>, Path(job): Path<String>) -> SideJobResult {
+/// Get a job
+#[utoipa::path(get, path = "/sidejob/jobs/{job}", tag = "sidejob",
+    params(("job" = String, Path, description = "Job: its id or an alias")),
+    responses((status = 200, body = Value), (status = 422, body = SideJobProblem), (status = "4XX", body = Problem)))]
+pub(crate) async fn show(State(app): State<Arc<AppState>>, Path(job): Path<String>) -> SideJobResult {
     let tasks = task_store(&app)?;
     let id = find(&*tasks, &job).await?;
     let window = tasks.window(id, &BARE).await?;
@@ -60,7 +69,11 @@ pub(super) async fn show(State(app): State<Arc<AppState>>, Path(job): Path<Strin
     ])))
 }
 
-pub(super) async fn delete(
+/// Delete a job that was terminated
+#[utoipa::path(delete, path = "/sidejob/jobs/{job}", tag = "sidejob",
+    params(("job" = String, Path, description = "Job: its id or an alias")),
+    responses((status = 200, body = Value), (status = 422, body = SideJobProblem), (status = "4XX", body = Problem)))]
+pub(crate) async fn delete(
     State(app): State<Arc<AppState>>,
     Path(job): Path<String>,
     body: SideJobBody,
@@ -73,8 +86,12 @@ pub(super) async fn delete(
     Ok(object([("job", id_text(id)), ("delete", deleted)].into()))
 }
 
-/// Merges the whole body into the state.
-pub(super) async fn state(
+/// Merge the whole body into the state of a job
+#[utoipa::path(post, path = "/sidejob/jobs/{job}/state", tag = "sidejob",
+    params(("job" = String, Path, description = "Job: its id or an alias")),
+    request_body = Option<Value>,
+    responses((status = 200, body = Value), (status = 422, body = SideJobProblem), (status = "4XX", body = Problem)))]
+pub(crate) async fn state(
     State(app): State<Arc<AppState>>,
     Path(job): Path<String>,
     body: SideJobBody,
@@ -88,7 +105,12 @@ pub(super) async fn state(
     Ok(object([("job", id_text(id)), ("state", state.unwrap_or_else(JsonText::null))].into()))
 }
 
-pub(super) async fn ports(
+/// Replace the ports of a job
+#[utoipa::path(post, path = "/sidejob/jobs/{job}/ports", tag = "sidejob",
+    params(("job" = String, Path, description = "Job: its id or an alias")),
+    request_body = Option<Value>,
+    responses((status = 200, body = Value), (status = 422, body = SideJobProblem), (status = "4XX", body = Problem)))]
+pub(crate) async fn ports(
     State(app): State<Arc<AppState>>,
     Path(job): Path<String>,
     body: SideJobBody,
@@ -105,7 +127,12 @@ pub(super) async fn ports(
     Ok(SideJobReply::null())
 }
 
-pub(super) async fn run(State(app): State<Arc<AppState>>, Path(job): Path<String>, body: SideJobBody) -> SideJobResult {
+/// Run a job
+#[utoipa::path(post, path = "/sidejob/jobs/{job}/run", tag = "sidejob",
+    params(("job" = String, Path, description = "Job: its id or an alias")),
+    request_body = Option<Value>,
+    responses((status = 200, body = Value), (status = 422, body = SideJobProblem), (status = "4XX", body = Problem)))]
+pub(crate) async fn run(State(app): State<Arc<AppState>>, Path(job): Path<String>, body: SideJobBody) -> SideJobResult {
     let tasks = task_store(&app)?;
     let id = find(&*tasks, &job).await?;
     let at = run_time(&*tasks, &body).await?;
@@ -114,7 +141,12 @@ pub(super) async fn run(State(app): State<Arc<AppState>>, Path(job): Path<String
     refuse_classless(&outcomes)
 }
 
-pub(super) async fn terminate(
+/// Terminate a job
+#[utoipa::path(post, path = "/sidejob/jobs/{job}/terminate", tag = "sidejob",
+    params(("job" = String, Path, description = "Job: its id or an alias")),
+    request_body = Option<Value>,
+    responses((status = 200, body = Value), (status = 422, body = SideJobProblem), (status = "4XX", body = Problem)))]
+pub(crate) async fn terminate(
     State(app): State<Arc<AppState>>,
     Path(job): Path<String>,
     body: SideJobBody,
@@ -126,7 +158,12 @@ pub(super) async fn terminate(
     refuse_classless(&outcomes)
 }
 
-pub(super) async fn adopt(
+/// Make a job the child of another
+#[utoipa::path(post, path = "/sidejob/jobs/{job}/adopt", tag = "sidejob",
+    params(("job" = String, Path, description = "Job: its id or an alias")),
+    request_body = Option<Value>,
+    responses((status = 200, body = Value), (status = 422, body = SideJobProblem), (status = "4XX", body = Problem)))]
+pub(crate) async fn adopt(
     State(app): State<Arc<AppState>>,
     Path(job): Path<String>,
     body: SideJobBody,
@@ -139,7 +176,12 @@ pub(super) async fn adopt(
     Ok(SideJobReply::null())
 }
 
-pub(super) async fn disown(
+/// Take a child from a job
+#[utoipa::path(post, path = "/sidejob/jobs/{job}/disown", tag = "sidejob",
+    params(("job" = String, Path, description = "Job: its id or an alias")),
+    request_body = Option<Value>,
+    responses((status = 200, body = Value), (status = 422, body = SideJobProblem), (status = "4XX", body = Problem)))]
+pub(crate) async fn disown(
     State(app): State<Arc<AppState>>,
     Path(job): Path<String>,
     body: SideJobBody,

@@ -1,8 +1,8 @@
 //! SideJob's own HTTP interface, for its clients: its paths, bodies and replies. Every error is 422 with a text. This
 //! file has what all of its routes share.
 
-mod jobs;
-mod ports;
+pub(crate) mod jobs;
+pub(crate) mod ports;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,11 +12,13 @@ use axum::extract::{FromRequest, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use cronhold_api::Problem;
 use cronhold_core::task::log::{message_entry, object_entry};
 use cronhold_core::task::{Channel, JsonObject, JsonText, TaskAct, TaskId, TaskKey, TaskUnit};
 use cronhold_schedule::TextError;
 use cronhold_schedule::text::shortened;
 use cronhold_store::tasks::{TaskReceipt, TaskStore};
+use utoipa::ToSchema;
 
 use super::tasks::{commit, task_store};
 use crate::AppState;
@@ -50,7 +52,15 @@ pub(crate) fn router() -> Router<Arc<AppState>> {
 
 /// An error of SideJob's interface.
 #[derive(Debug)]
-struct SideJobError(String);
+pub(crate) struct SideJobError(String);
+
+/// An error response of SideJob's interface.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "it only describes the response in the OpenAPI document")]
+pub(crate) struct SideJobProblem {
+    /// The error message.
+    error: String,
+}
 
 impl SideJobError {
     fn missing(field: &str) -> Self {
@@ -85,7 +95,7 @@ impl IntoResponse for SideJobError {
 
 /// A JSON text as the body of a response.
 #[derive(Debug)]
-struct SideJobReply(JsonText);
+pub(crate) struct SideJobReply(JsonText);
 
 impl SideJobReply {
     /// The reply of a request that returns nothing.
@@ -100,11 +110,11 @@ impl IntoResponse for SideJobReply {
     }
 }
 
-type SideJobResult = Result<SideJobReply, SideJobError>;
+pub(crate) type SideJobResult = Result<SideJobReply, SideJobError>;
 
 /// The body of a request: a JSON object. Anything else is read as an empty one, as SideJob does.
 #[derive(Debug)]
-struct SideJobBody(JsonObject);
+pub(crate) struct SideJobBody(JsonObject);
 
 impl<S: Send + Sync> FromRequest<S> for SideJobBody {
     type Rejection = SideJobError;
@@ -185,18 +195,29 @@ fn object(fields: BTreeMap<&str, JsonText>) -> SideJobReply {
     SideJobReply(fields.into_iter().fold(JsonObject::new(), |all, (name, value)| all.with(name, value)).to_json())
 }
 
-async fn version() -> SideJobReply {
+/// Get the version of SideJob whose interface this is
+#[utoipa::path(get, path = "/sidejob", tag = "sidejob",
+    responses((status = 200, body = Value), (status = 422, body = SideJobProblem), (status = "4XX", body = Problem)))]
+pub(crate) async fn version() -> SideJobReply {
     object([("version", JsonText::of_text(VERSION))].into())
 }
 
-async fn publish(State(app): State<Arc<AppState>>, body: SideJobBody) -> SideJobResult {
+/// Publish a message
+#[utoipa::path(post, path = "/sidejob/publish", tag = "sidejob",
+    request_body = Option<Value>,
+    responses((status = 200, body = Value), (status = 422, body = SideJobProblem), (status = "4XX", body = Problem)))]
+pub(crate) async fn publish(State(app): State<Arc<AppState>>, body: SideJobBody) -> SideJobResult {
     let channel = Channel::parse(&body.required("channel")?)?;
     let message = body.0.get("message").cloned().unwrap_or_else(JsonText::null);
     body.commit(&*task_store(&app)?, None, vec![TaskAct::Publish { channel, message }]).await?;
     Ok(SideJobReply::null())
 }
 
-async fn log(State(app): State<Arc<AppState>>, body: SideJobBody) -> SideJobResult {
+/// Write a log entry
+#[utoipa::path(post, path = "/sidejob/log", tag = "sidejob",
+    request_body = Option<Value>,
+    responses((status = 200, body = Value), (status = 422, body = SideJobProblem), (status = "4XX", body = Problem)))]
+pub(crate) async fn log(State(app): State<Arc<AppState>>, body: SideJobBody) -> SideJobResult {
     let tasks = task_store(&app)?;
     let entry = body.field("entry").ok_or_else(|| SideJobError::missing("entry"))?;
     let now = tasks.time().await?;

@@ -3,34 +3,53 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
+use cronhold_api::Problem;
 use cronhold_core::task::limits::MOVED_ITEMS_MAX;
 use cronhold_core::task::{
     ActOutcome, JsonObject, JsonText, PortDirection, PortItem, PortName, PortTarget, TaskAct, TaskId,
 };
 
-use super::{SideJobBody, SideJobError, SideJobReply, SideJobResult, find};
+use super::{SideJobBody, SideJobError, SideJobProblem, SideJobReply, SideJobResult, find};
 use crate::AppState;
 use crate::routes::tasks::task_store;
 
 /// The variable parts of a path: the job, `inports` or `outports`, and the port.
-type PortPath = Path<(String, String, String)>;
+pub(crate) type PortPath = Path<(String, String, String)>;
 
+/// Take a value from a port
+///
 /// Takes one value, or returns the default.
-pub(super) async fn read(State(app): State<Arc<AppState>>, path: PortPath, body: SideJobBody) -> SideJobResult {
+#[utoipa::path(post, path = "/sidejob/jobs/{job}/{ports}/{port}/read", tag = "sidejob",
+    params(("job" = String, Path, description = "Job: its id or an alias"), ("ports" = String, Path, description = "`inports` or `outports`"), ("port" = String, Path, description = "Port")),
+    request_body = Option<Value>,
+    responses((status = 200, body = Value), (status = 422, body = SideJobProblem), (status = "4XX", body = Problem)))]
+pub(crate) async fn read(State(app): State<Arc<AppState>>, path: PortPath, body: SideJobBody) -> SideJobResult {
     let items = pop(&app, path, &body, 1, true).await?;
     let item = items.first().map_or_else(|| JsonObject::new().to_json(), item_text);
     Ok(SideJobReply(item))
 }
 
+/// Take all values from a port
+///
 /// Takes all values, but not the default.
-pub(super) async fn entries(State(app): State<Arc<AppState>>, path: PortPath, body: SideJobBody) -> SideJobResult {
+#[utoipa::path(post, path = "/sidejob/jobs/{job}/{ports}/{port}/entries", tag = "sidejob",
+    params(("job" = String, Path, description = "Job: its id or an alias"), ("ports" = String, Path, description = "`inports` or `outports`"), ("port" = String, Path, description = "Port")),
+    request_body = Option<Value>,
+    responses((status = 200, body = Value), (status = 422, body = SideJobProblem), (status = "4XX", body = Problem)))]
+pub(crate) async fn entries(State(app): State<Arc<AppState>>, path: PortPath, body: SideJobBody) -> SideJobResult {
     let items = pop(&app, path, &body, MOVED_ITEMS_MAX as u64, false).await?;
     let items: Vec<JsonText> = items.iter().map(item_text).collect();
     Ok(SideJobReply(JsonObject::new().with("entries", JsonText::list(&items)).to_json()))
 }
 
+/// Write values to a port
+///
 /// Writes `data`, or each value of `list`.
-pub(super) async fn write(State(app): State<Arc<AppState>>, path: PortPath, body: SideJobBody) -> SideJobResult {
+#[utoipa::path(post, path = "/sidejob/jobs/{job}/{ports}/{port}/write", tag = "sidejob",
+    params(("job" = String, Path, description = "Job: its id or an alias"), ("ports" = String, Path, description = "`inports` or `outports`"), ("port" = String, Path, description = "Port")),
+    request_body = Option<Value>,
+    responses((status = 200, body = Value), (status = 422, body = SideJobProblem), (status = "4XX", body = Problem)))]
+pub(crate) async fn write(State(app): State<Arc<AppState>>, path: PortPath, body: SideJobBody) -> SideJobResult {
     let values = match (body.field("list"), body.0.get("data")) {
         (Some(list), _) => list.to::<Vec<JsonText>>()?,
         (None, Some(data)) => vec![data.clone()],
