@@ -94,10 +94,9 @@ fn main() -> ExitCode {
         CliVerb::Plugin(plugin) => match &plugin.verb {
             PluginVerb::Check(wanted) => plugin_check::check(wanted, &mut out),
         },
-        CliVerb::Worker(command) => match (&command.verb, &command.run) {
-            (Some(WorkerVerb::Check(wanted)), _) => worker::check::check(wanted, &program(), &mut out),
-            (None, Some(wanted)) => run_worker(wanted, &cli.place, colours),
-            (None, None) => Err(CliError::usage("`cronhold worker` needs a queue and a command", "see --help")),
+        CliVerb::Worker(command) => match &command.verb {
+            Some(WorkerVerb::Check(wanted)) => worker::check::check(wanted, &program(), &mut out),
+            None => run_worker(&command.run, &cli.place, colours),
         },
         CliVerb::Bench(wanted) => {
             let path = variable("PATH").map(PathBuf::into_os_string);

@@ -75,14 +75,14 @@ impl TaskStoreClient {
         loop {
             let (mut sender, is_reused) = match self.take_idle() {
                 Some(sender) => (sender, true),
-                None => (exchange::connect(&self.caller).await.map_err(not_sent)?, false),
+                None => (exchange::connect(&self.caller).await.map_err(|error| not_sent(&error))?, false),
             };
             let path = api().segment("task-store").segment(method);
             let request = RequestBuilder::new(Method::POST, path).text("application/json", text.clone());
             if let Err(error) = sender.ready().await {
                 match is_reused {
                     true => continue,
-                    false => return Err(not_sent(exchange::broken(&self.address(), &error))),
+                    false => return Err(not_sent(&exchange::broken(&self.address(), &error))),
                 }
             }
             let pending = async {
@@ -92,11 +92,12 @@ impl TaskStoreClient {
                     // The connection was closed before the request was sent.
                     Err(error) if error.is_canceled() && is_reused => return Ok(None),
                     Err(error) if error.is_canceled() => {
-                        return Err(not_sent(exchange::broken(&self.address(), &error)));
+                        return Err(not_sent(&exchange::broken(&self.address(), &error)));
                     }
-                    Err(error) => return Err(unconfirmed(exchange::broken(&self.address(), &error))),
+                    Err(error) => return Err(unconfirmed(&exchange::broken(&self.address(), &error))),
                 };
-                let bytes = exchange::rest(response.body_mut(), &self.address()).await.map_err(unconfirmed)?;
+                let bytes =
+                    exchange::rest(response.body_mut(), &self.address()).await.map_err(|error| unconfirmed(&error))?;
                 Ok(Some((response.status(), bytes)))
             };
             let Ok(response) = timeout(PATIENCE, pending).await else {
@@ -108,7 +109,7 @@ impl TaskStoreClient {
             if !status.is_success() {
                 return Err(match exchange::problem(status, &bytes, &self.address()) {
                     CallError::Problem(problem) => TaskCallError::Problem(problem),
-                    other => unconfirmed(other),
+                    other => unconfirmed(&other),
                 });
             }
             return serde_json::from_slice(&bytes)
@@ -126,7 +127,7 @@ impl TaskStoreClient {
             }
             Err(CallError::Problem(problem)) => Err(TaskCallError::Problem(problem)),
             // Listening changes nothing, so it does not matter whether the daemon has received it.
-            Err(error) => Err(not_sent(error)),
+            Err(error) => Err(not_sent(&error)),
         }
     }
 
@@ -162,7 +163,7 @@ impl MessageStream {
                 continue;
             }
             let piece = exchange::piece(&mut self.body).await;
-            let piece = piece.map_err(|error| unconfirmed(exchange::broken(&self.address, &error)))?;
+            let piece = piece.map_err(|error| unconfirmed(&exchange::broken(&self.address, &error)))?;
             let Some(piece) = piece else {
                 return Err(TaskCallError::Unconfirmed(format!("{} closed the connection", self.address)));
             };
@@ -175,10 +176,10 @@ impl MessageStream {
     }
 }
 
-fn not_sent(error: CallError) -> TaskCallError {
+fn not_sent(error: &CallError) -> TaskCallError {
     TaskCallError::NotSent(error.to_string())
 }
 
-fn unconfirmed(error: CallError) -> TaskCallError {
+fn unconfirmed(error: &CallError) -> TaskCallError {
     TaskCallError::Unconfirmed(error.to_string())
 }

@@ -44,7 +44,7 @@ pub struct WorkerCommand {
     pub verb: Option<WorkerVerb>,
     /// Arguments of a worker that runs
     #[command(flatten)]
-    pub run: Option<WorkerRunArgs>,
+    pub run: WorkerRunArgs,
 }
 
 /// Operations on workers.
@@ -75,8 +75,8 @@ pub struct WorkerUse {
 #[derive(Debug, Args)]
 pub struct WorkerRunArgs {
     /// Queue whose tasks are performed
-    #[arg(long, value_name = "NAME")]
-    queue: String,
+    #[arg(long, value_name = "NAME", required = true)]
+    queue: Option<String>,
     /// Steps that are made at once
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub concurrency: u32,
@@ -160,7 +160,8 @@ impl WorkerUse {
 impl WorkerRunArgs {
     /// The queue.
     pub fn queue(&self) -> Result<QueueName, CliError> {
-        QueueName::parse(&self.queue).map_err(|error| CliError::flag("--queue", error))
+        // Clap requires it unless a subcommand is given.
+        QueueName::parse(self.queue.as_deref().unwrap_or_default()).map_err(|error| CliError::flag("--queue", error))
     }
 
     /// How long a step is held without a heartbeat.

@@ -192,6 +192,29 @@ fn filter_turns_items_into_items() {
     assert_eq!(worker.exit_code(), Some(0));
 }
 
+/// A signal makes a worker quiet, the next one waits for its steps, and another one gives them back.
+#[test]
+fn signals_stop_a_worker_step_by_step() {
+    let sandbox = Sandbox::up("worker-signals", &[]);
+    let tasks = DaemonTasks::of(&sandbox);
+    let mut worker = WorkerChild::start(&sandbox, &["--each", "--class", "Slow"], &["sleep", "1000"]);
+    tasks.wait_for_worker();
+    let task = tasks.create("Slow", &[]);
+    tasks.wait_until(task, TaskStatus::Running);
+    worker.signal(Signal::TSTP);
+    let live = || tasks.executor.block_on(tasks.store.processes()).unwrap_or_default();
+    eventually("the worker is quiet", || live().iter().any(|process| process.is_quiet));
+    let waiting = tasks.create("Slow", &[]);
+    worker.signal(Signal::TERM);
+    let log = || fs::read_to_string(sandbox.path("worker.log")).expect("a log");
+    eventually("the worker has received it", || log().contains("worker_stopping"));
+    let status = |task| tasks.window(task).map(|window| window.task.status);
+    assert_eq!((status(task), status(waiting)), (Some(TaskStatus::Running), Some(TaskStatus::Queued)));
+    worker.signal(Signal::TERM);
+    assert_eq!(worker.exit_code(), Some(0), "{}", log());
+    assert_eq!(status(task), Some(TaskStatus::Queued), "it is given back at once");
+}
+
 /// Numbers that are added in steps of three.
 const NUMBERS: u64 = 300;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use cronhold_core::task::StepId;
@@ -71,10 +71,7 @@ impl StepDeadline {
 
     /// The next input; `None` when the time is over.
     pub(super) fn receive(self, inputs: &Receiver<StepInput>) -> Option<StepInput> {
-        match inputs.recv_timeout(self.left()) {
-            Ok(input) => Some(input),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        inputs.recv_timeout(self.left()).ok()
     }
 }
 

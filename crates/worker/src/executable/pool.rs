@@ -191,7 +191,7 @@ impl ExecutablePool {
     fn supervise(self: Arc<Self>, mut first: Option<SyncSender<Result<ReadyMessage, String>>>) {
         let mut pause = self.options.restart_pause;
         loop {
-            let ProcessEnd { why, code, has_succeeded } = self.run_process(first.take());
+            let ProcessEnd { why, code, has_succeeded } = self.run_process(first.take().as_ref());
             self.changed.notify_all();
             if has_succeeded {
                 pause = self.options.restart_pause;
@@ -215,9 +215,9 @@ impl ExecutablePool {
     }
 
     /// Runs a process to its end.
-    fn run_process(&self, first: Option<SyncSender<Result<ReadyMessage, String>>>) -> ProcessEnd {
+    fn run_process(&self, first: Option<&SyncSender<Result<ReadyMessage, String>>>) -> ProcessEnd {
         let reply = |result: Result<ReadyMessage, String>| {
-            if let Some(first) = &first {
+            if let Some(first) = first {
                 // Who starts the pool waits for one reply.
                 let _ = first.try_send(result);
             }
@@ -314,7 +314,7 @@ impl ExecutablePool {
                 LineEvent::Line(_) if problem.is_some() => continue,
                 LineEvent::Line(text) => {
                     self.observe(&ExecutableEvent::Received { line: text.clone() });
-                    self.pass_line(process, text)
+                    self.pass_line(process, &text)
                 }
                 LineEvent::Malformed(why) => Err(why),
                 LineEvent::Ended(status) => {
@@ -333,17 +333,17 @@ impl ExecutablePool {
         (problem.unwrap_or_else(|| "it has ended".to_owned()), None)
     }
 
-    fn pass_line(&self, process: &ExecutableProcess, text: String) -> Result<(), String> {
+    fn pass_line(&self, process: &ExecutableProcess, text: &str) -> Result<(), String> {
         if self.options.mode != ExecutableMode::Protocol {
             let step = self.steps.step_of(process.number);
             let is_passed =
-                step.is_some_and(|step| self.steps.send(process.number, step, StepInput::Line(text.clone())));
+                step.is_some_and(|step| self.steps.send(process.number, step, StepInput::Line(text.to_owned())));
             return match is_passed || process.has_cancelled() {
                 true => Ok(()),
                 false => Err(format!("it wrote a line for which it got none: {text}")),
             };
         }
-        let message = parse_message(&text)?;
+        let message = parse_message(text)?;
         let (step, is_end) = match &message {
             WorkerMessage::Log { level, text } => {
                 self.observe(&ExecutableEvent::Log { level: level.clone(), text: text.clone() });

@@ -29,6 +29,7 @@ fn threads_share_the_steps() {
             .with_concurrency(4)
             .with_observer(move |event| match event {
                 RuntimeEvent::StepEnded(report) => send.send(report.clone()).expect("the test waits"),
+                RuntimeEvent::Quieted => {}
                 other => panic!("the store works: {other:?}"),
             });
         runtime.register().expect("it can register");
