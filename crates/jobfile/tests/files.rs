@@ -6,9 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cronhold_core::job::Feature;
-use cronhold_jobfile::{
-    JobRead, Options, Style, read_job, read_job_of_any_version, render, render_line, write_job,
-};
+use cronhold_jobfile::{JobRead, Options, Style, read_job, read_job_of_any_version, render, render_line, write_job};
 
 fn files(folder: &str) -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);

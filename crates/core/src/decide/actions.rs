@@ -299,16 +299,17 @@ mod tests {
         for (command, expected) in [
             ("put j overlap allow; retry 2; on failure command true", "job r1"),
             ("put k overlap allow", "job r1"),
-            ("run j", "j#1 00:00 starting, → #1"),
+            ("run j", "j#1 00:03 starting, → #1"),
             (
                 "ended j#1 no",
-                "j#1 00:00 failure: exit code 1, j#2 00:00 attempt 2 scheduled, action 0 failure publish /cronhold/run/j/failure tried 1 at node 1.1",
+                "j#1 00:03 failure: exit code 1, j#2 00:03 attempt 2 scheduled, action 0 failure publish /cronhold/run/j/failure tried 1 at node 1.1",
             ),
             (
                 "run k",
-                "k#1 00:00 starting, action 0 waiting publish /cronhold/run/k/waiting tried 1 at node 1.1, action 1 starting publish /cronhold/run/k/starting tried 1 at node 1.1, → #1",
+                "k#1 00:05 starting, action 0 waiting publish /cronhold/run/k/waiting tried 1 at node 1.1, action 1 starting publish /cronhold/run/k/starting tried 1 at node 1.1, → #1",
             ),
         ] {
+            bench.now = bench.now.plus(Span::from_secs(60));
             assert_eq!(bench.happens(command).concat(), expected);
         }
     }

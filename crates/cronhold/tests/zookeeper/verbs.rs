@@ -21,7 +21,7 @@ fn jobs_and_runs_are_managed_without_a_daemon() {
     assert!(!sandbox.done(&["list"]).contains("nightly"));
     sandbox.done(&["run", "hello"]);
     let refused = sandbox.at_store(&["task", "list"]);
-    assert!(refused.code == Some(1) && refused.text.contains("SQLite store or Redis"), "{refused:?}");
+    assert!(refused.code == Some(1) && refused.err.contains("SQLite store or Redis"), "{refused:?}");
 
     let _node = sandbox.up("one", &[]);
     eventually("the run succeeds", || sandbox.json(&["runs", "hello#1"])[0]["state"] == "success");
