@@ -21,8 +21,8 @@ use crate::connections::RedisConnections;
 use crate::core::StoreCore;
 use crate::cronken::SharedKeys;
 use crate::packed_unit::PackedUnit;
-use crate::tasks::{RedisTaskParts, RedisTaskStore, RuntimeOwner};
-use crate::url::RedisUrl;
+use crate::tasks::{RedisTaskParts, RedisTaskStore, RuntimeOwner, TaskOptions};
+use crate::url::{RedisUrl, Topology};
 use crate::{expiry, keys, notifications, seal};
 
 /// A handle on a store in Redis. A clone is another handle on the same store with its own queue of hints.
@@ -264,8 +264,16 @@ fn start_tasks(
     core: &StoreCore,
     clock: Option<cronhold_store::ClockFn>,
 ) -> RedisTaskParts {
-    let token = core.client.unique_token();
-    RedisTaskParts::start(connections.separate(), runtime.handle(), &url.settings.tasks, &token, clock)
+    let prefix = url.tasks_prefix();
+    // In a Cluster, the hash slot of tasks may be on another server than that of jobs.
+    let connections = match (&url.topology, url.with_namespace(prefix)) {
+        (Topology::Cluster, Ok(url)) => RedisConnections::new(&url, runtime.handle().clone()),
+        _ => connections.separate(),
+    };
+    // Elsewhere a server does not know the subscribers of the others.
+    let counts_listeners = url.topology == Topology::Single;
+    let options = TaskOptions { token: core.client.unique_token(), clock, counts_listeners };
+    RedisTaskParts::start(connections, runtime.handle(), prefix, options)
 }
 
 impl fmt::Debug for RedisStore {

@@ -21,6 +21,9 @@ pub(crate) const PORT: u16 = 6379;
 /// The default port of a Sentinel.
 pub(crate) const SENTINEL_PORT: u16 = 26379;
 
+/// The prefix of the keys of tasks in a Cluster, where all of them must be in one hash slot.
+const CLUSTER_TASKS: &str = "{sidejob}";
+
 /// The URL of a Redis store. Passwords are never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisUrl {
@@ -70,6 +73,15 @@ impl RedisUrl {
     /// The prefix of every key, including braces.
     pub fn namespace(&self) -> &str {
         &self.settings.namespace
+    }
+
+    /// What precedes the keys of tasks, without the colon after it. It is empty by default, so that they are SideJob's own,
+    /// except in a Cluster.
+    pub fn tasks_prefix(&self) -> &str {
+        match self.topology {
+            Topology::Cluster if self.settings.tasks.is_empty() => CLUSTER_TASKS,
+            _ => &self.settings.tasks,
+        }
     }
 
     /// Whether the URL leaves the namespace at its default.

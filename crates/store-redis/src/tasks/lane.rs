@@ -75,6 +75,8 @@ struct BatchCommitter {
     board: Arc<TaskBoard>,
     /// Names this process in reports of arrivals.
     token: String,
+    /// Whether the server knows all subscribers to channels.
+    counts_listeners: bool,
     largest_id: AtomicU64,
 }
 
@@ -92,9 +94,10 @@ impl TaskLane {
         scripts: Arc<TaskScripts>,
         board: Arc<TaskBoard>,
         token: String,
+        counts_listeners: bool,
     ) -> Self {
         let (sender, requests) = mpsc::unbounded_channel();
-        let committer = BatchCommitter { scripts, board, token, largest_id: AtomicU64::new(0) };
+        let committer = BatchCommitter { scripts, board, token, counts_listeners, largest_id: AtomicU64::new(0) };
         let runner = LaneRunner { committer, requests, waiting: VecDeque::new() };
         runtime.spawn(runner.run());
         Self { requests: sender }
@@ -208,7 +211,9 @@ impl BatchCommitter {
     ) -> Result<(TaskRowSet, TaskEffects), Fault> {
         let minute = now.secs().div_euclid(60);
         facts.begin();
-        facts.want(TaskFact::Listeners);
+        if self.counts_listeners {
+            facts.want(TaskFact::Listeners);
+        }
         batch.iter().for_each(|work| work.want_facts(facts));
         for _ in 0..ROUNDS_MAX {
             if facts.has_wanted() {
@@ -216,7 +221,8 @@ impl BatchCommitter {
             }
             facts.begin();
             let mut rows = TaskRowSet::new(std::mem::take(facts), now, self.largest_id.load(Ordering::Relaxed));
-            let has_listeners = rows.fact(&TaskFact::Listeners).is_some_and(|values| values[..] == [b"1".to_vec()]);
+            let has_listeners = !self.counts_listeners
+                || rows.fact(&TaskFact::Listeners).is_some_and(|values| values[..] == [b"1".to_vec()]);
             let context = ExecuteContext { now, has_listeners };
             let (mut all, mut is_incomplete) = (TaskEffects::default(), rows.take_incomplete());
             for work in batch.iter_mut() {

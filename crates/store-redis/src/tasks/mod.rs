@@ -38,7 +38,7 @@ use cronhold_core::task::TaskRefusal;
 use cronhold_store::Fault;
 
 pub use self::store::RedisTaskStore;
-pub(crate) use self::store::{RedisTaskParts, RuntimeOwner};
+pub(crate) use self::store::{RedisTaskParts, RuntimeOwner, TaskOptions};
 
 /// Why a change of tasks cannot be carried out.
 #[derive(Debug)]

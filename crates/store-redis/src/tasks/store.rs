@@ -45,6 +45,16 @@ pub(crate) trait RuntimeOwner: Send + Sync {
     fn store_runtime(&self) -> &StoreRuntime;
 }
 
+/// How tasks are kept.
+pub(crate) struct TaskOptions {
+    /// Names this process in notifications.
+    pub(crate) token: String,
+    /// A clock that tests advance, in place of the one of the server.
+    pub(crate) clock: Option<ClockFn>,
+    /// Whether the server knows all subscribers, so that nothing is published that has no receiver.
+    pub(crate) counts_listeners: bool,
+}
+
 /// What all handles share.
 #[derive(Debug)]
 pub(crate) struct RedisTaskParts {
@@ -57,18 +67,17 @@ pub(crate) struct RedisTaskParts {
 }
 
 impl RedisTaskParts {
-    /// `token` names this process in notifications.
     pub(crate) fn start(
         connections: RedisConnections,
         runtime: &tokio::runtime::Handle,
         prefix: &str,
-        token: &str,
-        clock: Option<ClockFn>,
+        options: TaskOptions,
     ) -> Self {
+        let TaskOptions { token, clock, counts_listeners } = options;
         let scripts = Arc::new(TaskScripts::new(connections, TaskKeys::new(prefix), clock));
         let board = Arc::new(TaskBoard::default());
-        let watcher = ArrivalWatcher::new(Arc::clone(&scripts), Arc::clone(&board), token.to_owned());
-        let lane = TaskLane::start(runtime, Arc::clone(&scripts), Arc::clone(&board), token.to_owned());
+        let watcher = ArrivalWatcher::new(Arc::clone(&scripts), Arc::clone(&board), token.clone());
+        let lane = TaskLane::start(runtime, Arc::clone(&scripts), Arc::clone(&board), token, counts_listeners);
         Self { scripts, board, lane, watcher: Arc::new(watcher), sweep_place: AtomicU64::new(0) }
     }
 }

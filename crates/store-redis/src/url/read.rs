@@ -14,9 +14,6 @@ use super::{PORT, RedisUrl, SENTINEL_PORT, Topology};
 /// The URL in hints.
 const EXAMPLE: &str = "redis://localhost:6379";
 
-/// The prefix of the keys of tasks in a Cluster.
-const CLUSTER_TASKS: &str = "{sidejob}";
-
 /// Parses a URL.
 pub(super) fn read(text: &str) -> Result<RedisUrl, TextError> {
     let parts = UrlParts::split(text).ok_or_else(|| {
@@ -109,10 +106,7 @@ fn settings(params: UrlParams, topology: &Topology) -> Result<UrlSettings, TextE
         let hint = format!("such as namespace={{{}}}", settings.namespace);
         return Err(invalid_url("all keys must be in one slot of a Cluster: the namespace needs a {tag}").hint(hint));
     }
-    if *topology == Topology::Cluster && settings.tasks.is_empty() {
-        settings.tasks = CLUSTER_TASKS.to_owned();
-    }
-    if *topology == Topology::Cluster && !has_tag(&settings.tasks) {
+    if *topology == Topology::Cluster && !settings.tasks.is_empty() && !has_tag(&settings.tasks) {
         let hint = format!("such as tasks={{{}}}", settings.tasks);
         return Err(invalid_url("all keys of tasks must be in one slot of a Cluster: `tasks` needs a {tag}").hint(hint));
     }

@@ -39,7 +39,7 @@ const LINES_MAX: u64 = 10_000;
 pub(crate) struct UrlSettings {
     /// The prefix of every key, including braces.
     pub(crate) namespace: String,
-    /// What precedes the keys of tasks, without the colon after it; empty for the keys of SideJob as they are.
+    /// What precedes the keys of tasks, without the colon after it; empty for the default.
     pub(crate) tasks: String,
     pub(crate) output: OutputKeyType,
     /// Whether Cronken's nodes run the same jobs; `None` to use the value stored in the namespace.

@@ -105,7 +105,7 @@ fn errors_do_not_show_parts_of_passwords() {
 
 #[test]
 fn tasks_have_a_prefix() {
-    let tasks = |text: &str| RedisUrl::parse(text).map(|url| (url.settings.tasks.clone(), url.to_string()));
+    let tasks = |text: &str| RedisUrl::parse(text).map(|url| (url.tasks_prefix().to_owned(), url.to_string()));
     assert_eq!(tasks("redis://h").expect("a URL").0, "");
     let (prefix, text) = tasks("redis://h?tasks=shop").expect("a URL");
     assert_eq!((prefix.as_str(), text.as_str()), ("shop", "redis://h:6379?tasks=shop"));

@@ -1,5 +1,6 @@
 //! The conformance suite for tasks on a real server, the keys there, and what Sidekiq does with them.
 
+mod failures;
 mod fixture;
 mod keys;
 mod sidekiq;
