@@ -35,15 +35,21 @@ use crate::pipe::ClosablePipe;
 const STAGE_VERB: &str = "keeper-launch";
 const COLLECTOR_VERB: &str = "keeper-outputs";
 
+/// Does the work of a process that this program starts between itself and another one. That has to be quick, so nothing
+/// else is set up.
+fn run_stage() -> Option<ExitCode> {
+    let verb = std::env::args_os().nth(1)?;
+    match verb.to_str()? {
+        STAGE_VERB => Some(cronhold_keeper::launch_stage()),
+        COLLECTOR_VERB => Some(cronhold_keeper::collect_outputs()),
+        worker::LAUNCH_VERB => Some(launch_worker_stage(&std::env::args_os().skip(2).collect::<Vec<_>>())),
+        _ => None,
+    }
+}
+
 fn main() -> ExitCode {
-    // The keeper starts itself again for some programs. That has to be quick, so nothing else is set up.
-    match std::env::args_os().nth(1) {
-        Some(verb) if verb == STAGE_VERB => return cronhold_keeper::launch_stage(),
-        Some(verb) if verb == worker::LAUNCH_VERB => {
-            return launch_worker_stage(&std::env::args_os().skip(2).collect::<Vec<_>>());
-        }
-        Some(verb) if verb == COLLECTOR_VERB => return cronhold_keeper::collect_outputs(),
-        _ => {}
+    if let Some(exit) = run_stage() {
+        return exit;
     }
     if let Some(point) = variable(fail::VARIABLE) {
         fail::arm(&point.to_string_lossy());

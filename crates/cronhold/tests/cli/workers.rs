@@ -197,7 +197,8 @@ fn filter_turns_items_into_items() {
 fn signals_stop_a_worker_step_by_step() {
     let sandbox = Sandbox::up("worker-signals", &[]);
     let tasks = DaemonTasks::of(&sandbox);
-    let mut worker = WorkerChild::start(&sandbox, &["--each", "--class", "Slow"], &["sleep", "1000"]);
+    let options = ["--each", "--class", "Slow", "--log-format", "json"];
+    let mut worker = WorkerChild::start(&sandbox, &options, &["sleep", "1000"]);
     tasks.wait_for_worker();
     let task = tasks.create("Slow", &[]);
     tasks.wait_until(task, TaskStatus::Running);
@@ -207,7 +208,7 @@ fn signals_stop_a_worker_step_by_step() {
     let waiting = tasks.create("Slow", &[]);
     worker.signal(Signal::TERM);
     let log = || fs::read_to_string(sandbox.path("worker.log")).expect("a log");
-    eventually("the worker has received it", || log().contains("worker_stopping"));
+    eventually("the worker has received it", || log().contains("\"worker_stopping\""));
     let status = |task| tasks.window(task).map(|window| window.task.status);
     assert_eq!((status(task), status(waiting)), (Some(TaskStatus::Running), Some(TaskStatus::Queued)));
     worker.signal(Signal::TERM);
