@@ -306,13 +306,7 @@ async fn live(
     };
     let mut startup = std::pin::pin!(startup);
     let mut reporting = std::pin::pin!(programs.run(&node));
-    let connecting = async {
-        if let Some(channels) = &channels {
-            channels.run(&node).await;
-        }
-        std::future::pending::<()>().await;
-    };
-    let mut connecting = std::pin::pin!(connecting);
+    let mut connecting = std::pin::pin!(connect_tasks(channels.as_ref(), &node));
     loop {
         tokio::select! {
             biased;
@@ -353,6 +347,14 @@ async fn live(
     };
     face.iter().for_each(RunningServer::stop);
     exit_of(ended)
+}
+
+/// Connects jobs with tasks until it is dropped, if the store keeps tasks.
+async fn connect_tasks(channels: Option<&ChannelParts>, node: &NodeHandle) {
+    if let Some(channels) = channels {
+        channels.run(node).await;
+    }
+    std::future::pending().await
 }
 
 /// Starts the HTTP server, if its address is bound.

@@ -37,13 +37,6 @@ fn good_files_survive_writing_and_reading() {
     }
 }
 
-#[test]
-fn unsupported_files_survive_writing_and_reading_once_stored() {
-    for (name, text) in files("unsupported") {
-        assert_survives(read_job_of_any_version, &name, &text);
-    }
-}
-
 /// A file is rejected exactly if its job uses a feature that this version does not support.
 #[test]
 fn reader_and_job_agree_about_what_is_supported() {

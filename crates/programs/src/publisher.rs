@@ -22,7 +22,7 @@ const BATCH_MAX: usize = 256;
 
 /// Publishes messages on a store of tasks.
 #[derive(Debug)]
-pub(crate) struct Publisher {
+pub(crate) struct MessagePublisher {
     /// `None` if the store does not keep tasks.
     tasks: Option<Arc<dyn TaskStore>>,
     clock: Arc<dyn MachineClock>,
@@ -38,7 +38,7 @@ struct QueuedMessage {
     begin_by: Span,
 }
 
-impl Publisher {
+impl MessagePublisher {
     pub(crate) fn new(tasks: Option<Arc<dyn TaskStore>>, clock: Arc<dyn MachineClock>) -> Self {
         Self { tasks, clock, queue: Mutex::default(), wakeup: Notify::new() }
     }

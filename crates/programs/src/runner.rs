@@ -41,7 +41,7 @@ use crate::output::SecretMask;
 use crate::plugin::PluginSpools;
 use crate::probes::{CommandProbes, ProbeReport, ProbeReportFn, ThreadProbes};
 use crate::process::{KEEPER_PENDING, Processes, UnstoredOutput};
-use crate::publisher::Publisher;
+use crate::publisher::MessagePublisher;
 use crate::service::{ServicePrograms, is_service};
 use crate::task_programs::{TaskPrograms, is_task};
 
@@ -81,7 +81,7 @@ pub struct LocalRunner {
     deliveries: DeliveryPool,
     commands: Mutex<CommandActions>,
     /// Publishes messages.
-    publisher: Publisher,
+    publisher: MessagePublisher,
     delivery_reports: Arc<ReportQueue<DeliveryReport>>,
     /// Looks at files for waiting runs.
     thread_probes: ThreadProbes,
@@ -124,7 +124,7 @@ impl LocalRunner {
         });
         let services = ServicePrograms::new(&data, Arc::clone(&clock), http, host_env.clone(), notify);
         let plugins = PluginSpools::open(&data);
-        let publisher = Publisher::new(None, Arc::clone(&clock));
+        let publisher = MessagePublisher::new(None, Arc::clone(&clock));
         let tasks = TaskPrograms::new(None, Arc::clone(&clock));
         Ok(Self {
             version: version.to_owned(),
@@ -159,7 +159,7 @@ impl LocalRunner {
     #[must_use]
     pub fn with_tasks(self, tasks: Option<Arc<dyn TaskStore>>) -> Self {
         let programs = TaskPrograms::new(tasks.clone(), Arc::clone(&self.clock));
-        Self { publisher: Publisher::new(tasks, Arc::clone(&self.clock)), tasks: programs, ..self }
+        Self { publisher: MessagePublisher::new(tasks, Arc::clone(&self.clock)), tasks: programs, ..self }
     }
 
     /// Carries requests of the node and reports to it, until it is dropped.

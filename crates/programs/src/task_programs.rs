@@ -64,7 +64,7 @@ enum TaskPhase {
 }
 
 /// What a step of the loop reports to the node.
-type Reports = Vec<(RunId, ProgramReport)>;
+type TaskReports = Vec<(RunId, ProgramReport)>;
 
 /// Whether the program of a run is of this kind.
 pub(crate) fn is_task(run: &Run) -> bool {
@@ -147,8 +147,8 @@ impl TaskPrograms {
         }
     }
 
-    /// Reports what is known of runs that the node has just launched or adopted.
-    fn adopted(&self) -> Reports {
+    /// TaskReports what is known of runs that the node has just launched or adopted.
+    fn adopted(&self) -> TaskReports {
         let mut table = lock_mutex(&self.table);
         let report = |entry: &mut TaskEntry| {
             std::mem::take(&mut entry.is_adopted).then(|| match &entry.phase {
@@ -167,7 +167,7 @@ impl TaskPrograms {
         due.take(BATCH_MAX).map(|entry| Arc::clone(&entry.run)).collect()
     }
 
-    async fn send_requests(&self) -> Reports {
+    async fn send_requests(&self) -> TaskReports {
         let runs = self.due(|phase| matches!(phase, TaskPhase::Request(_)));
         if runs.is_empty() {
             return Vec::new();
@@ -175,7 +175,7 @@ impl TaskPrograms {
         let Some(tasks) = &self.tasks else {
             return runs.iter().flat_map(|run| self.end(run, refused(STORE_WITHOUT_TASKS))).collect();
         };
-        let mut reports = Reports::new();
+        let mut reports = TaskReports::new();
         let mut sent = Vec::new();
         for run in runs {
             match self.unit(&**tasks, &run).await {
@@ -225,7 +225,7 @@ impl TaskPrograms {
     }
 
     /// The request of a run has taken effect, now or before.
-    fn done(&self, run: &Run, receipt: &TaskReceipt) -> Reports {
+    fn done(&self, run: &Run, receipt: &TaskReceipt) -> TaskReports {
         let created = match receipt {
             TaskReceipt::Repeated(created) => created.first().copied(),
             TaskReceipt::Committed(outcomes) => outcomes.iter().find_map(|outcome| match outcome {
@@ -243,7 +243,7 @@ impl TaskPrograms {
     }
 
     /// A request of a run, or a look at its task, has failed. If the store may be reachable later, it is repeated.
-    fn failed(&self, run: &Run, error: &TaskUnitError) -> Reports {
+    fn failed(&self, run: &Run, error: &TaskUnitError) -> TaskReports {
         match error {
             TaskUnitError::Fault(fault) if fault.is_transient() => {
                 let at = self.clock.uptime().plus(RETRY_WAIT);
@@ -254,16 +254,16 @@ impl TaskPrograms {
         }
     }
 
-    async fn look_at_tasks(&self) -> Reports {
+    async fn look_at_tasks(&self) -> TaskReports {
         let Some(tasks) = &self.tasks else { return Vec::new() };
-        let mut reports = Reports::new();
+        let mut reports = TaskReports::new();
         for run in self.due(|phase| matches!(phase, TaskPhase::Wait { .. })) {
             reports.extend(self.look_at(&**tasks, &run).await);
         }
         reports
     }
 
-    async fn look_at(&self, tasks: &dyn TaskStore, run: &Run) -> Reports {
+    async fn look_at(&self, tasks: &dyn TaskStore, run: &Run) -> TaskReports {
         let (phase, stop, is_terminated) = match lock_mutex(&self.table).get(&run.id) {
             Some(entry) => (entry.phase.clone(), entry.stop, entry.is_terminated),
             None => return Vec::new(),
@@ -308,7 +308,7 @@ impl TaskPrograms {
         }
     }
 
-    fn end(&self, run: &Run, outcome: ExitOutcome) -> Reports {
+    fn end(&self, run: &Run, outcome: ExitOutcome) -> TaskReports {
         self.enter(run.id, TaskPhase::Ended(outcome.clone()));
         vec![(run.id, ProgramReport::Ended(outcome))]
     }

@@ -57,7 +57,6 @@ pub(super) fn decide(
     new.revision = old.as_ref().map_or(1, |old| old.revision.wrapping_add(1));
     check_lock(id, job)?;
     check_tasks(view, id, job)?;
-    check_channels(id, job)?;
     let tables = tables(view, &new)?;
 
     let before = state.clone();
@@ -159,7 +158,7 @@ pub(super) fn check_tasks(view: &DecisionView<'_>, id: &JobId, job: &Job) -> Res
         None if !job.triggers.is_empty() && TaskAlias::of_trigger(id).is_none() => {
             Err(Rejection::TriggerName(id.clone()))
         }
-        None => Ok(()),
+        None => check_channels(id, job),
     }
 }
 

@@ -259,6 +259,7 @@ impl NodeLoop {
         }
         let heartbeater = Heartbeater::new(record.clone(), is_shared);
         let has_foreign = has_foreign_nodes(&*ports.store);
+        let has_tasks = ports.store.task_store().is_some();
         let mut node = Self {
             context: NodeContext {
                 ports: ports.clone(),
@@ -270,8 +271,7 @@ impl NodeLoop {
             world: DecisionContext {
                 is_shared,
                 has_foreign,
-                has_tasks: ports.store.task_store().is_some(),
-                run_channels: options.run_subscriptions.get(),
+                has_tasks,
                 nodes: [Arc::new(record)].into(),
                 ..world.clone()
             },
