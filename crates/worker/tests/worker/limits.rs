@@ -118,10 +118,7 @@ fn state_of_a_task_is_limited() {
         for number in 0..STATE_BYTES_MAX / VALUE_BYTES_MAX - 1 {
             runtime.request(set(large, vec![(field(number), value.clone())])).expect("it fits");
         }
-        assert_eq!(
-            too_large(runtime.request(set(large, vec![(field(99), value)]))),
-            "bytes of the state of a task"
-        );
+        assert_eq!(too_large(runtime.request(set(large, vec![(field(99), value)]))), "bytes of the state of a task");
     });
 }
 
