@@ -10,7 +10,7 @@ use cronhold_core::task::{
 };
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::conformance::block_on;
-use cronhold_store::tasks::{MemoryTaskStore, ProcessSignal, TaskQuery};
+use cronhold_store::tasks::{MemoryTaskStore, ProcessSignal, TaskQuery, TaskStore};
 use cronhold_worker::{RuntimeEvent, StepOutcome, WorkerRuntime};
 
 use crate::samples::{Fibonacci, Script, script};
