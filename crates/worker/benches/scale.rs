@@ -70,7 +70,7 @@ fn print(text: &str) {
     println!("{text}");
 }
 
-/// One step reads all items. Its memory does not depend on how many there are.
+/// One step reads all items. Memory grows by the page cache of the writer at most, in which the commit deletes the items.
 fn read_in_one_step(items: u64) {
     let place = Place::new("read");
     let runtime = runtime(&place.file());
