@@ -62,7 +62,7 @@ pub(crate) fn play(seed: u64, mistake: Option<StoreMistake>) -> Result<SeedRepor
         for actor in 0..WORKERS + CLIENTS {
             let (stage, trouble, handle) = (&stage, &trouble, &handle);
             scope.spawn(move || {
-                stage.enter(actor);
+                let part = stage.enter(actor);
                 match actor.checked_sub(WORKERS) {
                     None => {
                         while !stage.is_over() {
@@ -74,7 +74,7 @@ pub(crate) fn play(seed: u64, mistake: Option<StoreMistake>) -> Result<SeedRepor
                         live_as_client(&handle(actor, false), first..first + NUMBERS);
                     }
                 }
-                stage.leave(actor);
+                drop(part);
             });
         }
         stage.wait_for_end();

@@ -90,10 +90,11 @@ impl ActorStage {
         self.micros.fetch_add(i64::try_from(span.micros()).unwrap_or(0), Ordering::SeqCst);
     }
 
-    /// Waits for the first turn of an actor.
-    pub(crate) fn enter(&self, actor: usize) {
+    /// Waits for the first turn of an actor, which takes part until the result is dropped.
+    pub(crate) fn enter(&self, actor: usize) -> ActorPart<'_> {
         let state = lock_mutex(&self.state);
         self.wait_for_turn(state, actor);
+        ActorPart { stage: self, actor }
     }
 
     /// A point at which other actors may go on.
@@ -106,7 +107,7 @@ impl ActorStage {
     }
 
     /// Ends an actor.
-    pub(crate) fn leave(&self, actor: usize) {
+    fn leave(&self, actor: usize) {
         let mut state = lock_mutex(&self.state);
         state.alive.remove(&actor);
         self.choose_next(&mut state);
@@ -157,5 +158,21 @@ impl ActorStage {
         let state = lock_mutex(&self.state);
         let trace: Vec<&str> = state.trace.iter().map(String::as_str).collect();
         state.finding.as_ref().map(|finding| format!("{finding}\n{}", trace.join("\n")))
+    }
+}
+
+/// Ends the part of an actor when it is dropped, also by a panic, so that the others do not wait for it.
+#[derive(Debug)]
+pub(crate) struct ActorPart<'s> {
+    stage: &'s ActorStage,
+    actor: usize,
+}
+
+impl Drop for ActorPart<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.stage.report(format!("actor {} panicked", self.actor));
+        }
+        self.stage.leave(self.actor);
     }
 }

@@ -1,7 +1,7 @@
 //! The runtime with its pool of threads.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 
@@ -10,7 +10,7 @@ use cronhold_core::task::{
 };
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::conformance::block_on;
-use cronhold_store::tasks::{MemoryTaskStore, ProcessSignal, TaskQuery};
+use cronhold_store::tasks::{MemoryTaskStore, ProcessSignal, TaskQuery, TaskStore};
 use cronhold_worker::{RuntimeEvent, StepOutcome, WorkerRuntime};
 
 use crate::samples::{Fibonacci, Script, script};
@@ -163,32 +163,31 @@ fn delayed_task_wakes_the_runtime() {
 /// A task does not notice how often its worker is replaced, and the store forgets the processes that are gone.
 #[test]
 fn task_lives_through_a_thousand_restarts() {
-    on_each_store(|store, clock| {
-        let restart = || {
-            script(Arc::clone(&store), PORTS, |step| {
-                let number: u64 = step.get("number")?.unwrap_or_default();
-                step.set("number", &(number + 1))?;
-                step.run_again();
-                step.write("out", &number)
-            })
-        };
-        let task = restart().create("Script", &()).expect("a task");
-        for _ in 0..1_000 {
-            clock.pass(Span::from_secs(30));
-            let report = restart().perform_next().expect("a step").expect("the task is ready");
-            assert!(matches!(report.outcome, StepOutcome::Committed(_)), "{report:?}");
-        }
-        let last = TaskAct::Pop {
-            port: PortTarget::new(task, PortDirection::Out, PortName::parse("out").expect("a name")),
-            count: 9_999,
-            or_default: false,
-        };
-        let Ok(ActOutcome::Items(items)) = restart().request(last) else { panic!("a read returns items") };
-        let numbers: Vec<u64> = items.iter().map(|item| item.data.to().expect("a number")).collect();
-        assert_eq!(numbers, (0..1_000).collect::<Vec<u64>>());
-        let processes = block_on(store.processes()).expect("processes can be read");
-        assert!(processes.len() <= 4, "{} processes are left", processes.len());
-    });
+    let seconds = Arc::new(AtomicI64::new(1_800_000_000));
+    let clock = Arc::clone(&seconds);
+    let now = move || Instant::from_secs(clock.load(Ordering::SeqCst));
+    let store = Arc::new(MemoryTaskStore::new(Arc::new(now)));
+    let restart = || {
+        script(store.clone(), PORTS, |step| {
+            let number: u64 = step.get("number")?.unwrap_or_default();
+            step.set("number", &(number + 1))?;
+            step.run_again();
+            step.write("out", &number)
+        })
+    };
+    let task = restart().create("Script", &()).expect("a task");
+    for _ in 0..1_000 {
+        seconds.fetch_add(30, Ordering::SeqCst);
+        let report = restart().perform_next().expect("a step").expect("the task is ready");
+        assert!(matches!(report.outcome, StepOutcome::Committed(_)), "{report:?}");
+    }
+    let port = PortTarget::new(task, PortDirection::Out, PortName::parse("out").expect("a name"));
+    let all = TaskAct::Pop { port, count: 9_999, or_default: false };
+    let Ok(ActOutcome::Items(items)) = restart().request(all) else { panic!("a read returns items") };
+    let numbers: Vec<u64> = items.iter().map(|item| item.data.to().expect("a number")).collect();
+    assert_eq!(numbers, (0..1_000).collect::<Vec<u64>>());
+    let processes = block_on(store.processes()).expect("processes can be read");
+    assert!(processes.len() <= 4, "{} processes are left", processes.len());
 }
 
 #[expect(clippy::disallowed_methods, reason = "the test is about real time")]
