@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use cronhold_core::RunId;
 use cronhold_core::command::Command;
-use cronhold_core::decision::{CommandReply, Rejection};
 use cronhold_core::record::{Record, RecordKey, ScheduleId};
 use cronhold_engine::RequestError;
-use cronhold_schedule::{Instant, Span};
+use cronhold_schedule::Span;
 use cronhold_store::{Fault, Query, RunQuery, Store, StoreLimits};
 
 use super::{NODE, START, TestNode, at_once, job_id, put, put_failing_job};
@@ -42,50 +41,6 @@ fn store_that_keeps_fewer_runs_and_outputs_than_jobs_retain_is_pruned() {
     assert!((3..=3 + 8).contains(&left), "{left} runs are left");
     assert!(node.record(RecordKey::Run(ids[39])).is_some(), "the latest run is left");
     assert_eq!(at_once(node.store.outputs(None, 9)).expect("a list"), ids[38..], "the latest outputs are left");
-}
-
-/// The args of runs that wait do not fit into one unit, and those of finished runs and their outcomes are moved in several.
-#[test]
-fn rename_respects_the_size_of_a_unit() {
-    const UNIT: u64 = 60_000;
-    const RUNS: u64 = 20;
-    let mut node = TestNode::with_limits(StoreLimits { unit: Some(UNIT), ..StoreLimits::default() });
-    put_failing_job(&mut node, "old");
-    let request = |number: u64, at: Option<Instant>| {
-        let args = BTreeMap::from([("x".to_owned(), format!("no date {number} {}", "x".repeat(5_000)))]);
-        let id = RunId::from_key(START.plus(Span::from_secs(number)), "run");
-        Command::Run { job: job_id("old"), args, id, at, stop: None }
-    };
-    let rename = |from: &str, to: &str, next_number: u64, scheduled: &[RunId]| Command::RenameJob {
-        from: job_id(from),
-        to: job_id(to),
-        scheduled: scheduled.to_vec(),
-        next_number,
-    };
-    let later = START.plus(Span::from_secs(86_400));
-    let scheduled: Vec<RunId> = (1..=RUNS)
-        .map(|number| match node.request(request(number, Some(later))) {
-            CommandReply::Run { id, .. } => id,
-            other => panic!("{other:?}"),
-        })
-        .collect();
-    let refused = node.try_request(rename("old", "new", RUNS + 1, &scheduled));
-    let Err(RequestError::Rejected(Rejection::ChangeTooLarge { size, limit, .. })) = refused else {
-        panic!("{refused:?}")
-    };
-    assert!(limit == UNIT && size > UNIT, "{size}");
-    for id in scheduled {
-        node.request(Command::Skip { run: id, why: String::new() });
-    }
-    (1..=RUNS).for_each(|number| drop(node.request(request(RUNS + number, None))));
-    node.request(rename("old", "new", 2 * RUNS + 1, &[]));
-    // The walk moves what the request would have moved.
-    node.until(|node, _| match node.record(RecordKey::JobState(job_id("new"))) {
-        Some(Record::JobState(state)) if state.renaming.is_none() => Some(()),
-        _ => None,
-    });
-    assert_eq!(count_runs(&node, "old"), 0);
-    assert!(count_runs(&node, "new") >= RUNS as usize);
 }
 
 #[test]

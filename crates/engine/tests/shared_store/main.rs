@@ -5,7 +5,6 @@ mod limits;
 mod outputs;
 mod rename;
 mod repairs;
-mod spread;
 mod waits;
 
 use std::collections::BTreeMap;
