@@ -384,9 +384,12 @@ impl TaskRows for TaskRowSet {
         let mut expired = Vec::new();
         for text in self.fact_texts(&TaskFact::Expired(seconds_text(until), limit))? {
             let Ok(id) = TaskId::parse(&text) else { continue };
-            let is_expired = |task: &TaskRecord| task.lease.is_some_and(|lease| lease.until <= until);
-            if self.task(id)?.is_some_and(|task| is_expired(&task)) {
-                expired.push(id);
+            // A damaged task does not stop the others.
+            match self.task(id).ok().flatten().map(|task| task.lease) {
+                Some(Some(lease)) if lease.until <= until => expired.push(id),
+                Some(Some(_)) => {}
+                // Other clients have removed the task, or it is damaged.
+                Some(None) | None => self.add_key_command("ZREM", "cronhold:steps", &[&text]),
             }
         }
         Ok(expired)
