@@ -348,8 +348,7 @@ impl TaskRows for TaskRowSet {
                 .map_err(|error| RedisTaskError::damaged(&format!("workers:{queue}"), &error))?;
             all.insert(name, parse_class(queue, &text)?);
         }
-        for ((of, class), config) in self.classes.iter().filter(|((of, _), _)| of == queue) {
-            debug_assert_eq!(of, queue, "the filter leaves only this queue");
+        for ((_, class), config) in self.classes.iter().filter(|((of, _), _)| of == queue) {
             match config {
                 Some(config) => all.insert(class.clone(), config.clone()),
                 None => all.remove(class),
