@@ -100,7 +100,8 @@ fn read_bare_job(queue: &QueueName, step: StepId, text: &[u8]) -> Option<BareJob
 /// Puts entries whose worker was lost back where they are the next ones.
 pub(super) fn take_back_lost_jobs(rows: &mut TaskRowSet, now: Instant) -> Result<(), RedisTaskError> {
     for step in rows.fact_texts(&TaskFact::ExpiredBareJobs(seconds_text(now), CARE_MAX))? {
-        let held = rows.held_job(&step)?;
+        // A damaged entry does not stop the others.
+        let held = rows.held_job(&step).ok().flatten();
         give_back(rows, &step, held.as_ref());
     }
     Ok(())

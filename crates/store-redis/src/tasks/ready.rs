@@ -160,7 +160,7 @@ impl TaskRowSet {
         let values = self.fact(&TaskFact::Scheduled(set.key(), seconds_text(until), limit)).cloned();
         for member in values.unwrap_or_default() {
             if let QueueEntry::Task { id, .. } = QueueEntry::parse(&member)
-                && let Some(task) = self.task(id)?
+                && let Some(task) = self.task(id).ok().flatten()
                 && task.run_at.is_some()
             {
                 if task.run_at.is_some_and(|at| at <= until) {

@@ -362,8 +362,7 @@ impl TaskRows for TaskRowSet {
                 .map_err(|error| RedisTaskError::damaged(&format!("workers:{queue}"), &error))?;
             all.insert(name, parse_class(queue, &text)?);
         }
-        for ((of, class), config) in self.classes.iter().filter(|((of, _), _)| of == queue) {
-            debug_assert_eq!(of, queue, "the filter leaves only this queue");
+        for ((_, class), config) in self.classes.iter().filter(|((of, _), _)| of == queue) {
             match config {
                 Some(config) => all.insert(class.clone(), config.clone()),
                 None => all.remove(class),
@@ -398,9 +397,12 @@ impl TaskRows for TaskRowSet {
         let mut expired = Vec::new();
         for text in self.fact_texts(&TaskFact::Expired(seconds_text(until), limit))? {
             let Ok(id) = TaskId::parse(&text) else { continue };
-            let is_expired = |task: &TaskRecord| task.lease.is_some_and(|lease| lease.until <= until);
-            if self.task(id)?.is_some_and(|task| is_expired(&task)) {
-                expired.push(id);
+            // A damaged task does not stop the others.
+            match self.task(id).ok().flatten().map(|task| task.lease) {
+                Some(Some(lease)) if lease.until <= until => expired.push(id),
+                Some(Some(_)) => {}
+                // Other clients have removed the task, or it is damaged.
+                Some(None) | None => self.add_key_command("ZREM", "cronhold:steps", &[&text]),
             }
         }
         Ok(expired)

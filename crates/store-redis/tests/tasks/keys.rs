@@ -289,3 +289,22 @@ fn task_that_another_worker_has_left_is_queued() {
     store.beat();
     assert_eq!(store.lease(&["Pipe"], &[1]).len(), 1);
 }
+
+/// Keys that others have damaged or removed do not stop the tasks that are well, and are not looked at for ever.
+#[test]
+fn damaged_tasks_do_not_stop_others() {
+    let server = RedisServer::start();
+    let store = ClockedStore::open(&server, "");
+    store.register(&[("Pipe", PIPE)]);
+    for _ in 0..4 {
+        store.create(new_task("Pipe"));
+    }
+    assert_eq!(store.lease(&["Pipe"], &[1, 2]).len(), 2);
+    server.cli(&["SET", "job:1:status", "asleep"]);
+    server.cli(&["DEL", "job:2:worker", "job:2:status"]);
+    server.cli(&["SET", "job:3:worker", "nonsense"]);
+    store.pass(Span::from_secs(60));
+    let leased = store.lease(&["Pipe"], &[3, 4]);
+    assert_eq!(leased.iter().map(|step| step.window.task.id).collect::<Vec<_>>(), [id(4)]);
+    assert_eq!(server.cli(&["ZRANGE", "cronhold:steps", "0", "-1"]), "4");
+}
