@@ -49,7 +49,7 @@ pub(crate) fn describe_unit(unit: &Unit, before: &StoreModel) -> String {
 /// Describes an event of a node; `None` if the store reports the same event.
 pub(crate) fn describe_event(event: &EngineEvent<'_>) -> Option<String> {
     match event {
-        EngineEvent::Committed { .. } | EngineEvent::ReportIgnored(_) => None,
+        EngineEvent::Committed { .. } | EngineEvent::ReportIgnored(_) | EngineEvent::TriggersChecked(_) => None,
         EngineEvent::Ready { planned, unfinished, .. } => {
             Some(format!("ready: {planned} planned, {unfinished} unfinished"))
         }
