@@ -182,6 +182,7 @@ impl Engine {
     /// Creates a node, and the handle that sends requests to it.
     pub fn new(ports: NodePorts, options: Options, world: DecisionContext) -> (Self, NodeHandle) {
         let handle = NodeHandle::new(Arc::clone(&ports.clock), Arc::clone(&ports.entropy));
+        let world = DecisionContext { has_tasks: ports.store.task_store().is_some(), ..world };
         (Self { ports, options, world, handle: handle.clone() }, handle)
     }
 
@@ -259,7 +260,6 @@ impl NodeLoop {
         }
         let heartbeater = Heartbeater::new(record.clone(), is_shared);
         let has_foreign = has_foreign_nodes(&*ports.store);
-        let has_tasks = ports.store.task_store().is_some();
         let mut node = Self {
             context: NodeContext {
                 ports: ports.clone(),
@@ -268,13 +268,7 @@ impl NodeLoop {
                 me,
                 reported: Mutex::default(),
             },
-            world: DecisionContext {
-                is_shared,
-                has_foreign,
-                has_tasks,
-                nodes: [Arc::new(record)].into(),
-                ..world.clone()
-            },
+            world: DecisionContext { is_shared, has_foreign, nodes: [Arc::new(record)].into(), ..world.clone() },
             session,
             clock: NodeClock::new(is_shared),
             store_health: StoreHealth::default(),
