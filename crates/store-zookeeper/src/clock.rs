@@ -211,7 +211,7 @@ mod tests {
             assert_eq!(clock.end_of_lock(&lock, ttl), Instant::from_secs(HOUR + 115), "{lock:?}");
         }
         assert_eq!(clock.setback(later), None);
-        // The next observation is in the same term, so a lock that nobody renews expires.
+        // The next observation is in the same term, so a lock that is not renewed expires.
         let end = later + Duration::from_secs(10);
         clock.observe(&stat(1, 9, HOUR + 115), end, end);
         assert_eq!(clock.end_of_lock(&before, ttl), Instant::from_secs(HOUR + 115));

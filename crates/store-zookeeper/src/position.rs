@@ -52,7 +52,7 @@ impl EnsemblePosition {
     fn loss_in(&self, later: &Self) -> Option<String> {
         let is_before = |later: i32, known: i32| later.wrapping_sub(known) < 0;
         if self.epoch != later.epoch {
-            return Some("it has a store that was created anew".to_owned());
+            return Some("its store was created again".to_owned());
         }
         if later.zxid < self.zxid {
             return Some(format!("its last transaction is {:#x}, and this node has seen {:#x}", later.zxid, self.zxid));

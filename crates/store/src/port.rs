@@ -151,7 +151,7 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Some records of a kind, in any order, from a place that the store returned, or from the beginning. About `limit`
     /// records; a page may be empty although the walk continues. A record that exists during the whole walk is returned; one
-    /// that nobody changes is returned once, as long as few records are deleted meanwhile. Of locks, those that are held are
+    /// that does not change is returned once, as long as few records are deleted meanwhile. Of locks, those that are held are
     /// returned; marks may be left out. Foreign runs are not returned.
     fn walk<'a>(
         &'a self,

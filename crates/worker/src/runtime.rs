@@ -1,5 +1,5 @@
 //! The runtime of a worker process: it registers workers, leases steps for a pool of threads, sends heartbeats, and
-//! stops when it is told to.
+//! stops on request.
 
 use std::collections::BTreeMap;
 use std::pin::pin;

@@ -102,7 +102,7 @@ fn add_of_event(draft: &mut UnitDraft<'_>, count: &mut u32, job: &JobRecord, eve
     }
 }
 
-/// Adds the message about a transition, if somebody subscribes to it.
+/// Adds the message about a transition, if a port subscribes to it.
 fn add_message(draft: &mut UnitDraft<'_>, count: &mut u32, job: &JobRecord, source: EventSource<'_>) {
     let (view, entry) = (draft.view, source.entry);
     if entry.kind == TransitionKind::Entered && view.world.run_channels.hear(&job.id, entry.state) {

@@ -88,7 +88,7 @@ impl TaskRefusal {
             | Self::UnknownChild(_)
             | Self::AliasTaken { .. }
             | Self::UnknownAlias { .. }
-            // A worker that is told how often its step was refused does less at once.
+            // A worker sees how often its step was refused, and then does less at once.
             | Self::TooLarge { .. } => true,
             Self::StepLost(_)
             | Self::UnknownNewTask(_)

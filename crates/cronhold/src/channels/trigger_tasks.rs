@@ -19,7 +19,7 @@ use cronhold_store::{Fault, Store};
 /// The queue and the class of the tasks.
 const QUEUE: &str = "cronhold";
 const CLASS: &str = "Cronhold::Trigger";
-/// What the class registers. Nobody needs messages about its status, and a trigger on `/` would receive its own.
+/// What the class registers. No reader needs messages about its status, and a trigger on `/` would receive its own.
 const CONFIG: &str =
     r#"{"inports":{"in":{}},"outports":{"refused":{}},"status_publish":false,"description":"Starts runs of a job"}"#;
 /// Tasks that are read at once.

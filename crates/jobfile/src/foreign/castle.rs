@@ -21,7 +21,7 @@ const ELSEWHERE: &str = "false";
 /// The fields of the Job struct, in its order.
 const FIELDS: [&str; 6] = ["Name", "Cmd", "Args", "HasError", "NextRuntime", "Schedule"];
 
-/// A field of Cronhold that says why `HasError` is set although nobody has paused the job.
+/// A field of Cronhold that says why `HasError` is set although the job is not paused.
 pub const NOTE: &str = "CronholdNote";
 
 /// The hint for data that is not JSON.

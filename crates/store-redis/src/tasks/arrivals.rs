@@ -1,5 +1,5 @@
 //! Wakes those who wait for arrivals. Processes report arrivals to each other on a channel; entries that other clients
-//! push are found by looking at the queues that somebody waits for.
+//! push are found by reading the queues that a worker waits for.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use super::keys::queue_rest;
 use super::scripts::TaskScripts;
 use crate::connections::ChannelEvent;
 
-/// How often the queues are looked at that somebody waits for.
+/// How often the queues that a worker waits for are read.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Queues that are looked at.

@@ -2,7 +2,7 @@
 //!
 //! A change is decided here, by the code that all stores share, on facts that were read from the server. One script call
 //! compares these facts with what is stored, and carries out all changes of a batch, or none if a fact has changed; then
-//! the stale facts are read again and the change is decided anew. So everything that a step does is one commit, and
+//! the stale facts are read again and the change is decided again. So everything that a step does is one commit, and
 //! foreign clients that change the same keys are noticed.
 //!
 //! In reading order: `keys`, `texts` and `process_texts` have names and formats; `facts` has what can be read; `changes`

@@ -135,7 +135,7 @@ impl TaskRows for TaskRowSet {
         let rest = all.into_iter().filter(|(name, _)| after.is_none_or(|after| name > after));
         let page: Vec<(ChildName, TaskId)> = rest.take(limit).collect();
         for (_, id) in &page {
-            // Whoever lists children goes on to look at them.
+            // A caller that lists children reads them next.
             if self.tasks.get(id).is_none() {
                 self.facts.want(TaskFact::Task(*id));
                 self.facts.want(TaskFact::Children(*id));
@@ -319,7 +319,7 @@ impl TaskRows for TaskRowSet {
             };
         }
         for port in &all {
-            // Whoever lists subscribers goes on to write to them, which wakes their tasks.
+            // A caller that lists subscribers writes to them next, which wakes their tasks.
             if self.tasks.get(&port.task).is_none() {
                 self.facts.want(TaskFact::Task(port.task));
                 self.facts.want(TaskFact::Ports(port.task, port.direction));

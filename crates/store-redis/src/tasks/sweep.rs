@@ -18,7 +18,7 @@ const ENTRY_TRUSTED: Span = Span::from_secs(10);
 /// A task that has waited this long in a queue that is empty has lost its entry.
 const ENTRY_LOST: Span = Span::from_secs(30);
 
-/// A task that began to run this long ago, and that nobody holds, has lost its worker.
+/// A task that began to run this long ago, and that no step holds, has lost its worker.
 const WORKER_LOST: Span = Span::from_secs(60);
 
 /// Whether the entry of a task may have been removed by another client, so that a request for a step pushes another one.

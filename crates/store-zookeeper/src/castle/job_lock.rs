@@ -92,7 +92,7 @@ impl JobLock {
     pub(super) async fn release(self) -> Result<(), Fault> {
         let delete = ZnodeWrite::Delete { path: self.path.clone(), version: None };
         match self.session.write(&[delete]).await {
-            // It is gone if the session was replaced, or if somebody has deleted it.
+            // It is gone if the session was replaced, or if another client has deleted it.
             Ok(_) | Err(WriteFailure::Refused(_)) => Ok(()),
             Err(WriteFailure::Fault(fault)) => Err(as_unsent(fault)),
         }

@@ -113,7 +113,7 @@ impl CastleZnodes {
             None => ZnodeWrite::Create { path, data, is_ephemeral: false },
         };
         match session.write(&[write]).await {
-            // Somebody has created or deleted it at the same time, which the watch reports.
+            // Another client has created or deleted it at the same time, which the watch reports.
             Ok(_) | Err(WriteFailure::Refused(_)) => Ok(()),
             Err(WriteFailure::Fault(fault)) => Err(as_unsent(fault)),
         }

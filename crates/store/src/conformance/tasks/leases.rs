@@ -59,7 +59,7 @@ pub fn task_whose_workers_are_always_lost_fails(subject: &dyn TaskSubject) {
     assert!(logged.len() == 1 && logged[0].starts_with(r#"/sidejob/log {"job":2,"#), "{logged:?}");
 }
 
-/// Steps that succeed between lost ones make the task start anew.
+/// Steps that succeed between lost ones reset the count of lost steps.
 pub fn lost_steps_in_a_row_are_counted(subject: &dyn TaskSubject) {
     let fixture = TaskFixture::of(subject);
     let task = fixture.create("Pass");

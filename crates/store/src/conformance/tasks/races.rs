@@ -170,7 +170,7 @@ pub(super) fn check_obligations(fixture: &TaskFixture) {
     for task in tasks {
         let is_obliged = task.lease.is_some() || task.entry.is_some() || task.run_at.is_some();
         assert_eq!(task.status == TaskStatus::Running, task.lease.is_some() && !task.status.is_pending(), "{task:?}");
-        assert!(!task.status.is_pending() || is_obliged, "nobody would ever make a step of {task:?}");
+        assert!(!task.status.is_pending() || is_obliged, "no worker would ever make a step of {task:?}");
         assert!(
             task.status.is_pending() || task.entry.is_none(),
             "an entry of a task that waits for nothing: {task:?}"
@@ -220,7 +220,7 @@ fn add_up(fixture: &TaskFixture, leased: &LeasedStep) {
     if window.size > count {
         acts.push(super::fixture::run(task));
     }
-    fixture.end(leased, StepEnding::Completed, acts).expect("nobody else takes items");
+    fixture.end(leased, StepEnding::Completed, acts).expect("no other client takes items");
 }
 
 /// Writers and steps of many children wake one parent.

@@ -54,7 +54,7 @@ pub fn run_of_parent_queues_the_parent_only(subject: &dyn TaskSubject) {
     assert_eq!((fixture.status(parent), fixture.status(child)), (TaskStatus::Queued, TaskStatus::Queued));
 }
 
-/// A task whose class nobody performs would wait for ever.
+/// A task whose class no worker performs would wait for ever.
 pub fn task_without_a_registered_class_is_terminated(subject: &dyn TaskSubject) {
     let fixture = TaskFixture::of(subject);
     let make = || {

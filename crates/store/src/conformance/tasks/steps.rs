@@ -113,7 +113,7 @@ pub fn unknown_step_is_refused(subject: &dyn TaskSubject) {
     assert_eq!(fixture.status(task), TaskStatus::Queued);
 }
 
-/// Items that somebody else has taken meanwhile make the step repeat, and none of its effects remain.
+/// Items that another client has taken meanwhile make the step repeat, and none of its effects remain.
 pub fn step_with_stale_reads_is_repeated(subject: &dyn TaskSubject) {
     let fixture = TaskFixture::of(subject);
     let task = fixture.create("Pipe");
@@ -226,7 +226,7 @@ pub fn failed_step_is_logged(subject: &dyn TaskSubject) {
     assert!(logged[0].contains(r#""error":"no \"x\"","backtrace":"a\nb"}"#), "{logged:?}");
 }
 
-/// Whoever runs a task is promised a step that begins later, also if the present one fails.
+/// A request to run a task leads to a step that begins later, also if the present one fails.
 pub fn run_during_a_failing_step_is_kept(subject: &dyn TaskSubject) {
     let fixture = TaskFixture::of(subject);
     let task = fixture.create("Pipe");

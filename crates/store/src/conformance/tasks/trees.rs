@@ -248,7 +248,7 @@ pub fn state_fields_are_set_and_removed(subject: &dyn TaskSubject) {
     assert_eq!((fixture.state(task, "a"), fixture.state(task, "b").as_deref()), (None, Some("2")));
     fixture.act(TaskAct::SetState { task: TaskTarget::Id(task), fields: Vec::new() });
     assert_eq!(fixture.window(task).state.len(), 1);
-    assert_eq!(fixture.status(task), TaskStatus::Queued, "state wakes nobody");
+    assert_eq!(fixture.status(task), TaskStatus::Queued, "a change of the state wakes no task");
 }
 
 /// A window shows the children of a task with what they have written.
