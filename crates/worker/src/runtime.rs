@@ -362,12 +362,13 @@ impl WorkerRuntime {
             let (process, is_quiet) = (self.process.clone(), self.stop.is_quiet());
             let beat = ProcessHeartbeat { process, held: steps, is_quiet, lease: self.lease };
             let Ok(reply) = block_on(self.store.heartbeat(beat)) else { continue };
+            let mut lost = reply.lost;
             if !jobs.is_empty() {
-                // The end of a job that is lost is refused.
-                let _ = block_on(self.store.hold_bare_jobs(&self.process, jobs, self.lease));
+                // If this fails, the end of a job that is lost is refused.
+                lost.extend(block_on(self.store.hold_bare_jobs(&self.process, jobs, self.lease)).unwrap_or_default());
             }
-            if !reply.lost.is_empty() {
-                self.observe(&RuntimeEvent::StepsLost(reply.lost));
+            if !lost.is_empty() {
+                self.observe(&RuntimeEvent::StepsLost(lost));
             }
             if reply.is_unknown
                 && let Err(error) = self.register()
