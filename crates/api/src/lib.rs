@@ -44,9 +44,10 @@ pub use task::{
 };
 pub use task_store::{
     ARRIVALS_WAIT_SECS, ArrivalsBody, ChannelPageBody, CommitTasksBody, CommitTasksReply, EndBareJobsBody,
-    EndBareJobsReply, FindTaskBody, HoldBareJobsBody, ListenBody, NoArguments, PortItemsBody, RegisterWorkerBody, SignalWorkerBody, TASK_STORE, TASK_STORE_BODY_MAX, TaskChildBody,
-    TaskChildrenBody, TaskPageBody, TaskQueueBody, TaskStoreCall, TaskStoreFault, TaskStoreFaultKind, TaskStoreReply,
-    TaskUnitProblem, TaskWindowBody, WorkerProcessBody,
+    EndBareJobsReply, FindTaskBody, HoldBareJobsBody, ListenBody, NoArguments, PortItemsBody, RegisterWorkerBody,
+    SignalWorkerBody, TASK_STORE, TASK_STORE_BODY_MAX, TaskChildBody, TaskChildrenBody, TaskPageBody, TaskQueueBody,
+    TaskStoreCall, TaskStoreFault, TaskStoreFaultKind, TaskStoreReply, TaskUnitProblem, TaskWindowBody,
+    WorkerProcessBody,
 };
 pub use trigger::{
     PendingTriggerSummary, RemovedTriggers, RunTriggerSummary, TriggerBody, TriggerCountSummary,

@@ -11,7 +11,8 @@ use cronhold_core::task::{
 use cronhold_schedule::Span;
 use cronhold_store::Fault;
 use cronhold_store::tasks::{
-    ArrivalMark, BareJobEnd, ProcessId, ProcessSignal, TaskQuery, TaskReceipt, TaskUnitError, WindowLimits, WorkerProcess,
+    ArrivalMark, BareJobEnd, ProcessId, ProcessSignal, TaskQuery, TaskReceipt, TaskUnitError, WindowLimits,
+    WorkerProcess,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

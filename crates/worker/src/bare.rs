@@ -15,6 +15,7 @@ use crate::worker::{StepResult, StepStop, Worker};
 /// A bare job while it is performed. What it does to tasks takes effect together with its end, or not at all.
 #[derive(Debug)]
 pub struct BareJobStep<'j> {
+    store: &'j dyn TaskStore,
     job: &'j BareJob,
     acts: Vec<TaskAct>,
 }
@@ -27,6 +28,16 @@ pub struct BareJobReport {
 }
 
 impl BareJobStep<'_> {
+    /// The store of the tasks.
+    pub(crate) const fn store(&self) -> &dyn TaskStore {
+        self.store
+    }
+
+    /// The job as it was leased.
+    pub(crate) const fn job(&self) -> &BareJob {
+        self.job
+    }
+
     /// Sidekiq's id of the job.
     pub fn jid(&self) -> &str {
         &self.job.jid
@@ -69,7 +80,7 @@ pub(crate) fn perform_bare_job(
     worker: &dyn Worker,
     job: &BareJob,
 ) -> Result<BareJobReport, WorkerError> {
-    let mut step = BareJobStep { job, acts: Vec::new() };
+    let mut step = BareJobStep { store, job, acts: Vec::new() };
     let result = catch_unwind(AssertUnwindSafe(|| worker.perform_job(&mut step)));
     let result = result.unwrap_or_else(|_| Err(StepStop::Failed("the worker panicked".to_owned())));
     let ending = match result {

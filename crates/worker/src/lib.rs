@@ -44,8 +44,8 @@ pub mod step;
 mod wake_signal;
 pub mod worker;
 
-pub use block_on::block_on;
 pub use bare::{BareJobReport, BareJobStep};
+pub use block_on::block_on;
 pub use error::WorkerError;
 pub use executable::{ExecutableEvent, ExecutableHandle, ExecutableMode, ExecutableOptions, PreparedExecutable};
 pub use perform::{StepOutcome, StepReport, perform_step_with};

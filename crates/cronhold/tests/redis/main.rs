@@ -29,5 +29,10 @@ mod service;
 mod store_features;
 mod store_refusals;
 mod store_verbs;
+#[path = "../task_stories/mod.rs"]
+#[expect(dead_code, reason = "the tests on SQLite use the rest")]
+mod task_stories;
+mod tasks;
 mod wire;
+mod workers;
 mod zone_releases;

@@ -152,7 +152,8 @@ fn commands_without_a_daemon_keep_the_next_job_true() {
     let name = client.call("go_name", json!({}));
     let held = client.call("queue", json!({"path": "/castle-cron/joblock", "name": name}));
     let held = held.as_str().expect("a name").to_owned();
-    let mut add = sandbox.command(&["--store", &sandbox.server.store_url(), "add", "first", "0 0 1 1 * 2050", "--", "true"]);
+    let mut add =
+        sandbox.command(&["--store", &sandbox.server.store_url(), "add", "first", "0 0 1 1 * 2050", "--", "true"]);
     let mut add = add.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary starts");
     eventually("the command waits for the lock", || client.children("joblock").len() == 2);
     let names = client.children("joblock");
@@ -191,7 +192,8 @@ fn servers_come_and_go() {
     one.wait_until_logged("servers_changed", &[("all", "one, plain, two")]);
 
     // A name that is in use is refused, unless the operator takes it over.
-    let up = ["up", "--name", "plain", "--data", "plain", "--listen", "127.0.0.1:0", "--store", &sandbox.server.store_url()];
+    let up =
+        ["up", "--name", "plain", "--data", "plain", "--listen", "127.0.0.1:0", "--store", &sandbox.server.store_url()];
     let refused = sandbox.run_command(&up);
     assert!(refused.code == Some(1) && refused.err.contains("--force"), "{refused:?}");
 

@@ -2,18 +2,18 @@
 
 use cronhold_api::{
     ChannelPageBody, CommitTasksBody, CommitTasksReply, EndBareJobsBody, EndBareJobsReply, FindTaskBody,
-    HoldBareJobsBody, ListenBody, NoArguments, PortItemsBody,
-    RegisterWorkerBody, SignalWorkerBody, TaskChildBody, TaskChildrenBody, TaskPageBody, TaskQueueBody, TaskUnitProblem, TaskWindowBody,
-    WorkerProcessBody,
+    HoldBareJobsBody, ListenBody, NoArguments, PortItemsBody, RegisterWorkerBody, SignalWorkerBody, TaskChildBody,
+    TaskChildrenBody, TaskPageBody, TaskQueueBody, TaskUnitProblem, TaskWindowBody, WorkerProcessBody,
 };
 use cronhold_core::task::{
-    Channel, ChildName, ClassConfig, ClassName, JsonText, PortAddress, QueueName, StepId, TaskId, TaskKey, TaskRecord, TaskUnit,
+    Channel, ChildName, ClassConfig, ClassName, JsonText, PortAddress, QueueName, StepId, TaskId, TaskKey, TaskRecord,
+    TaskUnit,
 };
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::tasks::{
-    ArrivalMark, BareJob, BareJobEnd, ChannelListener, ChannelSummary, HeartbeatReply, LeaseRequest, LeasedStep, PortWindow,
-    ProcessHeartbeat, ProcessId, ProcessSignal, QueueSummary, TaskQuery, TaskReceipt, TaskStore, TaskTotals,
-    TaskUnitError, TaskWindow, WindowLimits, WorkerProcess,
+    ArrivalMark, BareJob, BareJobEnd, ChannelListener, ChannelSummary, HeartbeatReply, LeaseRequest, LeasedStep,
+    PortWindow, ProcessHeartbeat, ProcessId, ProcessSignal, QueueSummary, TaskQuery, TaskReceipt, TaskStore,
+    TaskTotals, TaskUnitError, TaskWindow, WindowLimits, WorkerProcess,
 };
 use cronhold_store::{Fault, Pending};
 
@@ -28,9 +28,7 @@ fn each_result<T>(
 ) -> Vec<Result<T, TaskUnitError>> {
     let failed = |fault: Fault| (0..count).map(|_| Err(fault.clone().into())).collect();
     match reply {
-        Ok(results) if results.len() == count => {
-            results.into_iter().map(|result| result.map_err(Into::into)).collect()
-        }
+        Ok(results) if results.len() == count => results.into_iter().map(|result| result.map_err(Into::into)).collect(),
         Ok(results) => {
             let message = format!("the daemon replied with {} results for {count} {parts}", results.len());
             failed(Fault::Permanent(message))

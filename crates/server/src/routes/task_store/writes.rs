@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use cronhold_api::{
-    CommitTasksBody, CommitTasksReply, EndBareJobsBody, EndBareJobsReply, HoldBareJobsBody, ProblemCode, RegisterWorkerBody, SignalWorkerBody, TaskUnitProblem,
-    WorkerProcessBody,
+    CommitTasksBody, CommitTasksReply, EndBareJobsBody, EndBareJobsReply, HoldBareJobsBody, ProblemCode,
+    RegisterWorkerBody, SignalWorkerBody, TaskUnitProblem, WorkerProcessBody,
 };
 use cronhold_store::tasks::TaskStore;
 
