@@ -27,7 +27,16 @@ pub struct BareJobReport {
     pub ending: BareJobEnding,
 }
 
-impl BareJobStep<'_> {
+impl<'j> BareJobStep<'j> {
+    pub(crate) const fn new(store: &'j dyn TaskStore, job: &'j BareJob) -> Self {
+        Self { store, job, acts: Vec::new() }
+    }
+
+    /// What the job does to tasks, in order.
+    pub(crate) fn into_acts(self) -> Vec<TaskAct> {
+        self.acts
+    }
+
     /// The store of the tasks.
     pub(crate) const fn store(&self) -> &dyn TaskStore {
         self.store
@@ -80,7 +89,7 @@ pub(crate) fn perform_bare_job(
     worker: &dyn Worker,
     job: &BareJob,
 ) -> Result<BareJobReport, WorkerError> {
-    let mut step = BareJobStep { store, job, acts: Vec::new() };
+    let mut step = BareJobStep::new(store, job);
     let result = catch_unwind(AssertUnwindSafe(|| worker.perform_job(&mut step)));
     let result = result.unwrap_or_else(|_| Err(StepStop::Failed("the worker panicked".to_owned())));
     let ending = match result {
@@ -89,7 +98,7 @@ pub(crate) fn perform_bare_job(
         Err(StepStop::Suspended) => BareJobEnding::Failed(StepError::new("a job cannot wait for input")),
         Err(StepStop::Repeated(_) | StepStop::GivenBack) => BareJobEnding::GivenBack,
     };
-    let acts = if ending == BareJobEnding::Completed { step.acts } else { Vec::new() };
+    let acts = if ending == BareJobEnding::Completed { step.into_acts() } else { Vec::new() };
     let end = BareJobEnd { step: job.step, ending: ending.clone(), acts };
     match block_on(store.end_bare_jobs(vec![end])).pop() {
         Some(Ok(())) => Ok(BareJobReport { jid: job.jid.clone(), ending }),

@@ -62,6 +62,6 @@ fn variables_of_sidejob_name_the_store_of_tasks() {
     let wrong = [("SIDEJOB_URL", closed), ("CRONHOLD_STORE", url.as_str())];
     with_sidejob(&sandbox, &wrong, &["queues"]).exits(0);
     // Jobs are not where tasks are.
-    with_sidejob(&sandbox, &[sidejob[0], ("HOME", "home")], &["list"]).exits(3).prints("no daemon is running");
+    with_sidejob(&sandbox, &sidejob, &["list"]).exits(3).prints("cannot find a daemon");
     with_sidejob(&sandbox, &[("SIDEJOB_URL", "nonsense")], &["task", "list"]).exits(2).prints("SIDEJOB_URL");
 }

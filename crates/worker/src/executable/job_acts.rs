@@ -140,3 +140,68 @@ fn log_act(job: &BareJobStep<'_>, entry: &JsonText) -> StepResult<TaskAct> {
     };
     Ok(TaskAct::Publish { channel: Channel::log(), message })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use cronhold_core::task::{ClassName, QueueName, StepId};
+    use cronhold_store::tasks::{BareJob, MemoryTaskStore};
+
+    use super::*;
+
+    /// The acts of a job that are committed, or why it fails.
+    fn acts_of(acts: &[&str]) -> Result<Vec<TaskAct>, StepStop> {
+        let store = MemoryTaskStore::new(Arc::new(|| Instant::from_secs(1_800_000_000)));
+        let job = BareJob {
+            step: StepId::from_random([7; 16]),
+            queue: QueueName::parse("testq").expect("a name"),
+            class: ClassName::parse("Mail").expect("a name"),
+            jid: "a1".to_owned(),
+            args: JsonText::list([]),
+            entry: JsonText::null(),
+        };
+        let acts: Vec<JsonText> = acts.iter().map(|act| JsonText::parse(act).expect("JSON")).collect();
+        let mut step = BareJobStep::new(&store, &job);
+        push_acts(&mut step, &acts, &mut 0).map(|()| step.into_acts())
+    }
+
+    #[test]
+    fn acts_of_a_job_name_their_task() {
+        let acts = acts_of(&[
+            r#"{"write":{"task":7,"port":"in","list":[1,2]}}"#,
+            r#"{"queue":{"class":"Sum","args":[1]}}"#,
+            r#"{"run":{"task":7,"wait":60}}"#,
+            r#"{"terminate":{"task":7,"recursive":true}}"#,
+            r#"{"alias":{"name":"daily","task":7}}"#,
+            r#"{"unalias":{"name":"daily","task":7}}"#,
+            r#"{"publish":{"channel":"/mails","message":1}}"#,
+            r#"{"log":"sent"}"#,
+        ]);
+        let acts = acts.expect("all are possible");
+        assert_eq!(acts.len(), 8);
+        let TaskAct::Create(new) = &acts[1] else { panic!("{acts:?}") };
+        assert_eq!((new.queue.as_str(), new.class.as_str()), ("testq", "Sum"), "the queue is that of the job");
+        let TaskAct::Run { at, .. } = &acts[2] else { panic!("{acts:?}") };
+        assert_eq!(*at, Some(Instant::from_secs(1_800_000_060)));
+    }
+
+    #[test]
+    fn acts_about_the_job_itself_fail_it() {
+        for (act, expected) in [
+            (r#"{"take":{"port":"in"}}"#, "is not a task"),
+            (r#"{"set":{"a":1}}"#, "is not a task"),
+            (r#"{"write":{"port":"out","data":1}}"#, "`write` needs `task`"),
+            (r#"{"write":{"task":7,"port":"in"}}"#, "either `data` or `list`"),
+            (r#"{"write":{"task":"nowhere","port":"in","data":1}}"#, "there is no task `nowhere`"),
+            (r#"{"queue":{"name":"one","class":"Sum"}}"#, "takes no `name`"),
+            (r#"{"run":{"self":true}}"#, "`run` needs `task`"),
+            (r#"{"terminate":{"self":true}}"#, "it needs `task`"),
+            (r#"{"alias":"daily"}"#, "it needs `task`"),
+        ] {
+            let stop = acts_of(&[r#"{"log":"first"}"#, act]).expect_err(act);
+            let StepStop::Failed(message) = stop else { panic!("{act}: {stop:?}") };
+            assert!(message.starts_with("protocol: act 2: ") && message.contains(expected), "{act}: {message}");
+        }
+    }
+}
