@@ -364,8 +364,10 @@ impl WorkerRuntime {
             let Ok(reply) = block_on(self.store.heartbeat(beat)) else { continue };
             let mut lost = reply.lost;
             if !jobs.is_empty() {
-                // If this fails, the end of a job that is lost is refused.
-                lost.extend(block_on(self.store.hold_bare_jobs(&self.process, jobs, self.lease)).unwrap_or_default());
+                // If this fails, the end of a job that is lost is refused. A job that has ended meanwhile is not lost.
+                let gone = block_on(self.store.hold_bare_jobs(&self.process, jobs, self.lease)).unwrap_or_default();
+                let running = lock_mutex(held);
+                lost.extend(gone.into_iter().filter(|step| running.contains_key(step)));
             }
             if !lost.is_empty() {
                 self.observe(&RuntimeEvent::StepsLost(lost));

@@ -30,7 +30,6 @@ mod store_features;
 mod store_refusals;
 mod store_verbs;
 #[path = "../task_stories/mod.rs"]
-#[expect(dead_code, reason = "the tests on SQLite use the rest")]
 mod task_stories;
 mod tasks;
 mod wire;
