@@ -43,10 +43,11 @@ pub use task::{
     TaskTreeNode, TerminateBody, WorkerReport,
 };
 pub use task_store::{
-    ARRIVALS_WAIT_SECS, ArrivalsBody, ChannelPageBody, CommitTasksBody, CommitTasksReply, FindTaskBody, ListenBody,
-    NoArguments, PortItemsBody, RegisterWorkerBody, SignalWorkerBody, TASK_STORE, TASK_STORE_BODY_MAX, TaskChildBody,
-    TaskChildrenBody, TaskPageBody, TaskQueueBody, TaskStoreCall, TaskStoreFault, TaskStoreFaultKind, TaskStoreReply,
-    TaskUnitProblem, TaskWindowBody, WorkerProcessBody,
+    ARRIVALS_WAIT_SECS, ArrivalsBody, ChannelPageBody, CommitTasksBody, CommitTasksReply, EndBareJobsBody,
+    EndBareJobsReply, FindTaskBody, HoldBareJobsBody, ListenBody, NoArguments, PortItemsBody, RegisterWorkerBody,
+    SignalWorkerBody, TASK_STORE, TASK_STORE_BODY_MAX, TaskChildBody, TaskChildrenBody, TaskPageBody, TaskQueueBody,
+    TaskStoreCall, TaskStoreFault, TaskStoreFaultKind, TaskStoreReply, TaskUnitProblem, TaskWindowBody,
+    WorkerProcessBody,
 };
 pub use trigger::{
     PendingTriggerSummary, RemovedTriggers, RunTriggerSummary, TriggerBody, TriggerCountSummary,

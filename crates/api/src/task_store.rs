@@ -5,12 +5,14 @@
 //! [`TaskStore`]: cronhold_store::tasks::TaskStore
 
 use cronhold_core::task::{
-    Channel, ChildName, ClassConfig, ClassName, JsonText, PortAddress, QueueName, TaskId, TaskKey, TaskRefusal,
+    Channel, ChildName, ClassConfig, ClassName, JsonText, PortAddress, QueueName, StepId, TaskId, TaskKey, TaskRefusal,
     TaskUnit,
 };
+use cronhold_schedule::Span;
 use cronhold_store::Fault;
 use cronhold_store::tasks::{
-    ArrivalMark, ProcessId, ProcessSignal, TaskQuery, TaskReceipt, TaskUnitError, WindowLimits, WorkerProcess,
+    ArrivalMark, BareJobEnd, ProcessId, ProcessSignal, TaskQuery, TaskReceipt, TaskUnitError, WindowLimits,
+    WorkerProcess,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -148,6 +150,23 @@ pub struct ArrivalsBody {
     pub queue: QueueName,
     pub seen: Option<ArrivalMark>,
 }
+
+/// Jobs of Sidekiq clients that a process holds, for another lease.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HoldBareJobsBody {
+    pub process: ProcessId,
+    pub held: Vec<StepId>,
+    pub lease: Span,
+}
+
+/// Ends of jobs of Sidekiq clients.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndBareJobsBody {
+    pub ends: Vec<BareJobEnd>,
+}
+
+/// The result of each end.
+pub type EndBareJobsReply = Vec<Result<(), TaskUnitProblem>>;
 
 /// Channels to listen to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use clap::{Command, CommandFactory, Parser, Subcommand};
 use cronhold_schedule::{Instant, ZoneRegistry};
 
-use crate::remote::RemoteDaemon;
+use crate::remote::{CommandSubject, RemoteDaemon};
 use crate::render::TerminalWriter;
 
 pub use bench_report::{BenchFigure, BenchReport};
@@ -39,7 +39,7 @@ pub use failure::CliError;
 pub use log_args::{LogArgs, LogFormat};
 pub use plugin_trial::PluginTrialEvent;
 pub use reference::reference;
-pub use remote::{CliEnv, DaemonFlags, TaskStorePlace, task_store_place};
+pub use remote::{CliEnv, DaemonFlags, SidejobStore, TaskStorePlace, task_store_place};
 pub use render::counted;
 #[cfg(test)]
 pub(crate) use store_server::NoStoreServer;
@@ -275,7 +275,11 @@ impl RemoteVerb {
         if matches!(self, Self::Reload(_)) {
             remote::needs_daemon(session, "`cronhold reload` needs a daemon")?;
         }
-        RemoteDaemon::find(session)
+        let subject = match self {
+            Self::Task(_) | Self::Channel(_) | Self::Queues(_) | Self::Workers(_) => CommandSubject::Tasks,
+            _ => CommandSubject::Jobs,
+        };
+        RemoteDaemon::find_for(session, subject)
     }
 
     fn run(&self, remote: &RemoteDaemon<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<ExitStatus, CliError> {

@@ -42,10 +42,30 @@ pub struct CliEnv {
     pub url: Option<String>,
     /// `CRONHOLD_STORE`, if it names a shared store.
     pub store: Option<String>,
+    /// The Redis of tasks that `SIDEJOB_URL` or `SIDEJOB_HOST` names, for commands about tasks. `None` if a variable of
+    /// Cronhold itself names a daemon or a store.
+    pub sidejob: Option<SidejobStore>,
     /// Value of `CRONHOLD_TOKEN`.
     pub token: Option<String>,
     /// Name of the user, recorded with changes.
     pub user: Option<String>,
+}
+
+/// The Redis of tasks that a variable of SideJob names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SidejobStore {
+    /// The name of the variable.
+    pub origin: &'static str,
+    pub url: String,
+}
+
+/// What a command is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CommandSubject {
+    /// Jobs, runs and everything else.
+    Jobs,
+    /// Tasks, which have the variables of SideJob too.
+    Tasks,
 }
 
 /// Content of the file `address`.
@@ -79,9 +99,14 @@ pub(crate) struct RemoteDaemon<'a> {
 impl<'a> RemoteDaemon<'a> {
     /// Finds the daemon. Sends nothing yet.
     pub(crate) fn find(session: &'a CliSession<'a>) -> Result<Self, CliError> {
+        Self::find_for(session, CommandSubject::Jobs)
+    }
+
+    /// Finds the daemon of a command about this subject. Sends nothing yet.
+    pub(crate) fn find_for(session: &'a CliSession<'a>, subject: CommandSubject) -> Result<Self, CliError> {
         let around = session.surroundings;
         let user = around.user.clone();
-        let (caller, way) = match daemon_target(session)? {
+        let (caller, way) = match daemon_target(session, subject)? {
             DaemonTarget::Url { address, dir } => {
                 let token = around.token.clone();
                 match dir.and_then(|dir| Some((dir, daemon_of(dir, &address)?))) {
@@ -200,7 +225,7 @@ impl<'a> RemoteDaemon<'a> {
 /// The token of the selected daemon, which need not be running.
 pub(crate) fn token(session: &CliSession<'_>) -> Result<String, CliError> {
     let around = session.surroundings;
-    match daemon_target(session)? {
+    match daemon_target(session, CommandSubject::Jobs)? {
         DaemonTarget::Url { address, dir } => around
             .token
             .clone()
@@ -224,7 +249,7 @@ pub(crate) fn token(session: &CliSession<'_>) -> Result<String, CliError> {
 
 /// Refuses a command that needs a daemon if a store was selected.
 pub(crate) fn needs_daemon(session: &CliSession<'_>, why: &str) -> Result<(), CliError> {
-    match daemon_target(session)? {
+    match daemon_target(session, CommandSubject::Jobs)? {
         DaemonTarget::Store(named) => Err(no_daemon(&named, why)),
         DaemonTarget::Url { .. } | DaemonTarget::Data(_) => Ok(()),
     }
@@ -241,10 +266,10 @@ pub enum TaskStorePlace {
 
 /// Finds the tasks that a worker uses. Sends nothing yet.
 pub fn task_store_place(session: &CliSession<'_>) -> Result<TaskStorePlace, CliError> {
-    match daemon_target(session)? {
+    match daemon_target(session, CommandSubject::Tasks)? {
         DaemonTarget::Store(named) => Ok(TaskStorePlace::Store { origin: named.origin, url: named.url.to_owned() }),
         DaemonTarget::Url { .. } | DaemonTarget::Data(_) => {
-            Ok(TaskStorePlace::Daemon(RemoteDaemon::find(session)?.client.caller().clone()))
+            Ok(TaskStorePlace::Daemon(RemoteDaemon::find_for(session, CommandSubject::Tasks)?.client.caller().clone()))
         }
     }
 }
@@ -260,8 +285,8 @@ enum DaemonTarget<'a> {
 }
 
 /// Options take precedence over environment variables, and `CRONHOLD_URL` over `CRONHOLD_STORE`, which may be set for
-/// `cronhold up`.
-fn daemon_target<'a>(session: &CliSession<'a>) -> Result<DaemonTarget<'a>, CliError> {
+/// `cronhold up`. SideJob's variables come last, but before the default data directory, which names no daemon by itself.
+fn daemon_target<'a>(session: &CliSession<'a>, subject: CommandSubject) -> Result<DaemonTarget<'a>, CliError> {
     let (place, around) = (session.place, session.surroundings);
     let is_daemon = place.url.is_some() || place.data.is_some();
     match (&place.store, &around.store) {
@@ -277,6 +302,13 @@ fn daemon_target<'a>(session: &CliSession<'a>) -> Result<DaemonTarget<'a>, CliEr
             return Ok(DaemonTarget::Store(NamedStore { origin: "CRONHOLD_STORE", url }));
         }
         _ => {}
+    }
+    if subject == CommandSubject::Tasks
+        && !is_daemon
+        && around.url.is_none()
+        && let Some(SidejobStore { origin, url }) = &around.sidejob
+    {
+        return Ok(DaemonTarget::Store(NamedStore { origin, url }));
     }
     let url = match (&place.url, &place.data) {
         (Some(url), _) => Some(("--url", url)),
@@ -480,6 +512,44 @@ mod tests {
             let (store, url) = (text(env_store), text(env_url));
             let around = CliEnv { data, url, store, ..CliEnv::default() };
             assert_eq!(found(&place, &around), expected, "{place:?} {env_store} {env_url}");
+        }
+    }
+
+    /// What commands about tasks use if SideJob's variables are set.
+    #[test]
+    fn variables_of_sidejob_come_last_and_only_for_tasks() {
+        let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        for (subject, store, url, env_store, env_url, expected) in [
+            (CommandSubject::Tasks, "", "", "", "", "SIDEJOB_URL redis://s"),
+            (CommandSubject::Jobs, "", "", "", "", "data"),
+            (CommandSubject::Tasks, "redis://a", "", "", "", "--store redis://a"),
+            (CommandSubject::Tasks, "", "http://127.0.0.1:4", "", "", "url"),
+            (CommandSubject::Tasks, "", "", "redis://b", "", "CRONHOLD_STORE redis://b"),
+            (CommandSubject::Tasks, "", "", "", "http://127.0.0.1:3", "url"),
+        ] {
+            let place = DaemonFlags { data: None, url: text(url), store: text(store) };
+            let sidejob = Some(SidejobStore { origin: "SIDEJOB_URL", url: "redis://s".to_owned() });
+            let (data, store, url) = (Some(PathBuf::from("usual")), text(env_store), text(env_url));
+            let surroundings = CliEnv { data, store, url, sidejob, ..CliEnv::default() };
+            let zones = Arc::new(ZoneRegistry::bundled());
+            let session = CliSession {
+                now: Instant::EPOCH,
+                zones: &zones,
+                colours: false,
+                is_terminal: false,
+                progress: false,
+                place: &place,
+                surroundings: &surroundings,
+                stores: &AllStores,
+                prompt: None,
+                end_with_reader: || (),
+            };
+            let found = match daemon_target(&session, subject).expect("something is named") {
+                DaemonTarget::Store(named) => format!("{} {}", named.origin, named.url),
+                DaemonTarget::Url { .. } => "url".to_owned(),
+                DaemonTarget::Data(_) => "data".to_owned(),
+            };
+            assert_eq!(found, expected, "{subject:?} {place:?} {surroundings:?}");
         }
     }
 

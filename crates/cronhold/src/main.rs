@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use clap::Parser;
 use cronhold_cli::{
-    Cli, CliEnv, CliError, CliSession, CliVerb, DaemonFlags, ExitStatus, KeeperArgs, PluginVerb, StoreVerb,
-    WorkerRunArgs, WorkerVerb,
+    Cli, CliEnv, CliError, CliSession, CliVerb, DaemonFlags, ExitStatus, KeeperArgs, PluginVerb, SidejobStore,
+    StoreVerb, WorkerRunArgs, WorkerVerb,
 };
 use cronhold_daemon::bench::{self, BenchEnv};
 use cronhold_daemon::daemon::{self, DaemonEnv};
@@ -156,10 +156,20 @@ fn surroundings() -> CliEnv {
     CliEnv {
         url: text("CRONHOLD_URL"),
         store: text("CRONHOLD_STORE").filter(|url| !is_for_daemons(url)),
+        sidejob: sidejob_store(),
         token: text("CRONHOLD_TOKEN"),
         data: StateDir::choose(None, &places()).ok().map(|home| home.path().to_owned()),
         user: user_name(),
     }
+}
+
+/// The Redis of tasks that SideJob's variables name, unless one of Cronhold's own names a daemon or a store.
+fn sidejob_store() -> Option<SidejobStore> {
+    if ["CRONHOLD_STORE", "CRONHOLD_URL", "CRONHOLD_DATA"].into_iter().any(|name| variable(name).is_some()) {
+        return None;
+    }
+    let (origin, url) = StoreUrl::of_sidejob(text)?;
+    Some(SidejobStore { origin, url })
 }
 
 /// The name of the person who runs a command: the caller of `sudo`, the user of the session, or else the user of the

@@ -62,12 +62,13 @@ impl RedisUrl {
         read::read(text)
     }
 
-    /// The URL in SideJob's environment variables: `SIDEJOB_URL`, or else `SIDEJOB_HOST` with the default port and
-    /// database. `None` if neither is set. A program that has no store of its own finds tasks there.
-    pub fn of_sidejob(variable: impl Fn(&str) -> Option<String>) -> Option<Result<Self, TextError>> {
-        let value = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let host = || value("SIDEJOB_HOST").map(|host| format!("redis://{host}"));
-        Some(Self::parse(&value("SIDEJOB_URL").or_else(host)?))
+    /// The variable of SideJob that names the Redis of tasks, and the text of its URL: `SIDEJOB_URL`, or else
+    /// `SIDEJOB_HOST` with the default port and database. `None` if neither is set. A program that has no store of its
+    /// own finds tasks there.
+    pub fn of_sidejob(variable: impl Fn(&str) -> Option<String>) -> Option<(&'static str, String)> {
+        let value = |name: &'static str| variable(name).filter(|value| !value.is_empty()).map(|value| (name, value));
+        let host = || value("SIDEJOB_HOST").map(|(name, host)| (name, format!("redis://{host}")));
+        value("SIDEJOB_URL").or_else(host)
     }
 
     /// The prefix of every key, including braces.

@@ -53,6 +53,18 @@ pub enum StoreUrl {
 }
 
 impl StoreUrl {
+    /// The variable of SideJob that names the Redis of tasks, and its URL, for a program that has no store of its own.
+    /// `None` if neither is set, or if this build does not support Redis.
+    pub fn of_sidejob(variable: impl Fn(&str) -> Option<String>) -> Option<(&'static str, String)> {
+        #[cfg(feature = "redis")]
+        return RedisUrl::of_sidejob(variable);
+        #[cfg(not(feature = "redis"))]
+        {
+            let _ = variable;
+            None
+        }
+    }
+
     /// Parses a URL. Error messages do not contain its password.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         Self::parse_with(text, None)

@@ -15,6 +15,7 @@ use crate::worker::{StepResult, StepStop, Worker};
 /// A bare job while it is performed. What it does to tasks takes effect together with its end, or not at all.
 #[derive(Debug)]
 pub struct BareJobStep<'j> {
+    store: &'j dyn TaskStore,
     job: &'j BareJob,
     acts: Vec<TaskAct>,
 }
@@ -26,7 +27,26 @@ pub struct BareJobReport {
     pub ending: BareJobEnding,
 }
 
-impl BareJobStep<'_> {
+impl<'j> BareJobStep<'j> {
+    pub(crate) const fn new(store: &'j dyn TaskStore, job: &'j BareJob) -> Self {
+        Self { store, job, acts: Vec::new() }
+    }
+
+    /// What the job does to tasks, in order.
+    pub(crate) fn into_acts(self) -> Vec<TaskAct> {
+        self.acts
+    }
+
+    /// The store of the tasks.
+    pub(crate) const fn store(&self) -> &dyn TaskStore {
+        self.store
+    }
+
+    /// The job as it was leased.
+    pub(crate) const fn job(&self) -> &BareJob {
+        self.job
+    }
+
     /// Sidekiq's id of the job.
     pub fn jid(&self) -> &str {
         &self.job.jid
@@ -69,7 +89,7 @@ pub(crate) fn perform_bare_job(
     worker: &dyn Worker,
     job: &BareJob,
 ) -> Result<BareJobReport, WorkerError> {
-    let mut step = BareJobStep { job, acts: Vec::new() };
+    let mut step = BareJobStep::new(store, job);
     let result = catch_unwind(AssertUnwindSafe(|| worker.perform_job(&mut step)));
     let result = result.unwrap_or_else(|_| Err(StepStop::Failed("the worker panicked".to_owned())));
     let ending = match result {
@@ -78,7 +98,7 @@ pub(crate) fn perform_bare_job(
         Err(StepStop::Suspended) => BareJobEnding::Failed(StepError::new("a job cannot wait for input")),
         Err(StepStop::Repeated(_) | StepStop::GivenBack) => BareJobEnding::GivenBack,
     };
-    let acts = if ending == BareJobEnding::Completed { step.acts } else { Vec::new() };
+    let acts = if ending == BareJobEnding::Completed { step.into_acts() } else { Vec::new() };
     let end = BareJobEnd { step: job.step, ending: ending.clone(), acts };
     match block_on(store.end_bare_jobs(vec![end])).pop() {
         Some(Ok(())) => Ok(BareJobReport { jid: job.jid.clone(), ending }),

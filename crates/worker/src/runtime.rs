@@ -362,12 +362,15 @@ impl WorkerRuntime {
             let (process, is_quiet) = (self.process.clone(), self.stop.is_quiet());
             let beat = ProcessHeartbeat { process, held: steps, is_quiet, lease: self.lease };
             let Ok(reply) = block_on(self.store.heartbeat(beat)) else { continue };
+            let mut lost = reply.lost;
             if !jobs.is_empty() {
-                // The end of a job that is lost is refused.
-                let _ = block_on(self.store.hold_bare_jobs(&self.process, jobs, self.lease));
+                // If this fails, the end of a job that is lost is refused. A job that has ended meanwhile is not lost.
+                let gone = block_on(self.store.hold_bare_jobs(&self.process, jobs, self.lease)).unwrap_or_default();
+                let running = lock_mutex(held);
+                lost.extend(gone.into_iter().filter(|step| running.contains_key(step)));
             }
-            if !reply.lost.is_empty() {
-                self.observe(&RuntimeEvent::StepsLost(reply.lost));
+            if !lost.is_empty() {
+                self.observe(&RuntimeEvent::StepsLost(lost));
             }
             if reply.is_unknown
                 && let Err(error) = self.register()

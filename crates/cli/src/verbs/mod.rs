@@ -45,3 +45,8 @@ pub(crate) mod watch;
 pub(crate) mod why;
 pub(crate) mod worker;
 pub(crate) mod workers;
+
+/// The end of the help of commands about tasks.
+pub(crate) const SIDEJOB_HELP: &str = "\
+If no option and no variable of Cronhold names a daemon or a store, $SIDEJOB_URL or else
+$SIDEJOB_HOST names the Redis of the tasks.";

@@ -10,6 +10,7 @@ use crate::{CliError, ExitStatus};
 
 /// List the queues of tasks, with their registered classes
 #[derive(Debug, Args)]
+#[command(after_help = super::SIDEJOB_HELP)]
 pub(crate) struct QueuesArgs {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]

@@ -33,6 +33,9 @@ docs/guide/workers.md describes the messages; `cronhold worker check -- CMD` tri
 SIGTERM and SIGINT stop the worker when its steps have ended, and a second one gives them back at once.
 SIGTSTP and SIGUSR1 begin no further steps. With --store, the worker uses a shared store without a daemon.
 
+If no option and no variable of Cronhold names a daemon or a store, $SIDEJOB_URL or else
+$SIDEJOB_HOST names the Redis of the tasks.
+
 Examples:
   cronhold worker --queue math -- ./worker.py
   cronhold worker --queue math --concurrency 4 --class Double --filter in out -- jq -c --unbuffered '. * 2'

@@ -14,6 +14,9 @@ use crate::{CliError, ExitStatus};
 A process is listed until 60 seconds after its last heartbeat. It receives a signal with its next
 one.
 
+If no option and no variable of Cronhold names a daemon or a store, $SIDEJOB_URL or else
+$SIDEJOB_HOST names the Redis of the tasks.
+
 Examples:
   cronhold workers
   cronhold workers --quiet web-1:4711:5f3a

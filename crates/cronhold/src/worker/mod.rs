@@ -80,7 +80,10 @@ fn open_store(session: &CliSession<'_>, env: &WorkerEnv<'_>) -> Result<Arc<dyn T
             let store = cronhold_wiring::open(&url, context).map_err(|error| store_failure(&error))?;
             store.task_store().ok_or_else(|| {
                 let message = format!("{origin}: the store {url} keeps no tasks");
-                CliError::refused(message, "use a daemon with the embedded SQLite store")
+                CliError::refused(
+                    message,
+                    "use a store on Redis, or a daemon on Redis or with the embedded SQLite store",
+                )
             })
         }
     }

@@ -26,6 +26,8 @@ mod redact;
 mod rename;
 mod runs;
 mod sandbox;
+#[path = "../task_stories/mod.rs"]
+mod task_stories;
 mod tasks;
 mod texts;
 mod unreachable;

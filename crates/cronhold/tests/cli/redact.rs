@@ -90,6 +90,8 @@ fn number(text: &str, before: &str) -> Option<(usize, &'static str)> {
 fn ages(line: &str) -> String {
     let mut line = line.replace("SPAN ago", "AGO").replace("(now)", "(AGO)").replace(", now:", ", AGO:");
     line = line.replace(", now\n", ", AGO\n").replace("  now  ", "  AGO  ");
+    // In the hours when the date differs from that in UTC, the time in UTC has a date too.
+    line = line.replace("Europe/Berlin (TIME)", "Europe/Berlin (CLOCK)");
     // Whether an id needs quotes in YAML depends on its first character.
     line = line.replace("\"ID\"", "ID").replace("\"SCHEDULE\"", "SCHEDULE");
     for state in STATES {
@@ -136,6 +138,7 @@ fn varying_values_are_redacted_and_others_stay() {
         ("http://127.0.0.1:39153/ (pid 77)", "http://127.0.0.1:PORT/ (pid PID)"),
         ("0s so far; 3s", "SPAN so far; 3s"),
         ("2026-11-16 08:24 Europe/Berlin (07:24 UTC)", "TIME Europe/Berlin (CLOCK)"),
+        ("2026-11-17 00:24 Europe/Berlin (2026-11-16 23:24 UTC)", "TIME Europe/Berlin (CLOCK)"),
     ] {
         assert_eq!(redacted(text), expected);
     }

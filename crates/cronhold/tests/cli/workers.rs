@@ -2,154 +2,24 @@
 //! doubled when the worker or the daemon is killed.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Child, Stdio};
-use std::sync::Arc;
 
-use cronhold_api::client::{CallerOptions, DaemonAddress};
-use cronhold_core::task::{
-    Channel, JsonText, PortDirection, PortItem, PortName, PortTarget, QueueName, TaskAct, TaskId, TaskStatus,
-};
-use cronhold_store::tasks::{ProcessSignal, TaskStore, TaskWindow, WindowLimits};
-use cronhold_worker::{RemoteTaskStore, WorkerRuntime};
-use rustix::process::{Pid, Signal, kill_process};
+use cronhold_core::task::TaskStatus;
+use cronhold_store::tasks::ProcessSignal;
+use rustix::process::{Pid, Signal};
 
 use super::processes::{eventually, parent, processes};
 use super::sandbox::Sandbox;
+use super::task_stories::{StoryTasks, WorkerChild, example};
 
-/// A worker process. It is killed on drop.
-struct WorkerChild(Child);
-
-impl WorkerChild {
-    fn start(sandbox: &Sandbox, options: &[&str], command: &[&str]) -> Self {
-        let args = [&["worker", "--queue", "testq", "--lease", "500ms"], options, &["--"], command].concat();
-        let log = fs::File::create(sandbox.path("worker.log")).expect("a file");
-        Self(sandbox.command(&args).stdout(Stdio::null()).stderr(log).spawn().expect("the binary starts"))
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.0), signal).expect("it runs");
-    }
-
-    fn exit_code(&mut self) -> Option<i32> {
-        self.0.wait().expect("it ends").code()
-    }
-
-    fn kill(&mut self) {
-        self.0.kill().expect("it runs");
-        self.0.wait().expect("it ends");
-    }
-}
-
-impl Drop for WorkerChild {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// The tasks of a daemon, as its API shows them.
-struct DaemonTasks {
-    executor: tokio::runtime::Runtime,
-    store: Arc<dyn TaskStore>,
-    client: WorkerRuntime,
-}
-
-impl DaemonTasks {
-    fn of(sandbox: &Sandbox) -> Self {
-        let address = DaemonAddress::parse("http://127.0.0.1").expect("an address");
-        let caller = CallerOptions { address, local: Some(sandbox.path("home")), token: None, user: None };
-        let store: Arc<dyn TaskStore> = Arc::new(RemoteTaskStore::new(caller).expect("a thread"));
-        let client = WorkerRuntime::new(Arc::clone(&store), "testq").expect("a name");
-        let executor = tokio::runtime::Builder::new_current_thread().build().expect("an executor");
-        Self { executor, store, client }
-    }
-
-    fn wait_for_worker(&self) {
-        let queue = QueueName::parse("testq").expect("a name");
-        eventually("the classes are registered", || {
-            self.executor.block_on(self.store.classes(&queue)).is_ok_and(|classes| !classes.is_empty())
-        });
-    }
-
-    fn create(&self, class: &str, args: &[i64]) -> TaskId {
-        self.client.create(class, &args).expect("the class is registered")
-    }
-
-    fn window(&self, task: TaskId) -> Option<TaskWindow> {
-        self.executor.block_on(self.store.window(task, &WindowLimits::STEP)).ok().flatten()
-    }
-
-    fn wait_until(&self, task: TaskId, status: TaskStatus) {
-        eventually(&format!("task {task} is {status}"), || {
-            self.window(task).is_some_and(|window| window.task.status == status)
-        });
-    }
-
-    fn read(&self, task: TaskId, port: &str) -> Option<i64> {
-        self.client.read(task, port).expect("the port exists")
-    }
-
-    fn write_all(&self, task: TaskId, port: &str, numbers: std::ops::Range<u64>) {
-        let port = PortTarget::new(task, PortDirection::In, PortName::parse(port).expect("a name"));
-        let items = numbers.map(|number| PortItem::new(JsonText::of_number(number))).collect();
-        self.client.request(TaskAct::Write { port, items, as_default: false, notify: true }).expect("the port exists");
-    }
-
-    fn listen(&self, task: TaskId, direction: PortDirection, port: &str, channel: &str) {
-        let port = PortTarget::new(task, direction, PortName::parse(port).expect("a name"));
-        let channels = vec![Channel::parse(channel).expect("a channel")];
-        self.client.request(TaskAct::SetChannels { port, channels }).expect("the port exists");
-    }
-
-    fn publish(&self, channel: &str, message: &str) {
-        let (channel, message) = (Channel::parse(channel).expect("a channel"), JsonText::parse(message).expect("JSON"));
-        self.client.request(TaskAct::Publish { channel, message }).expect("it is published");
-    }
-
-    /// A sum, a Fibonacci number by children, and four sums that are joined by channels.
-    fn tell_stories(&self, fibonacci: (i64, i64)) {
-        let sum = self.create("Sum", &[]);
-        self.wait_until(sum, TaskStatus::Suspended);
-        self.write_all(sum, "in", 0..200);
-        self.client.write(sum, "ready", &true).expect("the port exists");
-        self.wait_until(sum, TaskStatus::Completed);
-        assert_eq!(self.read(sum, "sum"), Some(19_900));
-        let number = self.create("Fibonacci", &[fibonacci.0]);
-        let four: Vec<TaskId> = (0..4).map(|_| self.create("Sum", &[])).collect();
-        for (task, input, output) in [
-            (four[0], "/test/in", Some("/test/chan1")),
-            (four[1], "/test/chan1", Some("/test/chan2")),
-            (four[2], "/test/chan1", Some("/test/chan2")),
-            (four[3], "/test/chan2", None),
-        ] {
-            self.listen(task, PortDirection::In, "in", input);
-            if let Some(output) = output {
-                self.listen(task, PortDirection::Out, "sum", output);
-            }
-        }
-        ["1", "2", "4"].iter().for_each(|number| self.publish("/test/in", number));
-        // One after the other: the example takes the sign that it is ready, and adds what is there then.
-        for task in &four {
-            self.client.write(*task, "ready", &true).expect("the port exists");
-            self.wait_until(*task, TaskStatus::Completed);
-        }
-        assert_eq!(self.read(four[3], "sum"), Some(14));
-        self.wait_until(number, TaskStatus::Completed);
-        assert_eq!(self.read(number, "num"), Some(fibonacci.1));
-    }
-}
-
-fn example(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/workers").join(name);
-    path.canonicalize().expect("an example").display().to_string()
+fn start_worker(sandbox: &Sandbox, options: &[&str], command: &[&str]) -> WorkerChild {
+    WorkerChild::start(|args| sandbox.command(args), &sandbox.path("worker.log"), options, command)
 }
 
 #[test]
 fn python_worker_performs_the_stories() {
     let sandbox = Sandbox::up("worker-python", &[]);
-    let tasks = DaemonTasks::of(&sandbox);
-    let mut worker = WorkerChild::start(&sandbox, &["--concurrency", "2"], &[&example("stories.py")]);
+    let tasks = StoryTasks::of_daemon(&sandbox.path("home"));
+    let mut worker = start_worker(&sandbox, &["--concurrency", "2"], &[&example("stories.py")]);
     tasks.wait_for_worker();
     tasks.tell_stories((6, 8));
     worker.signal(Signal::TERM);
@@ -160,10 +30,10 @@ fn python_worker_performs_the_stories() {
 #[test]
 fn shell_worker_performs_the_stories() {
     let sandbox = Sandbox::up("worker-shell", &[]);
-    let tasks = DaemonTasks::of(&sandbox);
+    let tasks = StoryTasks::of_daemon(&sandbox.path("home"));
     let classes = example("classes.json");
     let options = ["--each", "--classes", &classes, "--concurrency", "2"];
-    let mut worker = WorkerChild::start(&sandbox, &options, &[&example("stories.sh")]);
+    let mut worker = start_worker(&sandbox, &options, &[&example("stories.sh")]);
     tasks.wait_for_worker();
     tasks.tell_stories((4, 3));
     let process = tasks.executor.block_on(tasks.store.processes()).expect("processes")[0].id.clone();
@@ -175,10 +45,10 @@ fn shell_worker_performs_the_stories() {
 #[test]
 fn filter_turns_items_into_items() {
     let sandbox = Sandbox::up("worker-filter", &[]);
-    let tasks = DaemonTasks::of(&sandbox);
+    let tasks = StoryTasks::of_daemon(&sandbox.path("home"));
     let options = ["--class", "Double", "--filter", "in", "out"];
     let command = ["jq", "-c", "--unbuffered", "if . == 1 then null else . * 2 end"];
-    let mut worker = WorkerChild::start(&sandbox, &options, &command);
+    let mut worker = start_worker(&sandbox, &options, &command);
     tasks.wait_for_worker();
     let task = tasks.create("Double", &[]);
     tasks.write_all(task, "in", 0..100);
@@ -196,9 +66,9 @@ fn filter_turns_items_into_items() {
 #[test]
 fn signals_stop_a_worker_step_by_step() {
     let sandbox = Sandbox::up("worker-signals", &[]);
-    let tasks = DaemonTasks::of(&sandbox);
+    let tasks = StoryTasks::of_daemon(&sandbox.path("home"));
     let options = ["--each", "--class", "Slow", "--log-format", "json"];
-    let mut worker = WorkerChild::start(&sandbox, &options, &["sleep", "1000"]);
+    let mut worker = start_worker(&sandbox, &options, &["sleep", "1000"]);
     tasks.wait_for_worker();
     let task = tasks.create("Slow", &[]);
     tasks.wait_until(task, TaskStatus::Running);
@@ -222,9 +92,9 @@ const NUMBERS: u64 = 300;
 #[test]
 fn killed_worker_and_daemon_lose_and_double_nothing() {
     let sandbox = Sandbox::up("worker-kills", &[]);
-    let tasks = DaemonTasks::of(&sandbox);
+    let tasks = StoryTasks::of_daemon(&sandbox.path("home"));
     let script = example("stories.py");
-    let start = || WorkerChild::start(&sandbox, &[], &[&script]);
+    let start = || start_worker(&sandbox, &[], &[&script]);
     let mut worker = start();
     tasks.wait_for_worker();
     let task = tasks.create("Adder", &[]);

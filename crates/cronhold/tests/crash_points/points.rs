@@ -1,5 +1,5 @@
 //! The table of all fail points, each with a sentence and a test. The last test fails if a point is in the source and
-//! not in the table.
+//! not in a table.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -120,6 +120,16 @@ points! {
     #[test] fn stage_prepared: "stage-prepared" => ARun(STAGE_KILLED);
 }
 
+/// Points between jobs and tasks, which the workloads do not reach, each with the file whose test kills the daemon there.
+const POINTS_OF_TASKS: &[(&str, &str)] = &[
+    ("daemon-before-publish", "channels.rs"),
+    ("daemon-after-publish", "channels.rs"),
+    ("daemon-messages-received", "channels.rs"),
+    ("daemon-messages-taken", "channels.rs"),
+    ("daemon-before-task", "task_programs.rs"),
+    ("daemon-after-task", "task_programs.rs"),
+];
+
 /// The names of points in a source file, without those that unit tests invent.
 fn names_in(text: &str) -> impl Iterator<Item = String> {
     let calls = text.split("fail::point(\"").skip(1);
@@ -149,9 +159,14 @@ fn every_point_of_the_source_is_in_the_table() {
     }
     let texts = files.iter().map(|file| fs::read_to_string(file).expect("a text"));
     let found: BTreeSet<String> = texts.flat_map(|text| names_in(&text).collect::<Vec<_>>()).collect();
-    let listed: BTreeSet<String> = POINTS.iter().map(|(name, _)| (*name).to_owned()).collect();
-    assert_eq!(found, listed, "the table and the source have the same points");
-    assert_eq!(listed.len(), POINTS.len(), "each point is listed once");
+    let listed: BTreeSet<String> = POINTS.iter().chain(POINTS_OF_TASKS).map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(found, listed, "the tables and the source have the same points");
+    assert_eq!(listed.len(), POINTS.len() + POINTS_OF_TASKS.len(), "each point is listed once");
+    for (name, file) in POINTS_OF_TASKS {
+        let test = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/daemon").join(file);
+        let text = fs::read_to_string(&test).expect("a test");
+        assert!(text.contains(&format!("\"{name}\"")), "{name} is in {file}");
+    }
     let is_sentence = |sentence: &str| sentence.trim_end().ends_with('.') && sentence.len() > 20;
     assert!(POINTS.iter().all(|(_, sentence)| is_sentence(sentence)), "each point has a sentence");
 }

@@ -218,7 +218,9 @@ fn task_of_a_job_follows_the_job_and_keeps_messages_while_no_daemon_runs() {
     let daemon = sandbox.up();
     let messages = || {
         let stored = sandbox.stored();
-        let triggers: Vec<_> = stored.runs.iter().flat_map(|run| run.triggers.iter()).collect();
+        let mut runs: Vec<_> = stored.runs.iter().collect();
+        runs.sort_by_key(|run| run.number);
+        let triggers: Vec<_> = runs.into_iter().flat_map(|run| run.triggers.iter()).collect();
         let messages = triggers.iter().filter_map(|trigger| Some(trigger.message.as_ref()?.message.to_string()));
         messages.collect::<Vec<_>>()
     };

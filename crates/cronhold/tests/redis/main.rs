@@ -29,5 +29,9 @@ mod service;
 mod store_features;
 mod store_refusals;
 mod store_verbs;
+#[path = "../task_stories/mod.rs"]
+mod task_stories;
+mod tasks;
 mod wire;
+mod workers;
 mod zone_releases;

@@ -120,10 +120,11 @@ fn tasks_have_a_prefix() {
 fn sidejob_variables_name_the_server_of_tasks() {
     let found = |variables: &[(&str, &str)]| {
         let value = |name: &str| variables.iter().find(|(of, _)| *of == name).map(|(_, value)| (*value).to_owned());
-        RedisUrl::of_sidejob(value).map(|url| url.expect("a URL").to_string())
+        let found = RedisUrl::of_sidejob(value);
+        found.map(|(name, url)| format!("{name} {}", RedisUrl::parse(&url).expect("a URL")))
     };
     assert_eq!(found(&[]), None);
-    assert_eq!(found(&[("SIDEJOB_HOST", "queue")]).as_deref(), Some("redis://queue:6379"));
+    assert_eq!(found(&[("SIDEJOB_HOST", "queue")]).as_deref(), Some("SIDEJOB_HOST redis://queue:6379"));
     let both = [("SIDEJOB_HOST", "queue"), ("SIDEJOB_URL", "redis://other:6380/4")];
-    assert_eq!(found(&both).as_deref(), Some("redis://other:6380/4"));
+    assert_eq!(found(&both).as_deref(), Some("SIDEJOB_URL redis://other:6380/4"));
 }

@@ -213,7 +213,7 @@ pub enum StepCall {
 }
 
 /// An entry of a plain Sidekiq client that a worker has to perform. It has no ports, no state and no children.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BareJob {
     /// Holds the job until its end is committed.
     pub step: StepId,
@@ -228,7 +228,7 @@ pub struct BareJob {
 }
 
 /// The end of a bare job.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BareJobEnd {
     pub step: StepId,
     pub ending: BareJobEnding,
@@ -237,7 +237,8 @@ pub struct BareJobEnd {
 }
 
 /// How a bare job ends.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum BareJobEnding {
     Completed,
     /// The worker failed. The job is retried as Sidekiq does it, or is dead after its last attempt.

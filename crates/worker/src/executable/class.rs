@@ -20,6 +20,8 @@ pub(super) struct ClassSettings {
     /// Whether its startup and its shutdown are called.
     pub(super) has_startup: bool,
     pub(super) has_shutdown: bool,
+    /// Whether it performs jobs of plain Sidekiq clients too.
+    pub(super) has_jobs: bool,
     /// Ports that are read together.
     pub(super) for_inputs: Option<Vec<PortName>>,
     needs: Option<BTreeSet<String>>,
@@ -32,6 +34,8 @@ struct SettingsForm {
     startup: bool,
     #[serde(default)]
     shutdown: bool,
+    #[serde(default)]
+    jobs: bool,
     for_inputs: Option<Vec<PortName>>,
     needs: Option<BTreeSet<String>>,
 }
@@ -49,6 +53,7 @@ impl ClassSettings {
             deadline_ms,
             has_startup: form.startup,
             has_shutdown: form.shutdown,
+            has_jobs: form.jobs,
             for_inputs: form.for_inputs,
             needs: form.needs,
         })

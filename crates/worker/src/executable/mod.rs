@@ -1,13 +1,17 @@
 //! Workers that are executables of any kind. `cronhold worker` runs one, and programs that use this crate can.
 //!
 //! In reading order: [`run`] starts an executable and makes steps by it; [`message`], [`change`] and [`step_line`] have
-//! protocol 1; [`protocol`] has the conversation about one step, and [`apply`] carries out its acts; [`simple`] has the
-//! modes without the protocol; [`pool`] keeps processes running, [`process`] is one of them; [`open_steps`] finds the
+//! protocol 1; [`exchange`] has the conversation about one step or job, [`protocol`] what is special about steps, and
+//! [`apply`] carries out their acts; [`job`] and [`job_acts`] have jobs of Sidekiq clients; [`simple`] has the modes
+//! without the protocol; [`pool`] keeps processes running, [`process`] is one of them; [`open_steps`] finds the
 //! step of a message; [`launch`] makes an executable die with its worker process.
 
 mod apply;
 mod change;
 mod class;
+mod exchange;
+mod job;
+mod job_acts;
 mod launch;
 mod message;
 mod open_steps;

@@ -9,15 +9,17 @@ use cronhold_schedule::Span;
 use cronhold_store::tasks::TaskStore;
 
 use super::class::ClassSettings;
+use super::job::{perform_job, perform_job_by_process};
 use super::open_steps::CancelReason;
 use super::pool::ExecutablePool;
 use super::protocol::make_step;
 use super::simple::{make_step_by_filter, make_step_by_process};
 use super::{ExecutableMode, ExecutableOptions};
+use crate::bare::BareJobStep;
 use crate::error::WorkerError;
 use crate::runtime::{RuntimeEvent, StopHandle, WorkerRuntime};
 use crate::step::TaskStep;
-use crate::worker::{StepResult, Worker};
+use crate::worker::{StepResult, StepStop, Worker};
 
 /// Processes of one executable.
 const PROCESSES_MAX: u32 = 256;
@@ -96,6 +98,10 @@ impl PreparedExecutable {
         runtime = runtime.with_concurrency(options.concurrency);
         for (class, config) in &self.classes {
             let settings = ClassSettings::parse(class, config).map_err(WorkerError::Executable)?;
+            if settings.has_jobs && matches!(options.mode, ExecutableMode::Filter(..)) {
+                let message = format!("class {class}: a filter cannot perform `jobs`, which have no ports");
+                return Err(WorkerError::Executable(message));
+            }
             let worker = ExecutableWorker { pool: Arc::clone(&self.pool), class: settings };
             runtime = runtime.with_class(class.as_str(), config.as_str(), worker)?;
         }
@@ -178,6 +184,22 @@ impl Worker for ExecutableWorker {
 
     fn perform(&self, step: &mut TaskStep<'_>) -> StepResult {
         self.call("perform", step)
+    }
+
+    fn performs_jobs(&self) -> bool {
+        self.class.has_jobs
+    }
+
+    fn perform_job(&self, job: &mut BareJobStep<'_>) -> StepResult {
+        let result = match &self.pool.options.mode {
+            ExecutableMode::EachStep => perform_job_by_process(&self.pool, &self.class, job),
+            ExecutableMode::Protocol | ExecutableMode::Filter(..) => perform_job(&self.pool, &self.class, job),
+        };
+        // A job that ends its executable is retried with Sidekiq's growing pauses, and not at once without end.
+        result.map_err(|stop| match stop {
+            StepStop::Repeated(message) => StepStop::Failed(message),
+            other => other,
+        })
     }
 
     fn shutdown(&self, step: &mut TaskStep<'_>) -> StepResult {

@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
-use cronhold_core::task::{JsonText, PortDirection, PortName, PortTarget, TaskTarget};
+use cronhold_core::task::{JsonText, PortDirection, PortName, PortTarget, StepId, TaskTarget};
 
 use super::apply::{ChangeApplier, protocol_error};
 use super::class::ClassSettings;
@@ -30,23 +30,32 @@ pub(super) fn make_step_by_process(
     let options =
         StepLineOptions { deadline_ms: class.deadline_ms, needs: class.needs(&<_>::default()), ..<_>::default() };
     let Some(line) = step_line(step, call, &options) else { return step.fail("the task is too large for a message") };
-    let ExecutableOptions { launcher, command, observer, .. } = &*pool.options;
-    let (process, events) = LineProcess::spawn(launcher, command, observer)
-        .map_err(|error| StepStop::Failed(format!("cannot start `{}`: {error}", pool.options.program())))?;
-    observer(&ExecutableEvent::Started { pid: process.pid() });
-    pool.send(&process, line);
-    process.close_input();
-    let id = step.place().id;
-    let inputs = pool.steps.open(id);
-    let result = collect_acts(&process, &events, &inputs, class, pool);
-    pool.steps.close(id);
-    let (acts, is_done) = result?;
+    let (acts, is_done) = run_process(pool, class, step.place().id, line)?;
     let mut applier = ChangeApplier::new(step);
     applier.apply_all(&acts)?;
     if !is_done {
         return step.suspend();
     }
     run_again_for_more(step)
+}
+
+/// Starts a process with a line as its input, and returns its acts and whether it is done; otherwise it suspends.
+pub(super) fn run_process(
+    pool: &ExecutablePool,
+    class: &ClassSettings,
+    id: StepId,
+    line: String,
+) -> StepResult<(Vec<JsonText>, bool)> {
+    let ExecutableOptions { launcher, command, observer, .. } = &*pool.options;
+    let (process, events) = LineProcess::spawn(launcher, command, observer)
+        .map_err(|error| StepStop::Failed(format!("cannot start `{}`: {error}", pool.options.program())))?;
+    observer(&ExecutableEvent::Started { pid: process.pid() });
+    pool.send(&process, line);
+    process.close_input();
+    let inputs = pool.steps.open(id);
+    let result = collect_acts(&process, &events, &inputs, class, pool);
+    pool.steps.close(id);
+    result
 }
 
 /// Requests another step if a port had more items than the process has seen, and the process has taken those.

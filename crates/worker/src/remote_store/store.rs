@@ -1,39 +1,47 @@
 //! The methods of the port as requests.
 
 use cronhold_api::{
-    ChannelPageBody, CommitTasksBody, CommitTasksReply, FindTaskBody, ListenBody, NoArguments, PortItemsBody,
-    RegisterWorkerBody, SignalWorkerBody, TaskChildBody, TaskChildrenBody, TaskPageBody, TaskQueueBody, TaskWindowBody,
-    WorkerProcessBody,
+    ChannelPageBody, CommitTasksBody, CommitTasksReply, EndBareJobsBody, EndBareJobsReply, FindTaskBody,
+    HoldBareJobsBody, ListenBody, NoArguments, PortItemsBody, RegisterWorkerBody, SignalWorkerBody, TaskChildBody,
+    TaskChildrenBody, TaskPageBody, TaskQueueBody, TaskUnitProblem, TaskWindowBody, WorkerProcessBody,
 };
 use cronhold_core::task::{
-    Channel, ChildName, ClassConfig, ClassName, JsonText, PortAddress, QueueName, TaskId, TaskKey, TaskRecord, TaskUnit,
+    Channel, ChildName, ClassConfig, ClassName, JsonText, PortAddress, QueueName, StepId, TaskId, TaskKey, TaskRecord,
+    TaskUnit,
 };
-use cronhold_schedule::Instant;
+use cronhold_schedule::{Instant, Span};
 use cronhold_store::tasks::{
-    ArrivalMark, ChannelListener, ChannelSummary, HeartbeatReply, LeaseRequest, LeasedStep, PortWindow,
-    ProcessHeartbeat, ProcessId, ProcessSignal, QueueSummary, TaskQuery, TaskReceipt, TaskStore, TaskTotals,
-    TaskUnitError, TaskWindow, WindowLimits, WorkerProcess,
+    ArrivalMark, BareJob, BareJobEnd, ChannelListener, ChannelSummary, HeartbeatReply, LeaseRequest, LeasedStep,
+    PortWindow, ProcessHeartbeat, ProcessId, ProcessSignal, QueueSummary, TaskQuery, TaskReceipt, TaskStore,
+    TaskTotals, TaskUnitError, TaskWindow, WindowLimits, WorkerProcess,
 };
 use cronhold_store::{Fault, Pending};
 
 use super::RemoteTaskStore;
 use super::RequestEffect::{Reads, Writes};
 
+/// The results of `count` parts of a request, each of which has failed if the request has.
+fn each_result<T>(
+    reply: Result<Vec<Result<T, TaskUnitProblem>>, Fault>,
+    count: usize,
+    parts: &str,
+) -> Vec<Result<T, TaskUnitError>> {
+    let failed = |fault: Fault| (0..count).map(|_| Err(fault.clone().into())).collect();
+    match reply {
+        Ok(results) if results.len() == count => results.into_iter().map(|result| result.map_err(Into::into)).collect(),
+        Ok(results) => {
+            let message = format!("the daemon replied with {} results for {count} {parts}", results.len());
+            failed(Fault::Permanent(message))
+        }
+        Err(fault) => failed(fault),
+    }
+}
+
 impl TaskStore for RemoteTaskStore {
     fn commit(&self, units: Vec<TaskUnit>) -> Pending<'_, Vec<Result<TaskReceipt, TaskUnitError>>> {
         let count = units.len();
         let sent = self.send::<_, CommitTasksReply>(Writes, "commit", CommitTasksBody { units });
-        Box::pin(async move {
-            let results = match sent.await {
-                Ok(results) if results.len() == count => results,
-                Ok(results) => {
-                    let message = format!("the daemon replied with {} results for {count} units", results.len());
-                    return vec![Err(Fault::Permanent(message).into()); count];
-                }
-                Err(fault) => return vec![Err(fault.into()); count],
-            };
-            results.into_iter().map(|result| result.map_err(Into::into)).collect()
-        })
+        Box::pin(async move { each_result(sent.await, count, "units") })
     }
 
     fn lease(&self, request: LeaseRequest) -> Pending<'_, Result<Vec<LeasedStep>, Fault>> {
@@ -142,5 +150,24 @@ impl TaskStore for RemoteTaskStore {
 
     fn time(&self) -> Pending<'_, Result<Instant, Fault>> {
         self.call(Reads, "time", NoArguments {})
+    }
+
+    fn lease_bare_jobs(&self, request: LeaseRequest) -> Pending<'_, Result<Vec<BareJob>, Fault>> {
+        self.call(Writes, "lease-bare-jobs", request)
+    }
+
+    fn hold_bare_jobs<'a>(
+        &'a self,
+        process: &'a ProcessId,
+        held: Vec<StepId>,
+        lease: Span,
+    ) -> Pending<'a, Result<Vec<StepId>, Fault>> {
+        self.call(Writes, "hold-bare-jobs", HoldBareJobsBody { process: process.clone(), held, lease })
+    }
+
+    fn end_bare_jobs(&self, ends: Vec<BareJobEnd>) -> Pending<'_, Vec<Result<(), TaskUnitError>>> {
+        let count = ends.len();
+        let sent = self.send::<_, EndBareJobsReply>(Writes, "end-bare-jobs", EndBareJobsBody { ends });
+        Box::pin(async move { each_result(sent.await, count, "ends") })
     }
 }

@@ -239,10 +239,7 @@ impl<'s> TaskStep<'s> {
 
     /// Loads what the window does not have. If the store is away, the step is repeated.
     pub(crate) fn load<T>(&self, request: Pending<'_, Result<T, Fault>>) -> StepResult<T> {
-        block_on(request).map_err(|fault| match fault.is_transient() {
-            true => StepStop::Repeated(fault.to_string()),
-            false => fault.into(),
-        })
+        load(request)
     }
 
     const fn id(&self) -> TaskId {
@@ -288,4 +285,12 @@ impl<'s> TaskStep<'s> {
         self.created += 1;
         TaskTarget::New(self.created - 1)
     }
+}
+
+/// Loads something from the store of a step or of a job. If the store is away, the step is repeated.
+pub(crate) fn load<T>(request: Pending<'_, Result<T, Fault>>) -> StepResult<T> {
+    block_on(request).map_err(|fault| match fault.is_transient() {
+        true => StepStop::Repeated(fault.to_string()),
+        false => fault.into(),
+    })
 }

@@ -13,6 +13,7 @@ use crate::{CliError, ExitStatus};
 
 /// Publish messages on channels, and show them
 #[derive(Debug, Args)]
+#[command(after_help = super::SIDEJOB_HELP)]
 pub(crate) struct ChannelCommand {
     /// Operation
     #[command(subcommand)]

@@ -30,6 +30,7 @@ use crate::{CliError, ExitStatus};
 
 /// Create tasks, read and write their ports, and control them
 #[derive(Debug, Args)]
+#[command(after_help = super::SIDEJOB_HELP)]
 pub(crate) struct TaskCommand {
     /// Operation
     #[command(subcommand)]

@@ -45,7 +45,7 @@ impl CallArguments<'_> {
 /// Call a method of the task store
 ///
 /// For `cronhold worker`, which may be no older than the daemon. Methods: `commit`, `lease`, `heartbeat`, `register`,
-/// `deregister`, `signal`, `find`, `window`, `items`, `child`, `children`, `page`, `queues`, `classes`, `channels`,
+/// `deregister`, `signal`, `lease-bare-jobs`, `hold-bare-jobs`, `end-bare-jobs`, `find`, `window`, `items`, `child`, `children`, `page`, `queues`, `classes`, `channels`,
 /// `processes`, `totals`, `next-due`, `time`; `arrivals` replies when a queue has new tasks, or after 20 seconds;
 /// `listen` sends a JSON line for each message on the channels, without end. The reply is `{"ok": RESULT}`, or
 /// `{"fault": {"kind": KIND, "message": TEXT}}` if the store failed.
@@ -59,7 +59,7 @@ pub(crate) async fn call(
 ) -> Result<Response, ApiError> {
     let store = app.store.task_store().ok_or_else(|| {
         ApiError::new(ProblemCode::Conflict, "the store of this daemon keeps no tasks")
-            .hint("use a daemon with the embedded SQLite store")
+            .hint("use a daemon on Redis or with the embedded SQLite store, which keep tasks")
     })?;
     let given = CallArguments { app: &app, request };
     let store = &*store;
@@ -70,6 +70,9 @@ pub(crate) async fn call(
         "register" => writes::register(store, &given.read().await?).await?,
         "deregister" => writes::deregister(store, given.read().await?).await,
         "signal" => writes::signal(store, given.read().await?).await,
+        "lease-bare-jobs" => reply(store.lease_bare_jobs(given.read().await?).await),
+        "hold-bare-jobs" => writes::hold_bare_jobs(store, given.read().await?).await,
+        "end-bare-jobs" => writes::end_bare_jobs(store, given.read().await?).await,
         "find" => reads::find(store, given.read().await?).await,
         "window" => reads::window(store, given.read().await?).await,
         "items" => reads::items(store, given.read().await?).await,

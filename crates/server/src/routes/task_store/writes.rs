@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use cronhold_api::{
-    CommitTasksBody, CommitTasksReply, ProblemCode, RegisterWorkerBody, SignalWorkerBody, TaskUnitProblem,
-    WorkerProcessBody,
+    CommitTasksBody, CommitTasksReply, EndBareJobsBody, EndBareJobsReply, HoldBareJobsBody, ProblemCode,
+    RegisterWorkerBody, SignalWorkerBody, TaskUnitProblem, WorkerProcessBody,
 };
 use cronhold_store::tasks::TaskStore;
 
@@ -28,4 +28,14 @@ pub(super) async fn deregister(store: &dyn TaskStore, body: WorkerProcessBody) -
 
 pub(super) async fn signal(store: &dyn TaskStore, body: SignalWorkerBody) -> Response {
     reply(store.signal(&body.process, body.signal).await)
+}
+
+pub(super) async fn hold_bare_jobs(store: &dyn TaskStore, body: HoldBareJobsBody) -> Response {
+    reply(store.hold_bare_jobs(&body.process, body.held, body.lease).await)
+}
+
+pub(super) async fn end_bare_jobs(store: &dyn TaskStore, body: EndBareJobsBody) -> Response {
+    let results = store.end_bare_jobs(body.ends).await;
+    let results: EndBareJobsReply = results.into_iter().map(|result| result.map_err(TaskUnitProblem::from)).collect();
+    Json(results).into_response()
 }
