@@ -123,12 +123,15 @@ fn value_is_written_once_although_the_daemon_is_killed() {
         Daemon::start(command.env(cronhold_keeper::fail::VARIABLE, point)).wait_for_death();
     }
     let daemon = sandbox.up();
+    // The second daemon may be killed by the run of the first one, before it has a run of its own.
+    Api::of(&sandbox).post("/api/v1/jobs/feed/runs", "{}");
     let states = || sandbox.stored().runs.iter().map(|run| run.state).collect::<Vec<_>>();
-    eventually("all runs have ended", || states().len() == 3 && states().iter().all(|state| state.is_finished()));
-    assert_eq!(states(), [State::Success; 3]);
+    eventually("all runs have ended", || states().len() >= 3 && states().iter().all(|state| state.is_finished()));
     let (status, log) = daemon.stop();
     assert_eq!(status.code(), Some(0), "{log}");
+    let states = states();
+    assert!(states.iter().all(|state| *state == State::Success), "{states:?}");
     let store = ClosedStore::open(&sandbox);
     let task = store.all().remove(0);
-    assert_eq!(store.numbers(&task), ["7", "7", "7"]);
+    assert_eq!(store.numbers(&task), vec!["7"; states.len()]);
 }
