@@ -354,7 +354,7 @@ async fn connect_tasks(channels: Option<&ChannelParts>, node: &NodeHandle) {
     if let Some(channels) = channels {
         channels.run(node).await;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Starts the HTTP server, if its address is bound.

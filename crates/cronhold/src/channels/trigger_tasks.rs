@@ -206,7 +206,7 @@ impl TriggerTasks {
             Some(Err(TaskUnitError::Refused(
                 TaskRefusal::AliasTaken { .. } | TaskRefusal::UnknownAlias { .. } | TaskRefusal::UnknownTask(_),
             ))) => Ok(()),
-            Some(Err(error)) => Err(error.into()),
+            Some(Err(error)) => Err(error),
             Some(Ok(_)) | None => Ok(()),
         }
     }

@@ -26,10 +26,11 @@ pub(crate) struct ClosedStore {
 }
 
 impl ClosedStore {
+    #[expect(clippy::disallowed_methods, reason = "a store that a test opens itself has the clock of the machine")]
     pub(crate) fn open(sandbox: &Sandbox) -> Self {
         let clock = Arc::new(|| Instant::from_micros(jiff::Timestamp::now().as_microsecond()));
         let options = Options { clock, zones: Arc::new(ZoneRegistry::bundled()), size_max: None };
-        let store = SqliteStore::open(&sandbox.path("home/cronhold.db"), options).expect("no daemon has it");
+        let store = SqliteStore::open(sandbox.path("home/cronhold.db"), options).expect("no daemon has it");
         let executor = tokio::runtime::Builder::new_current_thread().build().expect("an executor");
         Self { tasks: store.task_store().expect("it keeps tasks"), executor, _store: store }
     }
@@ -61,7 +62,7 @@ impl ClosedStore {
 fn task(sandbox: &Sandbox, alias: &str) -> Option<TaskWindow> {
     let options =
         Options { clock: Arc::new(|| Instant::EPOCH), zones: Arc::new(ZoneRegistry::bundled()), size_max: None };
-    let store = SqliteStore::open_reader(&sandbox.path("home/cronhold.db"), options).ok()?;
+    let store = SqliteStore::open_reader(sandbox.path("home/cronhold.db"), options).ok()?;
     let tasks = store.task_store()?;
     let executor = tokio::runtime::Builder::new_current_thread().build().expect("an executor");
     executor.block_on(async {
