@@ -77,7 +77,9 @@ fn rename_respects_the_size_of_a_unit() {
     for id in scheduled {
         node.request(Command::Skip { run: id, why: String::new() });
     }
-    (1..=RUNS).for_each(|number| drop(node.request(request(RUNS + number, None))));
+    for number in 1..=RUNS {
+        let _ = node.request(request(RUNS + number, None));
+    }
     node.request(rename("old", "new", 2 * RUNS + 1, &[]));
     // The walk moves what the request would have moved.
     node.until(|node, _| match node.record(RecordKey::JobState(job_id("new"))) {
