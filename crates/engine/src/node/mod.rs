@@ -292,15 +292,20 @@ impl NodeLoop {
         heartbeater.send_heartbeat(ports).await?;
         node.apply_heartbeats();
         node.recover().await?;
-        let now = node.read_clock();
-        node.agenda.put(PlanItem::Watchdog, now.plus(Self::WATCHDOG_EVERY));
-        node.agenda.put(PlanItem::CheckJobs(None), now.plus(Self::CHECK_JOBS_AFTER));
-        node.agenda.put(PlanItem::CheckPools(None), now.plus(Self::CHECK_JOBS_AFTER));
-        node.agenda.put(PlanItem::Expire(ExpiryStep::FIRST), now.plus(expiry::FIRST_AFTER));
-        if node.context.options.outputs_max.is_some() || node.context.ports.store.limits().outputs.is_some() {
-            node.agenda.put(PlanItem::TrimOutputs(None), now.plus(expiry::FIRST_AFTER));
-        }
+        node.plan_upkeep();
         Ok(node)
+    }
+
+    /// Plans the upkeep that every node does from its start on.
+    fn plan_upkeep(&mut self) {
+        let now = self.read_clock();
+        self.agenda.put(PlanItem::Watchdog, now.plus(Self::WATCHDOG_EVERY));
+        self.agenda.put(PlanItem::CheckJobs(None), now.plus(Self::CHECK_JOBS_AFTER));
+        self.agenda.put(PlanItem::CheckPools(None), now.plus(Self::CHECK_JOBS_AFTER));
+        self.agenda.put(PlanItem::Expire(ExpiryStep::FIRST), now.plus(expiry::FIRST_AFTER));
+        if self.context.options.outputs_max.is_some() || self.context.ports.store.limits().outputs.is_some() {
+            self.agenda.put(PlanItem::TrimOutputs(None), now.plus(expiry::FIRST_AFTER));
+        }
     }
 
     /// The loop. While one batch is being committed, the next is decided on top of it.

@@ -45,10 +45,11 @@ impl CallArguments<'_> {
 /// Call a method of the task store
 ///
 /// For `cronhold worker`, which may be no older than the daemon. Methods: `commit`, `lease`, `heartbeat`, `register`,
-/// `deregister`, `signal`, `lease-bare-jobs`, `hold-bare-jobs`, `end-bare-jobs`, `find`, `window`, `items`, `child`, `children`, `page`, `queues`, `classes`, `channels`,
-/// `processes`, `totals`, `next-due`, `time`; `arrivals` replies when a queue has new tasks, or after 20 seconds;
-/// `listen` sends a JSON line for each message on the channels, without end. The reply is `{"ok": RESULT}`, or
-/// `{"fault": {"kind": KIND, "message": TEXT}}` if the store failed.
+/// `deregister`, `signal`, `lease-bare-jobs`, `hold-bare-jobs`, `end-bare-jobs`, `find`, `window`, `items`, `child`,
+/// `children`, `page`, `queues`, `classes`, `channels`, `processes`, `totals`, `next-due`, `time`; `arrivals` replies
+/// when a queue has new tasks, or after 20 seconds; `listen` sends a JSON line for each message on the channels,
+/// without end. The reply is `{"ok": RESULT}`, or `{"fault": {"kind": KIND, "message": TEXT}}` if the store
+/// failed.
 #[utoipa::path(post, path = "/api/v1/task-store/{method}", tag = "tasks", request_body = TaskStoreCall,
     params(("method" = String, Path, description = "Name of the method")),
     responses((status = 200, body = TaskStoreCall), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
