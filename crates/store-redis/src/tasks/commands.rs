@@ -96,7 +96,10 @@ pub(super) fn commands_of(
         let lock = stored.as_ref().map(|stored| stored.lock.clone()).unwrap_or_default();
         let before = stored.map(|stored| stored.task);
         match task {
-            Some(task) => put_task(&mut list, keys, before.as_ref(), &lock, &task, rows.now),
+            Some(task) => {
+                put_task(&mut list, keys, before.as_ref(), &lock, &task, rows.now);
+                put_places(&mut list, keys, before.as_ref(), &task, drops_entry(rows, &task));
+            }
             None => delete_task(&mut list, keys, id, before.as_ref(), &lock),
         }
     }
@@ -145,7 +148,6 @@ fn put_task(
         list.command(["SET", &key, &task.rate_count.to_string(), "EX", "60"]);
     }
     put_lease(list, keys, before, lock, task, now);
-    put_places(list, keys, before, task);
 }
 
 fn rate_has_changed(before: Option<&TaskRecord>, task: &TaskRecord) -> bool {
@@ -181,10 +183,25 @@ fn put_lease(
     }
 }
 
+/// Whether the batch takes the very entry out of the queue that the task has at its end: it was leased and got a place
+/// again at the same moment.
+fn drops_entry(rows: &TaskRowSet, task: &TaskRecord) -> bool {
+    task.entry.is_some_and(|entry| {
+        let text = queue_entry(task, entry).into_bytes();
+        rows.direct.get(&DirectChange::DropEntry(task.queue.clone(), text)).is_some()
+    })
+}
+
 /// The entry in the queue, and the one in the schedule.
-fn put_places(list: &mut CommandList, keys: &TaskKeys, before: Option<&TaskRecord>, task: &TaskRecord) {
+fn put_places(
+    list: &mut CommandList,
+    keys: &TaskKeys,
+    before: Option<&TaskRecord>,
+    task: &TaskRecord,
+    is_dropped: bool,
+) {
     let known = before.and_then(|before| before.entry);
-    if let Some(entry) = task.entry.filter(|entry| known != Some(*entry)) {
+    if let Some(entry) = task.entry.filter(|entry| known != Some(*entry) || is_dropped) {
         list.command(["SADD", &keys.of("queues"), task.queue.as_str()]);
         list.command(["LPUSH", &keys.queue(&task.queue), &queue_entry(task, entry)]);
     }
