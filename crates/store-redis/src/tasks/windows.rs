@@ -2,7 +2,7 @@
 
 use cronhold_core::task::{ChildName, JsonText, PortDirection, PortItem, PortName, StateField, TaskAlias, TaskId};
 use cronhold_store::Fault;
-use cronhold_store::tasks::{ChildWindow, PortRecord, PortWindow, TaskWindow, WindowLimits};
+use cronhold_store::tasks::{ChildWindow, PortRecord, PortWindow, TaskWindow, WINDOW_BYTES_MAX, WindowLimits};
 use redis::Value;
 
 use super::RedisTaskError;
@@ -22,7 +22,7 @@ pub(super) struct WindowRequest {
 impl WindowRequest {
     pub(super) fn pack(&self, minute: i64, into: &mut Pack) {
         let WindowLimits { items, bytes, children } = self.limits;
-        into.list(5);
+        into.list(6);
         into.text(minute.to_string());
         into.text(items.max(1).to_string());
         // The texts of items have more bytes than their data.
@@ -30,6 +30,7 @@ impl WindowRequest {
         into.text(children.to_string());
         into.list(self.tasks.len());
         self.tasks.iter().for_each(|task| into.text(task.to_string()));
+        into.text(WINDOW_BYTES_MAX.to_string());
     }
 
     /// The windows in the order of the tasks; `None` for a task that does not exist.
@@ -118,7 +119,7 @@ fn read_port_windows(task: TaskId, values: &[String], limits: &WindowLimits) -> 
     Ok((windows, has_template))
 }
 
-/// A port with those items that are within the limits, but at least one if there is one.
+/// A port with those items that are within the limits, but at least one if one was read.
 fn port_window(
     name: PortName,
     position: u64,

@@ -24,5 +24,5 @@ pub use port::{
 };
 pub use process::{HeartbeatReply, ProcessHeartbeat, ProcessId, ProcessSignal, WorkerProcess};
 pub use rows::{OnceRecord, PortRecord, TaskCounter, TaskRows};
-pub use window::{ChildWindow, PortWindow, TaskWindow, WindowLimits};
+pub use window::{ChildWindow, PortWindow, TaskWindow, WINDOW_BYTES_MAX, WindowLimits};
 pub use wrapper::TaskStoreWrapper;

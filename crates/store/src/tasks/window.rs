@@ -29,7 +29,7 @@ impl WindowLimits {
 }
 
 /// Bytes of all items of a window together. Ports beyond it come without items, which are read one port at a time.
-const WINDOW_BYTES_MAX: usize = 8 << 20;
+pub const WINDOW_BYTES_MAX: usize = 8 << 20;
 
 /// The beginning of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

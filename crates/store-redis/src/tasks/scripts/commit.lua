@@ -60,7 +60,7 @@ local found = {}
 for index, wanted in ipairs(windows) do
   local part = {}
   for at, id in ipairs(wanted[5]) do
-    part[at] = window(id, wanted[1], wanted[2], wanted[3], wanted[4])
+    part[at] = window(id, wanted[1], wanted[2], wanted[3], wanted[4], wanted[6])
   end
   found[index] = part
 end

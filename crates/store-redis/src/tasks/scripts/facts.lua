@@ -86,12 +86,12 @@ READ.some_members = function(key, from, count)
   return found[2]
 end
 
--- Items from an index, until they have more than this many bytes.
+-- Items from an index, until they have more than this many bytes. Large items are read few at a time.
 READ.items = function(key, from, limit, bytes)
-  local found, size, at = {}, 0, tonumber(from)
+  local found, size, at, count = {}, 0, tonumber(from), 4
   local last = at + tonumber(limit) - 1
   while at <= last and size <= tonumber(bytes) do
-    local page = redis.call('LRANGE', PREFIX .. key, at, math.min(at + 99, last))
+    local page = redis.call('LRANGE', PREFIX .. key, at, math.min(at + count - 1, last))
     if #page == 0 then
       break
     end
@@ -100,6 +100,7 @@ READ.items = function(key, from, limit, bytes)
       size = size + #item
     end
     at = at + #page
+    count = math.max(1, math.min(100, math.floor((tonumber(bytes) - size) * #found / math.max(size, 1))))
   end
   return found
 end
