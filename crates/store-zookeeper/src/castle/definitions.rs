@@ -1,5 +1,9 @@
 //! Reads the definitions in `/jobs`, and updates them together with the marks that they agree with their jobs.
 
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+
 use cronhold_core::JobId;
 use cronhold_jobfile::foreign::castle;
 use cronhold_store::{DefinitionUpdate, Fault, SharedDefinition};
@@ -12,6 +16,9 @@ use crate::wire::{WriteFailure, Znode, ZnodeWrite, ZooKeeperSession};
 
 /// How often an update is repeated because the znode has changed, for example its next time.
 const ATTEMPTS_MAX: usize = 16;
+
+/// Updates that are sent without waiting for each other. The first start with many jobs writes a znode for each.
+const UPDATES_IN_FLIGHT: usize = 64;
 
 impl CastleZnodes {
     /// The definitions with these names, or all.
@@ -28,10 +35,11 @@ impl CastleZnodes {
     pub(super) async fn settle_definitions(&self, updates: &[DefinitionUpdate]) -> Result<Vec<bool>, Fault> {
         let session = self.ensemble.session().await?;
         let mut settled = Vec::with_capacity(updates.len());
-        for update in updates {
-            settled.push(self.settle_definition(&session, update).await?);
+        for part in updates.chunks(UPDATES_IN_FLIGHT) {
+            let part = part.iter().map(|update| Box::pin(self.settle_definition(&session, update)));
+            settled.extend(all_of(part.collect()).await);
         }
-        Ok(settled)
+        settled.into_iter().collect()
     }
 
     async fn settle_definition(&self, session: &ZooKeeperSession, update: &DefinitionUpdate) -> Result<bool, Fault> {
@@ -99,4 +107,19 @@ impl CastleZnodes {
         let text = text.map(|text| JobText { version: version(&text), text });
         self.texts.set(&found.name, text);
     }
+}
+
+/// Waits for all futures, and returns their results in order.
+async fn all_of<F: Future + Unpin>(mut futures: Vec<F>) -> Vec<F::Output> {
+    let mut results: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
+    poll_fn(|context| {
+        for (future, result) in futures.iter_mut().zip(&mut results).filter(|(_, result)| result.is_none()) {
+            if let Poll::Ready(ready) = Pin::new(future).poll(context) {
+                *result = Some(ready);
+            }
+        }
+        if results.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    results.into_iter().flatten().collect()
 }
