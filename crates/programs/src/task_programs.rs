@@ -147,7 +147,7 @@ impl TaskPrograms {
         }
     }
 
-    /// TaskReports what is known of runs that the node has just launched or adopted.
+    /// Reports what is known of runs that the node has just launched or adopted.
     fn adopted(&self) -> TaskReports {
         let mut table = lock_mutex(&self.table);
         let report = |entry: &mut TaskEntry| {

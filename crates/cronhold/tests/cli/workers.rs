@@ -165,7 +165,7 @@ fn check_says_what_is_right_and_wrong() {
     }
 }
 
-/// A worker without a daemon says so.
+/// Without a daemon, a worker exits as for one that is unreachable.
 #[test]
 fn worker_without_a_daemon_is_refused() {
     let sandbox = Sandbox::empty("worker-alone");

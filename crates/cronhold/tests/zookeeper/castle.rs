@@ -104,7 +104,7 @@ fn jobs_created_changed_and_deleted_by_hand_take_effect() {
     client.call("delete", json!({"path": "/castle-cron/jobs/later"}));
     wait_for_no_next_job(&mut client);
     eventually("the job is removed", || !jobs(&sandbox).iter().any(|(name, _)| name == "later"));
-    // Somebody who deletes `/nextjob` stops nothing.
+    // A client that deletes `/nextjob` stops nothing.
     client.set_field("tick", "HasError", &json!(false));
     let before = ticks();
     client.call("delete", json!({"path": "/castle-cron/nextjob"}));
